@@ -1,0 +1,51 @@
+# make run   sets everything up and mines a small real graph
+# make test  sets everything up and runs every check
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Keeps the folders kernels/, tasks/, pipeline/ from posing as top-level modules.
+export PYTHONSAFEPATH := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.NOTPARALLEL:
+.PHONY: help run test lint types unit clean
+
+help: ## say what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/'
+
+run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
+	$(BIN)/edgemill run configs/laptop.yaml --overwrite
+
+test: lint types unit ## ruff, mypy, pytest
+
+lint: $(VENV)/installed-dev ## ruff check, ruff format --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev ## mypy --strict
+	$(BIN)/mypy
+
+unit: $(VENV)/installed-dev ## pytest
+	$(BIN)/pytest
+
+clean: ## remove the virtual environment, caches and results
+	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "edgemill needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+# The stamps: installed again only when pyproject.toml changes, since the install is editable.
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $(VENV)/installed $@

@@ -1,0 +1,139 @@
+"""Arrays in, arrays out; the only layer that knows Numba and CuPy.
+
+Each operation picks its twin by the type of its first array and refuses others with TypeError: there is no silent fallback.
+Kernels never write to their inputs, except where the text says so.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import cache, threads
+
+cache.install()
+threads.wait_passively()
+
+from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
+from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
+
+if TYPE_CHECKING:
+    from .cpu.scan import Live
+
+__all__ = [
+    "adjacency",
+    "below",
+    "cascade",
+    "compact",
+    "fixpoint",
+    "intersect",
+    "live",
+    "lookup",
+    "pack_lists",
+    "reband",
+]
+
+
+def _twin(array: object) -> ModuleType:
+    if isinstance(array, np.ndarray):
+        return cpu
+    raise TypeError(f"there are no kernels for arrays of type {type(array).__module__}.{type(array).__qualname__}")
+
+
+def lookup(keys: LongArray, wanted: LongArray) -> IntArray:
+    """Index in `keys` (int64, ascending, distinct) of each wanted int64 value, int32; -1 where it is not there."""
+    return _twin(keys).lookup(keys, wanted)
+
+
+def pack_lists(
+    offsets: LongArray, high: IntArray, part: NDArray[np.int16], own: int, partitions: int
+) -> dict[int, tuple[LongArray, IntArray]]:
+    """The oriented lists that other partitions need, for the push exchange.
+
+    `offsets` [vertices + 1] and `high` [edges] are the oriented CSR of partition `own`, `part` [vertices] says where each
+    local vertex belongs. Partition q needs the list of a from its first member that belongs to q on, if anything
+    follows that member. Gives, by partition, where its lists start [lists + 1] and their entries as edge numbers here.
+    """
+    return _twin(high).pack_lists(offsets, high, part, own, partitions)
+
+
+def intersect(
+    starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: NDArray[np.bool_]
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    """Every triangle a < b < c of which the list of a is given and the edge (b, c) is owned here, each once.
+
+    `starts` [lists + 1] and `members` [entries] (local vertices ascending within a list, -1 for vertices unknown here) are
+    oriented lists, of this partition or of another; `offsets`, `high` are this partition's oriented CSR; `home` [vertices] is
+    true where the vertex belongs here. Gives, all int32 but the last:
+    the triangles each owned edge closes as (b, c) [edges]; the triangles each entry takes part in as (a, b) or (a, c)
+    [entries]; and whether an entry has, as (a, b), a triangle whose c belongs elsewhere [entries].
+
+    The forward algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005):
+    the list of a is marked in an array, then every row N⁺(b) is read once. Reads 8 bytes an entry of those rows; the supports
+    add up to three times the triangles.
+    """
+    return _twin(high).intersect(starts, members, offsets, high, home)
+
+
+def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
+    """Rows of both directions for int32 edges sorted by (low, high), low < high < vertices."""
+    return _twin(low).adjacency(low, high, vertices)
+
+
+def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
+    """The rows without the edges for which `live` [edges] is false, packed; edge and vertex numbers stay."""
+    return _twin(rows.edge).compact(rows, live)
+
+
+def live(topology: Topology) -> Live:
+    """All edges of a subgraph, as the mutable list from which `below` drops what has fallen."""
+    return _twin(topology.low).Live(topology.edges)
+
+
+def below(edges: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
+    """The live edges with 0 ≤ count < threshold, ascending, and the least count of the others (2^31 - 1 if none)."""
+    return _twin(count).below(edges, count, threshold)
+
+
+def cascade(topology: Topology) -> cpu.Cascade:
+    """Scratch for cascades in a subgraph: `run(rows, count, frontier, threshold, band) -> (fallen edges, rounds)`.
+
+    `run` lets the edges of `frontier` fall (counts ≥ 0 before), lowers the `count` (int32 [edges], changed in place) of each edge
+    that loses a triangle to them, lets every edge fall whose count drops below `threshold`, and so on until silence.
+    A fallen edge has count GONE. With `band` (int32 [edges]) the threshold is `threshold[band[e]]`, a triangle
+    counts for e only if its other edges lie in a higher band or stand in e's own, and only edges of e's band lose by e's fall;
+    without, it is `threshold[0]` and there is one band. Reads the shorter row of each fallen edge and, for each triangle, two
+    counts; writes one entry for each count lowered.
+    """
+    return _twin(topology.low).Cascade(topology.low, topology.high, topology.vertices, topology.adjacency.widest)
+
+
+def reband(
+    band: IntArray,
+    count: IntArray,
+    start: IntArray,
+    commit: IntArray,
+    touched: NDArray[np.bool_],
+    threshold: IntArray,
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Write the outcome of silent filters and start the next ones, in one pass over a subgraph's edges.
+
+    `band`, `count`, `start` [edges] are each edge's band (its lower end), its triangles left in the running filter, and those
+    before it. `touched`, `commit`, `threshold` are tables over bands. In a touched band whose `commit` is t > 0 the fallen
+    edges stay, with the count they started with, and the others move to band t, with the count they are left with: so nothing is
+    ever counted twice. Gives new band, count and start, and the edges of touched bands below their new threshold, ascending.
+    """
+    return _twin(band).reband(band, count, start, commit, touched, threshold)
+
+
+def fixpoint(topology: Topology, owned: NDArray[np.bool_], highest: int) -> cpu.Fixpoint:
+    """Scratch for fixpoint rounds in a subgraph whose bounds are at most `highest`.
+
+    `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place (to the h-index of its triangles'
+    lesser other bounds, or by one if fewer than its bound support it), and gives the owned edges to look at again;
+    `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
+    """
+    return _twin(topology.low).Fixpoint(topology, owned, highest)

@@ -1,0 +1,67 @@
+"""Rows of a subgraph in both directions, and their compaction as edges leave."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from ..graph import Adjacency, IntArray
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _fill(low, high, lower, upper, neighbour, edge):  # type: ignore[no-untyped-def]
+    """Edges come sorted by (low, high), so both halves of every row fill in ascending order."""
+    for e in range(low.size):
+        u = low[e]
+        v = high[e]
+        neighbour[lower[v]] = u
+        edge[lower[v]] = e
+        lower[v] += 1
+        neighbour[upper[u]] = v
+        edge[upper[u]] = e
+        upper[u] += 1
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _live(begin, length, edge, live, kept):  # type: ignore[no-untyped-def]
+    for v in prange(begin.size):
+        n = 0
+        for q in range(begin[v], begin[v] + length[v]):
+            n += live[edge[q]]
+        kept[v] = n
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):  # type: ignore[no-untyped-def]
+    for v in prange(begin.size):
+        to = new_begin[v]
+        for q in range(begin[v], begin[v] + length[v]):
+            if live[edge[q]]:
+                new_neighbour[to] = neighbour[q]
+                new_edge[to] = edge[q]
+                to += 1
+
+
+def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
+    """Rows of the edges (low, high), which are sorted by (low, high)."""
+    below = np.bincount(high, minlength=vertices)
+    above = np.bincount(low, minlength=vertices)
+    length = below + above
+    begin = np.cumsum(length) - length
+    neighbour = np.empty(2 * len(low), np.int32)
+    edge = np.empty(2 * len(low), np.int32)
+    _fill(low, high, begin.copy(), begin + below, neighbour, edge)
+    return Adjacency(begin, length.astype(np.int32), neighbour, edge)
+
+
+def compact(rows: Adjacency, live: np.ndarray) -> Adjacency:
+    """The same rows without the edges that are not live, packed anew."""
+    kept = np.empty(len(rows.begin), np.int32)
+    _live(rows.begin, rows.length, rows.edge, live, kept)
+    total = np.cumsum(kept, dtype=np.int64)
+    begin = total - kept
+    entries = int(total[-1]) if len(total) else 0
+    neighbour = np.empty(entries, np.int32)
+    edge = np.empty(entries, np.int32)
+    _move(rows.begin, rows.length, rows.neighbour, rows.edge, live, begin, neighbour, edge)
+    return Adjacency(begin, kept, neighbour, edge)

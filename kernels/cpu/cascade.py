@@ -1,0 +1,237 @@
+"""Edges that fall take their triangles along, until nothing more falls.
+
+The one kernel family under peeling (one band) and band filters (many bands side by side). A round takes the frontier, the edges
+that fall now, and works in two passes without atomics on counts: `_gather` lists the edges that lose a triangle, by the thread
+that owns them; `_apply` lets each thread lower the counts it owns and note who falls next. The level-synchronous rounds and
+the tie-break (of two edges of one triangle that fall together, the lower number takes it) follow PKT (Kabir and Madduri,
+"Parallel k-truss decomposition on multicore systems", HPEC 2017).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from ..graph import CURRENT, GONE, Adjacency, IntArray
+from .atomics import fetch_add
+
+CHUNK = 256
+"""Frontier edges that a thread takes at a time."""
+MARK_COST = 6
+"""A row is marked when it is shorter than this times the entries that will be looked up in it (measured: 4 to 8 alike)."""
+ROOM = 2**20
+"""Entries of the loss lists of a round, all threads together, at least; a round that needs more takes several passes."""
+LINE = 6
+"""log2 of the edges that go to one owner in turn: a cache line or more, so owners do not share lines."""
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):  # type: ignore[no-untyped-def]
+    """Common neighbours of two rows, the first the shorter one: gallop through the longer."""
+    hits = 0
+    for q in range(a, a_stop):
+        w = neighbour[q]
+        step = 1
+        while b + step < b_stop and neighbour[b + step] < w:
+            b += step
+            step *= 2
+        hi = min(b + step, b_stop)
+        while b < hi:
+            middle = (b + hi) >> 1
+            if neighbour[middle] < w:
+                b = middle + 1
+            else:
+                hi = middle
+        if b >= b_stop:
+            break
+        if neighbour[b] == w:
+            to_f[hits] = edge[q]
+            to_g[hits] = edge[b]
+            hits += 1
+    return hits
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _gather(frontier, low, high, begin, length, neighbour, edge, count, band, chunk, cursor, todo, marks, found_f, found_g, losses, fill):  # type: ignore[no-untyped-def]
+    """List who loses a triangle to the frontier, which is sorted by high endpoint: its row is marked once a run.
+
+    A thread whose lists are full leaves the rest of its chunk in `todo`.
+    """
+    owners = losses.shape[1]
+    room = losses.shape[2]
+    for thread in prange(marks.shape[0]):
+        mark = marks[thread]
+        to_f = found_f[thread]
+        to_g = found_g[thread]
+        loss = losses[thread]
+        used = fill[thread]
+        used[:] = 0
+        written = 0
+        full = False
+        while not full:
+            i = todo[thread, 0]
+            stop = todo[thread, 1]
+            if i >= stop:
+                i = fetch_add(cursor, 0, np.int64(chunk))
+                stop = min(i + chunk, frontier.size)
+                if i >= stop:
+                    break
+            while i < stop and not full:
+                hub = high[frontier[i]]
+                end = i
+                work = 0
+                while end < stop and high[frontier[end]] == hub:
+                    work += length[low[frontier[end]]]
+                    end += 1
+                row = begin[hub]
+                row_stop = row + length[hub]
+                marked = length[hub] < work * MARK_COST
+                if marked:
+                    for q in range(row, row_stop):
+                        mark[neighbour[q]] = edge[q] + 1
+                while i < end:
+                    e = frontier[i]
+                    other = begin[low[e]]
+                    other_stop = other + length[low[e]]
+                    if written + 2 * (other_stop - other) > room:
+                        full = True
+                        break
+                    if marked:
+                        hits = 0
+                        for q in range(other, other_stop):
+                            m = mark[neighbour[q]]
+                            to_f[hits] = edge[q]
+                            to_g[hits] = m - 1
+                            hits += m != 0
+                    elif other_stop - other <= row_stop - row:
+                        hits = _search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
+                    else:
+                        hits = _search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
+                    for h in range(hits):
+                        f = to_f[h]
+                        g = to_g[h]
+                        cf = count[f]
+                        cg = count[g]
+                        if band is None:
+                            f_falls = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
+                            g_falls = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
+                        else:
+                            # An edge of a higher band stands; one of a lower band never held this triangle.
+                            here = band[e]
+                            f_here = band[f] == here
+                            g_here = band[g] == here
+                            f_stands = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
+                            g_stands = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
+                            f_falls = f_here & (cf >= 0) & g_stands
+                            g_falls = g_here & (cg >= 0) & f_stands
+                        owner = (f >> LINE) & (owners - 1)
+                        loss[owner, used[owner]] = f
+                        used[owner] += f_falls
+                        owner = (g >> LINE) & (owners - 1)
+                        loss[owner, used[owner]] = g
+                        used[owner] += g_falls
+                        written += f_falls
+                        written += g_falls
+                    i += 1
+                if marked:
+                    for q in range(row, row_stop):
+                        mark[neighbour[q]] = 0
+            todo[thread, 0] = i
+            todo[thread, 1] = stop
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _apply(losses, fill, count, band, threshold, falling, fallen):  # type: ignore[no-untyped-def]
+    """Every owner lowers its counts and lists the edges that drop below their threshold."""
+    for owner in prange(falling.shape[0]):
+        n = fallen[owner]
+        for thread in range(losses.shape[0]):
+            loss = losses[thread, owner]
+            for i in range(fill[thread, owner]):
+                e = loss[i]
+                c = count[e]
+                count[e] = c - 1
+                if band is None:
+                    limit = threshold[0]
+                else:
+                    limit = threshold[band[e]]
+                falling[owner, n] = e
+                n += c == limit
+        fallen[owner] = n
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _set(count, edges, value):  # type: ignore[no-untyped-def]
+    for i in range(edges.size):
+        count[edges[i]] = value
+
+
+class Cascade:
+    """Scratch of one subgraph's cascades, reused from call to call. Not for several threads at once."""
+
+    def __init__(self, low: IntArray, high: IntArray, vertices: int, widest: int) -> None:
+        self.low, self.high = low, high
+        threads = get_num_threads()
+        owners = 1 << (threads - 1).bit_length()
+        room = max(2 * widest + 2, ROOM // threads)
+        self._marks = np.zeros((threads, vertices), np.int32)
+        self._found = np.empty((2, threads, widest + 1), np.int32)
+        self._losses = np.empty((threads, owners, room), np.int32)
+        self._fill = np.zeros((threads, owners), np.int64)
+        self._todo = np.zeros((threads, 2), np.int64)
+        self._cursor = np.zeros(1, np.int64)
+        span = owners << LINE
+        self._falling = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
+        self._fallen = np.zeros(owners, np.int64)
+
+    def run(
+        self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
+    ) -> tuple[IntArray, int]:
+        """Let `frontier` fall and all that follows; `count` is changed in place. Gives the fallen and the rounds."""
+        gone = []
+        rounds = 0
+        while len(frontier):
+            frontier = self._by_hub(frontier)
+            self._round(rows, count, frontier, threshold, band)
+            gone.append(frontier)
+            rounds += 1
+            frontier = np.concatenate([self._falling[o, :n] for o, n in enumerate(self._fallen)])
+        return (np.concatenate(gone) if gone else np.empty(0, np.int32)), rounds
+
+    def _by_hub(self, frontier: IntArray) -> IntArray:
+        key = self.high[frontier].astype(np.int64)
+        key <<= 32
+        key |= frontier
+        key.sort()
+        return (key & 0x7FFFFFFF).astype(np.int32)
+
+    def _round(
+        self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
+    ) -> None:
+        _set(count, frontier, np.int32(CURRENT))
+        threads = len(self._marks)
+        chunk = max(1, min(CHUNK, len(frontier) // (threads * 8)))
+        self._cursor[0] = 0
+        self._todo[:] = 0
+        self._fallen[:] = 0
+        while self._cursor[0] < len(frontier) or (self._todo[:, 0] < self._todo[:, 1]).any():
+            _gather(
+                frontier,
+                self.low,
+                self.high,
+                rows.begin,
+                rows.length,
+                rows.neighbour,
+                rows.edge,
+                count,
+                band,
+                chunk,
+                self._cursor,
+                self._todo,
+                self._marks,
+                *self._found,
+                self._losses,
+                self._fill,
+            )
+            _apply(self._losses, self._fill, count, band, threshold, self._falling, self._fallen)
+        _set(count, frontier, np.int32(GONE))

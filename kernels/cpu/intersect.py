@@ -1,0 +1,80 @@
+"""Triangles: oriented lists intersected with the oriented rows of a partition."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from ..graph import IntArray, LongArray
+from .atomics import fetch_add
+
+CHUNK = 32
+"""Lists that a thread takes at a time: few, as a hub's list costs as much as thousands of others."""
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry, cursor, support, gain, outer):  # type: ignore[no-untyped-def]
+    """Threads take lists from a shared cursor and mark one at a time; hits are gathered without a branch."""
+    lists = starts.size - 1
+    for thread in prange(position.shape[0]):
+        mark = position[thread]
+        at = hit_at[thread]
+        entry = hit_entry[thread]
+        while True:
+            first = fetch_add(cursor, 0, np.int64(CHUNK))
+            if first >= lists:
+                break
+            for a in range(first, min(first + CHUNK, lists)):
+                start = starts[a]
+                stop = starts[a + 1]
+                for i in range(start, stop):
+                    if members[i] >= 0:
+                        mark[members[i]] = i - start + 1
+                for i in range(start, stop):
+                    b = members[i]
+                    if b < 0 or not home[b]:
+                        continue
+                    row = offsets[b]
+                    hits = 0
+                    for j in range(row, offsets[b + 1]):
+                        m = mark[high[j]]
+                        at[hits] = j - row
+                        entry[hits] = m - 1
+                        hits += m != 0
+                    away = False
+                    for h in range(hits):
+                        fetch_add(support, row + at[h], np.int32(1))
+                        gain[start + entry[h]] += 1
+                        away |= not home[high[row + at[h]]]
+                    gain[i] += hits
+                    outer[i] |= away
+                for i in range(start, stop):
+                    if members[i] >= 0:
+                        mark[members[i]] = 0
+
+
+def intersect(
+    starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: np.ndarray
+) -> tuple[IntArray, IntArray, np.ndarray]:
+    """Find every triangle a < b < c with the list of a in `members` and b in this partition."""
+    threads = get_num_threads()
+    vertices = len(offsets) - 1
+    widest = int(np.diff(offsets).max(initial=0)) + 1
+    support = np.zeros(len(high), np.int32)
+    gain = np.zeros(len(members), np.int32)
+    outer = np.zeros(len(members), np.bool_)
+    _intersect(
+        starts,
+        members,
+        offsets,
+        high,
+        home,
+        np.zeros((threads, vertices), np.int32),
+        np.empty((threads, widest), np.int32),
+        np.empty((threads, widest), np.int32),
+        np.zeros(1, np.int64),
+        support,
+        gain,
+        outer,
+    )
+    return support, gain, outer

@@ -1,0 +1,82 @@
+"""One pass over all edges of a subgraph: who starts to fall, and which band they are in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from ..graph import GONE, IntArray
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _below(live, first, stop, count, threshold, falling, found, least):  # type: ignore[no-untyped-def]
+    """Each thread keeps its own run of `live`, dropping what has fallen as it passes."""
+    for thread in prange(first.size):
+        to = first[thread]
+        hits = first[thread]
+        smallest = np.int32(2147483647)
+        for i in range(first[thread], stop[thread]):
+            e = live[i]
+            c = count[e]
+            if c >= 0:
+                live[to] = e
+                to += 1
+                if c < threshold:
+                    falling[hits] = e
+                    hits += 1
+                elif c < smallest:
+                    smallest = c
+        stop[thread] = to
+        found[thread] = hits
+        least[thread] = smallest
+
+
+class Live:
+    """The edges that have not fallen, kept in one run a thread. Mutable, for one peeling."""
+
+    def __init__(self, edges: int) -> None:
+        threads = get_num_threads()
+        cuts = np.linspace(0, edges, threads + 1).astype(np.int64)
+        self.live = np.arange(edges, dtype=np.int32)
+        self.first, self.stop = cuts[:-1].copy(), cuts[1:].copy()
+        self.falling = np.empty(edges, np.int32)
+
+
+def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
+    """Edges with 0 ≤ count < threshold, ascending, and the least count among the others (2^31 - 1 when none)."""
+    found = np.empty(len(live.first), np.int64)
+    least = np.empty(len(live.first), np.int32)
+    _below(live.live, live.first, live.stop, count, np.int32(threshold), live.falling, found, least)
+    runs = [live.falling[a:b] for a, b in zip(live.first, found, strict=True)]
+    return np.concatenate(runs), int(least.min())
+
+
+@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold):  # type: ignore[no-untyped-def]
+    for e in prange(band.size):
+        b = band[e]
+        c = count[e]
+        s = start[e]
+        if touched[b]:
+            if commit[b] > 0:
+                if c == GONE:
+                    c = s
+                else:
+                    b = commit[b]
+                    s = c
+            falling[e] = c < threshold[b]
+        else:
+            falling[e] = False
+        new_band[e] = b
+        new_count[e] = c
+        new_start[e] = s
+
+
+def reband(
+    band: IntArray, count: IntArray, start: IntArray, commit: IntArray, touched: np.ndarray, threshold: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Write the outcome of silent filters and start the next ones."""
+    new_band, new_count, new_start = np.empty_like(band), np.empty_like(count), np.empty_like(start)
+    falling = np.empty(len(band), np.bool_)
+    _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold)
+    return new_band, new_count, new_start, np.flatnonzero(falling).astype(np.int32)

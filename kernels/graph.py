@@ -1,0 +1,77 @@
+"""Value types that kernels take and give, their dtypes and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+vertex_t = np.int32
+"""A vertex of one partition's subgraph."""
+edge_t = np.int32
+"""An edge of one partition's subgraph."""
+offset_t = np.int64
+"""A position in an adjacency array, which is twice as long as there are edges."""
+bound_t = np.int32
+"""Support, bounds and λ."""
+
+MAX_LOCAL_EDGES = 2**31 - 2
+"""Edges that one subgraph may hold; more need more partitions."""
+
+CURRENT = -(2**29)
+"""Value of `count` for an edge that falls in the running round."""
+GONE = -(2**30)
+"""Value of `count` for an edge that fell in an earlier round."""
+UNCOUNTED = 2**29
+"""First count of a ghost: its owner counts its triangles, so here it never falls by itself."""
+
+IntArray = NDArray[np.int32]
+LongArray = NDArray[np.int64]
+AnyArray = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Both directions of a subgraph's edges, by vertex; rows ascend by neighbour.
+
+    Rows lie apart so that a compacted copy keeps the vertex numbers: vertex v's row is
+    `begin[v] … begin[v] + length[v]`.
+    """
+
+    begin: LongArray
+    """[vertices] where each row starts."""
+    length: IntArray
+    """[vertices] entries in each row."""
+    neighbour: IntArray
+    """[2 x edges] the vertex at the other end."""
+    edge: IntArray
+    """[2 x edges] the edge that leads there."""
+
+    @property
+    def widest(self) -> int:
+        """Entries of the longest row."""
+        return int(self.length.max(initial=0))
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A subgraph: local vertices in degree order, edges sorted by (low, high), low < high."""
+
+    low: IntArray
+    """[edges] the endpoint of lower degree order."""
+    high: IntArray
+    """[edges] the other endpoint."""
+    adjacency: Adjacency
+    """Rows of the edges that still matter; edge numbers stay when it is compacted."""
+
+    @property
+    def edges(self) -> int:
+        """Number of edges, gone ones included."""
+        return len(self.low)
+
+    @property
+    def vertices(self) -> int:
+        """Number of local vertices."""
+        return len(self.adjacency.begin)

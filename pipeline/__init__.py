@@ -1,0 +1,72 @@
+"""What a user starts; the only layer that knows Dask.
+
+>>> from edgemill.pipeline import mine
+>>> result = mine("edges.parquet", "out", partitions=4)
+>>> result.edges.to_table().to_pandas()
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..tasks.errors import (
+        ClusterLost,
+        EdgemillError,
+        InputError,
+        InternalError,
+        NotConverged,
+        OutOfRoom,
+        OutputLocked,
+        UsageError,
+    )
+    from .config import load_settings
+    from .mining import mine
+    from .plan import make_plan
+    from .result import Result
+    from .settings import Settings
+
+    __version__: str
+
+__all__ = [
+    "ClusterLost",
+    "EdgemillError",
+    "InputError",
+    "InternalError",
+    "NotConverged",
+    "OutOfRoom",
+    "OutputLocked",
+    "Result",
+    "Settings",
+    "UsageError",
+    "__version__",
+    "load_settings",
+    "make_plan",
+    "mine",
+]
+
+_HOME = dict.fromkeys(__all__, "..tasks.errors") | {
+    "Result": ".result",
+    "Settings": ".settings",
+    "load_settings": ".config",
+    "make_plan": ".plan",
+    "mine": ".mining",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("edgemill")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

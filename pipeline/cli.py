@@ -1,0 +1,238 @@
+"""The command `edgemill`: arguments in, exit code out. Everything heavy is imported inside the commands."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .exits import exit_code, message, sigterm_interrupts
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["edgemill", "main"]
+
+_DEBUG = "edgemill.debug"
+
+
+class _Guarded(click.Group):
+    """Ends every exception in one line on stderr and the exit code that belongs to it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with sigterm_interrupts():
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click ends these by itself
+        except (Exception, KeyboardInterrupt) as error:
+            code, debug = exit_code(error), bool(ctx.meta.get(_DEBUG))
+            if debug:
+                traceback.print_exc()
+            click.echo(f"error: {message(error)}", err=True)
+            for note in getattr(error, "__notes__", []):
+                click.echo(note, err=True)
+            if code == 1 and not debug:
+                click.echo("--debug shows where it happened", err=True)
+            ctx.exit(code)
+
+
+def _set_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_DEBUG] = True
+
+
+_debug = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
+)
+
+_METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
+_DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_RUN_OPTIONS = [
+    click.argument("config", required=False),
+    click.option("--input", help="Parquet edges: a file, a folder, a glob or a URL."),
+    click.option("--output", help="Folder of the result."),
+    click.option("--source-column", help="Column of one end of an edge."),
+    click.option("--target-column", help="Column of the other end."),
+    click.option("--partitions", metavar="N|auto", help="Number of partitions."),
+    click.option("--method", type=_METHODS, help="Schedule that finds λ."),
+    click.option("--device", type=_DEVICES, help="What computes."),
+    click.option("--workers", type=int, help="Worker processes to start here; left out: none, all in this process."),
+    click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler."),
+    click.option("--scheduler-file", metavar="FILE", help="File that a running Dask scheduler wrote."),
+    click.option("--overwrite", is_flag=True, help="Replace an earlier result, once the new one is complete."),
+    click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
+    click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
+    click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),
+    click.option("--print-config", is_flag=True, help="Print the settings in effect as YAML, and end."),
+]
+
+
+def _run_options(command: Any) -> Any:
+    """The arguments of `run` and `plan`: a settings file, the flags of config.SHORT_NAMES, --set for the rest."""
+    for option in reversed(_RUN_OPTIONS):
+        command = option(command)
+    return _debug(command)
+
+
+def _settings(config: str | None, assignments: tuple[str, ...], flags: dict[str, Any]) -> Settings:
+    from .config import SHORT_NAMES, load_settings
+
+    if (flags["partitions"] or "").removeprefix("-").isdecimal():
+        flags["partitions"] = int(flags["partitions"])
+    given = {SHORT_NAMES[name]: value for name, value in flags.items() if value is not None and value is not False}
+    return load_settings(config, given, assignments)
+
+
+def _print_config(settings: Settings) -> None:
+    from .config import as_yaml
+
+    click.echo(as_yaml(settings), nl=False)
+
+
+@click.group(cls=_Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="edgemill", message="%(prog)s %(version)s")
+@_debug
+def edgemill() -> None:
+    """Every edge's truss level λ, exactly, from Parquet to Parquet.
+
+    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster lost, 5 not converged within the limits,
+    6 output in use by another run, 7 out of memory or disk, 1 anything else.
+    """
+
+
+@edgemill.command()
+@_run_options
+@click.option("--verbose", "-v", is_flag=True, help="In a pipe: a line on stderr for each stage.")
+def run(config: str | None, assignments: tuple[str, ...], print_config: bool, verbose: bool, **flags: Any) -> None:
+    """Find λ of every edge of the input, with the settings of the YAML file CONFIG and the flags, which win."""
+    settings = _settings(config, assignments, flags)
+    if print_config:
+        _print_config(settings)
+        return
+    from ..tasks.errors import NotConverged
+    from .display import display_for
+    from .mining import mine_settings
+    from .show import summary_lines
+    from .telemetry import Events
+
+    with Events(display_for(sys.stderr, verbose)) as events:
+        result = mine_settings(settings, client=None, events=events)
+    click.echo("\n".join(summary_lines(result.manifest, str(result.path))))
+    if not result.converged:
+        raise NotConverged(
+            f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
+            f"{result.path} holds lambda_low and lambda_high in place of lambda"
+        )
+
+
+@edgemill.command()
+@_run_options
+def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, **flags: Any) -> None:
+    """Show what `run` would do with the same arguments: partitions, tasks, projected bytes. Computes nothing."""
+    settings = _settings(config, assignments, flags)
+    if print_config:
+        _print_config(settings)
+        return
+    from .plan import make_plan
+
+    click.echo(make_plan(settings).render())
+
+
+@edgemill.command()
+@click.argument("out")
+@_debug
+def show(out: str) -> None:
+    """Summarise the finished run in the folder OUT."""
+    from rich.console import Console
+
+    from .result import Result
+    from .show import print_result
+
+    width = None if sys.stdout.isatty() else 120
+    print_result(Result(out).manifest, out, Console(file=sys.stdout, width=width, highlight=False))
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option("--input", "input_path", metavar="EDGES", help="Compare with these edges too.")
+@_debug
+@click.pass_context
+def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
+    """Check the result in the folder OUT by definition, with code that shares nothing with the kernels."""
+    from ..tasks.verify import verify as check
+
+    report = check(out, input_path=input_path)
+    for name, ok, detail in report.checks:
+        click.echo(f"{'ok    ' if ok else 'FAILED'}  {name}{': ' if detail else ''}{detail}")
+    if not report.ok:
+        failed = sum(not ok for _, ok, _ in report.checks)
+        click.echo(f"error: {failed} of {len(report.checks)} checks failed: {out} is not a correct result", err=True)
+        ctx.exit(1)
+
+
+@edgemill.group()
+def generate() -> None:
+    """Write a made-up graph as Parquet: columns src and dst, int64."""
+
+
+def _whole(name: str, default: int | None = None) -> click.Option:
+    shown: dict[str, Any] = {"required": True} if default is None else {"default": default, "show_default": True}
+    return click.Option([f"--{name}"], type=int, **shown)
+
+
+def _share(name: str, default: float) -> click.Option:
+    return click.Option([f"--{name}"], type=float, default=default, show_default=True)
+
+
+_KINDS: dict[str, tuple[str, list[click.Option]]] = {
+    "rmat": (
+        "2^scale vertices and edge-factor rows for each, drawn recursively; duplicates and self-loops stay.",
+        [
+            *(_whole("scale"), _whole("edge-factor", 16)),
+            *(_share("a", 0.57), _share("b", 0.19), _share("c", 0.19)),
+            click.Option(["--permute"], is_flag=True, help="Scramble the vertex ids."),
+        ],
+    ),
+    "erdos-renyi": ("Edges between random pairs.", [_whole("vertices"), _whole("edges")]),
+    "planted-cliques": (
+        "Disjoint cliques in a random background.",
+        [_whole("vertices"), _whole("edges"), _whole("cliques"), _whole("clique-size")],
+    ),
+    "chain": ("A strip of triangles, λ = 1.", [_whole("triangles")]),
+    "star": ("One centre and its leaves, λ = 0.", [_whole("leaves")]),
+    "clique": ("All pairs of n vertices, λ = n - 2.", [_whole("vertices")]),
+}
+
+
+def _generate(kind: str, output: str, files: int, seed: int, **parameters: Any) -> None:
+    from ..tasks.generate import generate as write
+
+    paths = write(kind, output, files, seed, **parameters)
+    click.echo(f"{kind}: {len(paths)} files in {output}")
+
+
+for _kind, (_help, _parameters) in _KINDS.items():
+    _common = [
+        _whole("seed", 1),
+        _whole("files", 1),
+        click.Option(["--output"], required=True, metavar="DIR", help="New or empty folder."),
+    ]
+    _command = click.Command(_kind, params=[*_parameters, *_common], callback=partial(_generate, _kind), help=_help)
+    generate.add_command(_debug(_command))
+
+
+def main() -> None:
+    """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
+    edgemill(prog_name="edgemill")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Where tasks run: a given client, a running scheduler, worker processes started here, or one worker in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+
+from ..tasks.errors import ClusterLost, UsageError
+from .settings import ClusterSettings
+
+__all__ = ["connect", "cores"]
+
+_START_SECONDS = 30
+"""How long to wait for a scheduler, and then for its first worker."""
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def connect(settings: ClusterSettings) -> Iterator[Client]:
+    """A client of the cluster that the settings name, closed at the end with all that was started here.
+
+    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file.
+    """
+    if settings.scheduler is not None or settings.scheduler_file is not None:
+        with _running(settings) as client:
+            yield client
+        return
+    threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
+    options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
+    # Without bokeh there is no dashboard; binding its port would only collide with other runs.
+    quiet = {"distributed.admin.tick.interval": "1s", "distributed.scheduler.worker-saturation": "inf"}
+    with (
+        dask.config.set(quiet),
+        LocalCluster(
+            n_workers=settings.workers or 1,
+            threads_per_worker=threads,
+            processes=settings.workers is not None,
+            dashboard_address=None,
+            silence_logs=40,
+            **options,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _running(settings: ClusterSettings) -> Iterator[Client]:
+    place = settings.scheduler or settings.scheduler_file
+    if settings.scheduler_file is not None and not os.path.isfile(settings.scheduler_file):
+        raise UsageError(f"cluster.scheduler_file: there is no file {settings.scheduler_file}")
+    try:
+        client = Client(
+            address=settings.scheduler,
+            scheduler_file=settings.scheduler_file,
+            timeout=_START_SECONDS,
+            set_as_default=False,
+        )
+    except (OSError, TimeoutError) as error:
+        raise ClusterLost(f"no Dask scheduler answers at {place}: {error}") from error
+    except ValueError as error:
+        raise UsageError(f"cluster.scheduler: {place!r} names no Dask scheduler: {error}") from error
+    with client:
+        with suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=_START_SECONDS)
+        if not client.scheduler_info(n_workers=1)["workers"]:
+            raise ClusterLost(f"the Dask scheduler at {place} has no workers after {_START_SECONDS} s; start some")
+        yield client

@@ -1,0 +1,121 @@
+"""How the pipeline talks to Dask: tasks with names of their own, results, lost workers as our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from distributed import CancelledError, Client, Future, KilledWorker, as_completed
+from distributed.comm import CommClosedError
+
+from ..kernels.threads import kernel_threads
+from ..tasks.errors import ClusterLost, EdgemillError
+
+if TYPE_CHECKING:
+    from .telemetry import Stage
+
+__all__ = ["Capacity", "Engine"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the workers offer."""
+
+    workers: int
+    threads: int
+    """Threads of the smallest worker."""
+    memory_bytes: int
+    """Memory of the smallest worker; 0 for no limit."""
+
+
+class Engine:
+    """Submits the tasks of one run. Keys carry the run's id, so nothing of an earlier run is ever taken for its own."""
+
+    def __init__(self, client: Client, run_id: str) -> None:
+        self._client = client
+        self.run_id = run_id
+        self._workers = client.scheduler_info(n_workers=-1)["workers"]
+        self.capacity = Capacity(
+            len(self._workers),
+            min((worker["nthreads"] for worker in self._workers.values()), default=1),
+            min((worker["memory_limit"] or 0 for worker in self._workers.values()), default=0),
+        )
+        self._kernel_threads = 1
+        self._submitted = 0
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether all tasks run in one process, so that a whole bundle costs nothing to hand over."""
+        return self.capacity.workers == 1
+
+    def spread(self, tasks: int) -> None:
+        """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
+        at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
+        self._kernel_threads = max(1, self.capacity.threads // max(1, at_once))
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Start a task. Futures among the arguments, or in lists of them, are waited for."""
+        self._submitted += 1
+        key = f"{name}-{self.run_id}-{self._submitted}"
+        return self._client.submit(_call, function, self._kernel_threads, *arguments, key=key, pure=False)
+
+    def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """Run a task once on every worker; gives the results."""
+        self.spread(1)
+        arguments = (function, self._kernel_threads, *arguments)
+        return self.gather(
+            [
+                self._client.submit(_call, *arguments, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+                for i, address in enumerate(self._workers)
+            ]
+        )
+
+    def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
+        """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
+        with _Lost():
+            for future in as_completed(list(futures), loop=self._client.loop):
+                if future.status != "finished":
+                    future.result()
+                if stage is not None:
+                    stage.task_done()
+
+    def gather(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of tasks, in order; raises as `wait` does."""
+        with _Lost():
+            return list(self._client.gather(list(futures)))
+
+    @contextmanager
+    def listening(self, topic: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+        """Within it, `hear` is called with every event that a task logs under `topic`."""
+        self._client.subscribe_topic(topic, lambda event: hear(event[1]))
+        try:
+            yield
+        finally:
+            self._client.unsubscribe_topic(topic)
+
+
+def _call(function: Callable[..., T], threads: int, *arguments: Any) -> T:
+    with kernel_threads(threads):
+        return function(*arguments)
+
+
+class _Lost:
+    """Turns Dask's errors into ours."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, EdgemillError):
+            return
+        if isinstance(error, KilledWorker):
+            raise ClusterLost(
+                f"workers died while running {error.task}, the last at {error.last_worker.address}: "
+                "out of memory, most likely; run again with more partitions or more memory for each worker"
+            ) from error
+        if isinstance(error, CancelledError | CommClosedError | TimeoutError):
+            raise ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again") from error

@@ -1,0 +1,69 @@
+"""Delivery of bundles: who has mail gets it, and rows sent are rows received."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from distributed import Future
+
+from ..tasks.errors import InternalError
+from ..tasks.messages import Bundle, collect
+from .engine import Engine
+
+__all__ = ["Mail", "exchange", "receive"]
+
+_rows = attrgetter("rows")
+
+
+class Mail:
+    """Bundles of one exchange on their way, known to the driver by their row counts only."""
+
+    def __init__(self, engine: Engine, name: str, bundles: Sequence[Future], rows: Sequence[Mapping[int, int]]) -> None:
+        self._engine, self._name, self._bundles = engine, name, bundles
+        self._senders: dict[int, list[int]] = {}
+        self.expected: Counter[int] = Counter()
+        """Rows for each receiver."""
+        for sender, counts in enumerate(rows):
+            for receiver, count in counts.items():
+                self._senders.setdefault(receiver, []).append(sender)
+                self.expected[receiver] += count
+
+    def to(self, receiver: int) -> list[Future]:
+        """Bundles with mail for a receiver: whole ones in shared memory, else its parts alone, which are then all that travels."""
+        senders = [self._bundles[s] for s in self._senders.get(receiver, [])]
+        if self._engine.shares_memory:
+            return senders
+        return [self._engine.submit(f"{self._name}-part", cut, bundle, receiver) for bundle in senders]
+
+
+def cut(bundle: Bundle[Any], receiver: int) -> Bundle[Any]:
+    """The part of a bundle that one receiver gets."""
+    return Bundle(bundle.sender, {receiver: bundle.parts[receiver]}, {receiver: bundle.rows[receiver]})
+
+
+def receive(
+    function: Callable[..., Any], receiver: int, expected: int, bundles: Sequence[Bundle[Any]], *arguments: Any
+) -> Any:
+    """Call `function(*arguments, mail)`. Raises InternalError if other rows arrived than were sent."""
+    mail = collect(receiver, bundles)
+    arrived = sum(map(len, mail.values()))
+    if arrived != expected:
+        raise InternalError(f"{expected} rows were sent to {receiver}, {arrived} arrived")
+    return function(*arguments, mail)
+
+
+def exchange(
+    engine: Engine,
+    name: str,
+    bundles: Sequence[Future],
+    function: Callable[..., Any],
+    arguments: Sequence[Sequence[Any]],
+) -> list[Future]:
+    """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without mail."""
+    mail = Mail(engine, name, bundles, engine.gather([engine.submit(f"{name}-rows", _rows, b) for b in bundles]))
+    return [
+        engine.submit(name, receive, function, i, mail.expected[i], mail.to(i), *own) for i, own in enumerate(arguments)
+    ]

@@ -1,0 +1,72 @@
+"""How a command ends: the exit code and the message of an exception, and SIGTERM as a Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from ..tasks.errors import EdgemillError, OutOfRoom
+
+__all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived; unwinds the run the way Ctrl-C does."""
+
+
+def exit_code(error: BaseException) -> int:
+    """Exit status of a command that ends with `error` (128 + signal number for signals, as shells have it)."""
+    match error:
+        case EdgemillError():
+            return error.exit_code
+        case MemoryError():
+            return OutOfRoom.exit_code
+        case OSError() if error.errno in NO_SPACE:
+            return OutOfRoom.exit_code
+        case Terminated():
+            return 128 + signal.SIGTERM
+        case KeyboardInterrupt():
+            return 128 + signal.SIGINT
+        case _:
+            return 1
+
+
+def message(error: BaseException) -> str:
+    """What to tell the user about `error`, in one line where the error allows it."""
+    match error:
+        case EdgemillError():
+            return str(error)
+        case MemoryError():
+            return "out of memory: use more partitions or a machine with more memory"
+        case OSError() if error.errno in NO_SPACE:
+            return f"no room left on the disk: {error.filename or error.strerror}"
+        case Terminated():
+            return "terminated"
+        case KeyboardInterrupt():
+            return "interrupted"
+        case _:
+            return f"unexpected {type(error).__name__}: {error}"
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Within the block SIGTERM raises Terminated in the main thread; elsewhere this does nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,220 @@
+"""manifest.json: what a run read, did and wrote. Written last, so a folder that has one is a complete result."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from ..tasks.errors import InputError, UsageError
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST_NAME",
+    "BoundingRecord",
+    "Counts",
+    "ExchangeRecord",
+    "InputFile",
+    "InputRecord",
+    "LambdaRecord",
+    "Manifest",
+    "OutputRecord",
+    "PartitionRecord",
+    "StageRecord",
+    "is_result",
+    "read_manifest",
+    "versions",
+    "write_manifest",
+]
+
+MANIFEST_NAME = "manifest.json"
+FORMAT_VERSION = 1
+
+
+class _Record(BaseModel):
+    # Unknown keys are ignored when reading: a later release may add some within one format version.
+    model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+
+
+class InputFile(_Record):
+    """One Parquet file that was read."""
+
+    path: str
+    bytes: int
+    rows: int
+
+
+class InputRecord(_Record):
+    """What was read."""
+
+    files: list[InputFile]
+    id_type: str
+    """Arrow type of the ids, in the input and in the result."""
+    source_column: str
+    target_column: str
+
+
+class Counts(_Record):
+    """Totals; rows = self_loops + duplicates + nulls_dropped + edges."""
+
+    rows: int
+    self_loops: int
+    duplicates: int
+    """Rows beyond the first of an edge, whatever their direction."""
+    nulls_dropped: int
+    edges: int
+    vertices: int
+    triangles: int
+
+
+class PartitionRecord(_Record):
+    """Sizes of one partition; owned = inner + peripheral + cut."""
+
+    partition: int
+    owned: int
+    """Edges that this partition decides."""
+    ghost: int
+    """Edges of other partitions that share a triangle with an owned edge."""
+    inner: int
+    """Owned edges with both ends and all common neighbours in this partition."""
+    peripheral: int
+    """Owned edges with both ends here and a common neighbour elsewhere."""
+    cut: int
+    """Owned edges with an end in another partition."""
+    vertices: int
+
+
+class BoundingRecord(_Record):
+    """How λ was found."""
+
+    method: Literal["peel", "band", "fixpoint"]
+    steps: int
+    exchanges: int
+    evaluations: int
+    """Times that an edge was looked at, over all partitions."""
+
+
+class ExchangeRecord(_Record):
+    """One exchange between partitions."""
+
+    exchange: int
+    step: int
+    open_bands: int
+    settled: int
+    """Edges whose λ is known, after the exchange."""
+    unsettled: int
+    messages: int
+    bytes: int
+    evaluations: int
+    seconds: float
+
+
+class StageRecord(_Record):
+    """Wall time of one stage."""
+
+    stage: str
+    seconds: float
+
+
+class LambdaRecord(_Record):
+    """Distribution of λ over the edges."""
+
+    max: int
+    sum: int
+    histogram: list[tuple[int, int]]
+    """Pairs of λ and the number of edges that have it, ascending."""
+
+
+class OutputRecord(_Record):
+    """One file of the result."""
+
+    path: str
+    """Relative to the result's folder."""
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Manifest(_Record):
+    """All of manifest.json."""
+
+    format: Literal["edgemill-result"] = "edgemill-result"
+    format_version: int = FORMAT_VERSION
+    run: str
+    """The run's id, as in log.jsonl."""
+    versions: dict[str, str]
+    settings: dict[str, Any]
+    """Settings in effect, without storage options."""
+    started: AwareDatetime
+    finished: AwareDatetime
+    input: InputRecord
+    counts: Counts
+    partitions: list[PartitionRecord]
+    bounding: BoundingRecord
+    exchanges: list[ExchangeRecord]
+    stages: list[StageRecord]
+    lam: LambdaRecord = Field(alias="lambda")
+    """λ; the lower ends of the edges' intervals if the run did not converge."""
+    lambda_high: LambdaRecord | None = None
+    """The upper ends, if the run did not converge."""
+    converged: bool
+    unsettled: int = 0
+    """Edges whose interval holds more than one value."""
+    outputs: list[OutputRecord]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the run."""
+        return (self.finished - self.started).total_seconds()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a result depends on, none of them imported."""
+    packages = ("edgemill", "dask", "distributed", "numba", "numpy", "pyarrow")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write manifest.json into `folder` and wait until it is on the disk."""
+    with (folder / MANIFEST_NAME).open("x", encoding="utf-8") as file:
+        file.write(manifest.model_dump_json(by_alias=True, indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def is_result(folder: Path) -> bool:
+    """Whether `folder` holds a manifest of ours, of any format version."""
+    try:
+        content = json.loads((folder / MANIFEST_NAME).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("format") == "edgemill-result"
+
+
+def read_manifest(out: str | os.PathLike[str]) -> Manifest:
+    """The manifest of the result in the folder `out`.
+
+    Raises UsageError if there is no such folder, InputError if it is not a result or its manifest is damaged.
+    """
+    folder = Path(out)
+    if not folder.exists():
+        raise UsageError(f"there is no result at {folder}: no such folder")
+    if not is_result(folder):
+        raise InputError(f"{folder} is not an edgemill result: it has no {MANIFEST_NAME} written by edgemill")
+    path = folder / MANIFEST_NAME
+    content = json.loads(path.read_bytes())
+    if content.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION}"
+        )
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        raise InputError(f"{path} is damaged: {place}: {problem['msg']}") from error

@@ -1,0 +1,168 @@
+"""One run: settings in, a published result out."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+from distributed import Client
+
+from ..kernels.warm import Warmed, warm
+from ..tasks.errors import InternalError, OutOfRoom
+from ..tasks.publish import merge_histograms
+from ..tasks.sources import Source
+from . import stages
+from .cluster import connect
+from .config import make_settings
+from .engine import Engine
+from .manifest import (
+    Counts,
+    InputFile,
+    InputRecord,
+    LambdaRecord,
+    Manifest,
+    OutputRecord,
+    PartitionRecord,
+    versions,
+    write_manifest,
+)
+from .output import LOG_NAME, Staging
+from .plan import Plan, open_input, plan_run
+from .result import Result
+from .schedules import Bounded, bound
+from .settings import Settings
+from .telemetry import Events
+
+__all__ = ["mine", "mine_settings"]
+
+
+def mine(
+    input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
+) -> Result:
+    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`.
+
+    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the command's
+    flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say what does.
+    A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
+    InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
+    """
+    with Events() as events:
+        return mine_settings(make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events)
+
+
+def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
+    """Run with the given settings, telling `events`. Raises as `mine` does."""
+    with Staging(
+        settings.output.path, overwrite=settings.output.overwrite, run_id=events.run_id, input_path=settings.input.path
+    ) as staging:
+        with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
+            source = open_input(settings)
+            with connect(settings.cluster) if client is None else nullcontext(client) as connected:
+                engine = Engine(connected, events.run_id)
+                manifest = _run(settings, source, engine, events, staging)
+            write_manifest(staging.folder, manifest)
+            events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
+            staging.commit()
+    return Result(staging.out)
+
+
+def _run(settings: Settings, source: Source, engine: Engine, events: Events, staging: Staging) -> Manifest:
+    plan = plan_run(settings, source, engine.capacity)
+    plan.refuse_if_hopeless()
+    _warm(engine, events, plan)
+    blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls)
+    buckets = stages.number(engine, events, source, blocks, plan.partitions)
+    del blocks
+    partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method)
+    subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
+    with events.stage("bound", 0):
+        bounded = bound(engine, events, subgraphs, counts, settings.bounding)
+        unsettled = sum(engine.gather([engine.submit("unsettled", attrgetter("unsettled"), i) for i in bounded.intervals]))
+    published = stages.publish_results(
+        engine,
+        events,
+        source,
+        buckets,
+        partitions,
+        subgraphs,
+        bounded.intervals,
+        staging.folder,
+        settings.output,
+        bounded.converged,
+    )
+    return _manifest(settings, source, rows, buckets, counts, bounded, unsettled, published, events)
+
+
+def _warm(engine: Engine, events: Events, plan: Plan) -> None:
+    """Have the kernels compiled, or loaded from the cache, by every worker."""
+    with events.stage("compile", 0):
+        reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions)
+    events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
+
+
+def _manifest(
+    settings: Settings,
+    source: Source,
+    rows: stages.RowCounts,
+    buckets: stages.Buckets,
+    counts: list[Any],
+    bounded: Bounded,
+    unsettled: int,
+    published: stages.Published,
+    events: Events,
+) -> Manifest:
+    summaries = published.summaries
+    edges = sum(s.edges for s in summaries)
+    support = sum(s.support for s in summaries)
+    duplicates = rows.duplicates + buckets.duplicates
+    if rows.rows != edges + rows.self_loops + duplicates + rows.nulls or support % 3:
+        raise InternalError(
+            f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
+            f"{rows.nulls} nulls, {edges} edges; supports add up to {support}"
+        )
+    return Manifest(
+        run=events.run_id,
+        versions=versions(),
+        settings=settings.model_dump(),
+        started=events.started,
+        finished=datetime.now(UTC),
+        input=InputRecord(
+            files=[InputFile(path=f.path, bytes=f.bytes, rows=f.rows) for f in source.files],
+            id_type=str(source.id_type),
+            source_column=source.source_column,
+            target_column=source.target_column,
+        ),
+        counts=Counts(
+            rows=rows.rows,
+            self_loops=rows.self_loops,
+            duplicates=duplicates,
+            nulls_dropped=rows.nulls,
+            edges=edges,
+            vertices=sum(s.vertices for s in summaries),
+            triangles=support // 3,
+        ),
+        partitions=[
+            PartitionRecord(**{name: getattr(c, name) for name in PartitionRecord.model_fields}) for c in counts
+        ],
+        bounding=bounded.record,
+        exchanges=events.exchanges,
+        stages=events.stages,
+        lam=_lambda([s.low for s in summaries]),
+        lambda_high=None if bounded.converged else _lambda([s.high for s in summaries]),
+        converged=bounded.converged,
+        unsettled=unsettled,
+        outputs=[OutputRecord(path=f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files],
+    )
+
+
+def _lambda(histograms: list[Any]) -> LambdaRecord:
+    histogram = merge_histograms(histograms)
+    return LambdaRecord(
+        max=max((value for value, _ in histogram), default=0),
+        sum=sum(value * edges for value, edges in histogram),
+        histogram=histogram,
+    )

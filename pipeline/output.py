@@ -1,0 +1,175 @@
+"""The output folder: checked before the work, filled beside its place, renamed into it when complete."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import glob
+import os
+import re
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ..tasks.errors import OutOfRoom, OutputLocked, UsageError
+from .exits import NO_SPACE
+from .manifest import is_result
+
+__all__ = ["LOG_NAME", "Staging"]
+
+LOG_NAME = "log.jsonl"
+
+
+class Staging:
+    """A folder `.NAME.edgemill-RUN` beside OUT that `commit()` makes OUT; removed if the block ends without that.
+
+    Entering the block checks, in this order, that OUT is a local path, apart from the input, free (or, with
+    `overwrite`, an earlier result or an empty folder), written by no other run, and writable. A failed run leaves
+    its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception.
+
+    Raises UsageError for the checks, OutputLocked if another run is writing OUT, OutOfRoom for a full disk.
+    """
+
+    def __init__(
+        self, output: str | os.PathLike[str], *, overwrite: bool, run_id: str, input_path: str | None = None
+    ) -> None:
+        output = os.fspath(output)
+        if "://" in output:
+            raise UsageError(f"output.path {output}: the output is a local or shared folder, not a URL")
+        self.out = Path(os.path.realpath(os.path.expanduser(output)))
+        if not self.out.name:
+            raise UsageError(f"output.path {output}: a result cannot take the place of a root folder")
+        self.overwrite = overwrite
+        self.input_path = input_path
+        self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
+        """Where the result is written until it is committed; the same file system as OUT."""
+        self.aside = self.folder.with_name(self.folder.name + ".old")
+        self.failed_log = self.out.with_name(f"{self.out.name}.failed.{LOG_NAME}")
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        if self.input_path is not None:
+            _refuse_overlap(self.input_path, self.out)
+        self._refuse_existing()
+        try:
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+            self.folder.mkdir()
+        except OSError as error:
+            self._release_lock()
+            if error.errno in NO_SPACE:
+                raise OutOfRoom(f"no room left on the disk for {self.out}") from error
+            not_folder = isinstance(error, (FileExistsError, NotADirectoryError))
+            reason = "it is not a folder" if not_folder else error.strerror
+            raise UsageError(f"output.path {self.out}: cannot write in {self.out.parent}: {reason}") from error
+        except BaseException:
+            self._release_lock()
+            raise
+        return self
+
+    def commit(self) -> None:
+        """Make the folder the result: on the disk first, then renamed; an earlier result goes only after that."""
+        _sync_tree(self.folder)
+        self._refuse_existing()
+        try:
+            if self.out.exists():
+                os.rename(self.out, self.aside)
+            os.rename(self.folder, self.out)
+        finally:
+            _settle_aside(self.aside, self.out)
+        _sync(self.out.parent)
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            _settle_aside(self.aside, self.out)
+            if self.folder.exists():
+                log = self.folder / LOG_NAME
+                if error is not None and log.exists():
+                    os.replace(log, self.failed_log)
+                    error.add_note(f"log of the failed run: {self.failed_log}")
+                shutil.rmtree(self.folder, ignore_errors=True)  # what is left, the next run clears
+        finally:
+            self._release_lock()
+
+    def _refuse_existing(self) -> None:
+        if not os.path.lexists(self.out):
+            return
+        if not self.out.is_dir():
+            raise UsageError(f"output.path {self.out} exists and is not a folder: choose another")
+        if not self.overwrite:
+            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with --overwrite")
+        if not is_result(self.out) and any(self.out.iterdir()):
+            raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
+
+    def _take_lock(self) -> None:
+        """Hold `.NAME.edgemill.lock` for the run, and clear what killed runs left: whoever holds it runs alone."""
+        path = self.out.with_name(f".{self.out.name}.edgemill.lock")
+        while self._lock is None:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(lock)
+                if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
+                    raise OutputLocked(f"another run is writing {self.out}: wait for it to end") from None
+                return  # a file system without locks: the rename at the end still lets only one run win
+            if path.exists() and os.path.samestat(os.fstat(lock), os.stat(path)):
+                self._lock = lock
+            else:  # the run before removed the file between our open and our lock
+                os.close(lock)
+        left = re.compile(rf"\.{re.escape(self.out.name)}\.edgemill-[^.]+(\.old)?")
+        for folder in self.out.parent.iterdir():
+            if match := left.fullmatch(folder.name):
+                if match[1]:
+                    _settle_aside(folder, self.out)
+                else:
+                    shutil.rmtree(folder)
+        self._refuse_existing()
+
+    def _release_lock(self) -> None:
+        if self._lock is not None:
+            self.out.with_name(f".{self.out.name}.edgemill.lock").unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+
+def _settle_aside(aside: Path, out: Path) -> None:
+    """Put the earlier result back if its place is empty, else delete it."""
+    if aside.exists():
+        if out.exists():
+            shutil.rmtree(aside)
+        else:
+            os.rename(aside, out)
+
+
+def _refuse_overlap(input_path: str, out: Path) -> None:
+    """Refuse an output that a later reading of the input would pick up, or whose replacement would delete the input."""
+    local = input_path.removeprefix("file://")
+    if "://" in local:
+        return
+    parts, whole_tree = Path(os.path.expanduser(local)).parts, True
+    if not os.path.exists(local) and glob.has_magic(local):
+        first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+        whole_tree = first < len(parts) - 1
+        parts = parts[:first]
+    base = Path(os.path.realpath(os.path.join(*parts))) if parts else Path.cwd()
+    if base.is_relative_to(out) and base.exists():
+        raise UsageError(f"output.path {out}: the input {input_path} lies in it; choose an output elsewhere")
+    if whole_tree and out.is_relative_to(base):
+        raise UsageError(f"output.path {out} lies in the input {input_path}; choose an output elsewhere")
+
+
+def _sync_tree(folder: Path) -> None:
+    for place, _, files in os.walk(folder):
+        for name in files:
+            _sync(Path(place, name))
+        _sync(Path(place))
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

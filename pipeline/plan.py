@@ -1,0 +1,139 @@
+"""What a run would do: partitions, tasks, projected bytes. Reads footers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dask.utils import format_bytes
+from distributed.system import MEMORY_LIMIT
+
+from ..tasks.errors import OutOfRoom
+from ..tasks.sources import Block, Source, open_source, plan_blocks
+from ..tasks.writing import VALUE_COLUMNS
+from .cluster import connect, cores
+from .engine import Capacity, Engine
+from .settings import MAX_PARTITIONS, Settings
+
+__all__ = ["Plan", "make_plan", "open_input", "plan_run"]
+
+ROW_BYTES = 40
+"""Memory of a row while it is read and numbered."""
+EDGE_BYTES = 90
+"""Memory of a local edge, owned or ghost, while its partition is bounded: topology 24, compacted rows 14, counts, buffers, origin."""
+FILL = 0.6
+"""Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
+MIN_BLOCK_ROWS = 250_000
+"""Smaller blocks cost more in tasks than they bring in parallel reading."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will run."""
+
+    source: Source
+    blocks: list[Block]
+    partitions: int
+    partitioning: str
+    method: str
+    """peel, band or fixpoint"""
+    capacity: Capacity
+
+    @property
+    def replication(self) -> float:
+        """Assumed copies of an edge over all partitions: measured on R-MAT by hash, the worst case, near 1.1 P^0.65."""
+        return 1.0 if self.partitions == 1 else min(self.partitions, 1.1 * self.partitions**0.65)
+
+    @property
+    def partition_bytes(self) -> int:
+        """Projected memory of a task that bounds a partition, every row being an edge of its own."""
+        return int(self.source.rows * self.replication / self.partitions * EDGE_BYTES)
+
+    @property
+    def at_once(self) -> int:
+        """Partitions that a worker bounds at once."""
+        return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Projected memory of a worker, if Dask spills what its running tasks do not need."""
+        reading = max((block.rows for block in self.blocks), default=0) * ROW_BYTES * self.capacity.threads
+        return max(reading, self.at_once * self.partition_bytes)
+
+    @property
+    def tasks(self) -> int:
+        """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
+        return 5 * len(self.blocks) + (14 if self.partitions == 1 else 19) * self.partitions + 21 * self.partitions
+
+    def fits(self) -> bool:
+        """Whether the projected memory of a worker is within its limit."""
+        limit = self.capacity.memory_bytes
+        return not limit or self.worker_bytes <= FILL * limit
+
+    def refuse_if_hopeless(self) -> None:
+        """Raises OutOfRoom if the projected memory of a worker exceeds its limit."""
+        limit = self.capacity.memory_bytes
+        if limit and self.worker_bytes > limit:
+            raise OutOfRoom(
+                f"a worker would need about {format_bytes(self.worker_bytes)} for {self.at_once} of {self.partitions} "
+                f"partitions at once and has {format_bytes(limit)}: raise partitioning.count, give workers more memory "
+                "(cluster.memory_limit_bytes) or fewer threads (cluster.threads_per_worker)"
+            )
+
+    def render(self) -> str:
+        """The plan as text."""
+        source, capacity = self.source, self.capacity
+        limit = format_bytes(capacity.memory_bytes) if capacity.memory_bytes else "no limit"
+        rows = [
+            ("input", f"{source.path}: {len(source.files)} files, {source.rows:,} rows, {format_bytes(source.bytes)}"),
+            ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),
+            ("workers", f"{capacity.workers} x {capacity.threads} threads, {limit} each"),
+            ("blocks", f"{len(self.blocks)}, at most {max((b.rows for b in self.blocks), default=0):,} rows"),
+            ("partitions", f"{self.partitions} by {self.partitioning}, at most {source.rows:,} edges in all"),
+            ("replication", f"at most {self.replication:.1f} copies of an edge, assumed (by range it is often near 1)"),
+            ("method", self.method),
+            ("tasks", f"about {self.tasks}, and up to {4 * self.partitions} for each exchange of bounding"),
+            ("memory", f"{format_bytes(self.partition_bytes)} a partition, {format_bytes(self.worker_bytes)} a worker"),
+            ("fits", "yes" if self.fits() else "tight: more than the recommended share of a worker's memory"),
+        ]
+        return "\n".join(f"{name:<12} {text}" for name, text in rows)
+
+
+def make_plan(settings: Settings) -> Plan:
+    """Plan a run without starting it. A running scheduler is asked for its workers; nothing else is contacted.
+
+    Raises InputError, and ClusterLost if a scheduler does not answer.
+    """
+    source = open_input(settings)
+    cluster = settings.cluster
+    if cluster.scheduler is not None or cluster.scheduler_file is not None:
+        with connect(cluster) as client:
+            return plan_run(settings, source, Engine(client, "plan").capacity)
+    workers = cluster.workers or 1
+    threads = cluster.threads_per_worker or max(1, cores() // workers)
+    return plan_run(settings, source, Capacity(workers, threads, cluster.memory_limit_bytes or MEMORY_LIMIT // workers))
+
+
+def open_input(settings: Settings) -> Source:
+    """The input's footers. Raises InputError."""
+    given = settings.input
+    return open_source(given.path, given.source_column, given.target_column, given.storage_options, VALUE_COLUMNS)
+
+
+def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
+    """Choose blocks, partitions and method for the given workers."""
+    share = -(-source.rows // (capacity.workers * capacity.threads))
+    blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
+    count = settings.partitioning.count
+
+    def plan(partitions: int) -> Plan:
+        method = settings.bounding.method
+        if method == "auto":
+            method = "peel" if partitions == 1 else "band"
+        return Plan(source, blocks, partitions, settings.partitioning.method, method, capacity)
+
+    if isinstance(count, int):
+        return plan(count)
+    chosen = plan(1 if settings.bounding.method == "peel" else capacity.workers)
+    while not chosen.fits() and settings.bounding.method != "peel" and chosen.partitions < MAX_PARTITIONS:
+        chosen = plan(min(MAX_PARTITIONS, 2 * chosen.partitions))
+    return chosen

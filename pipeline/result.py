@@ -1,0 +1,61 @@
+"""A finished run on the disk, opened for reading."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..tasks.errors import InputError
+from .manifest import Manifest, read_manifest
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+__all__ = ["Result"]
+
+
+class Result:
+    """The result in the folder `path`: its manifest, and its tables as pyarrow datasets.
+
+    Raises UsageError if there is no such folder, InputError if it is not a result, or if a file of it is missing
+    or has another size than the manifest says.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.manifest: Manifest = read_manifest(self.path)
+        for output in self.manifest.outputs:
+            file = self.path / output.path
+            size = file.stat().st_size if file.is_file() else None
+            if size != output.bytes:
+                found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
+                raise InputError(f"the result is damaged: {file} {found}")
+
+    @property
+    def converged(self) -> bool:
+        """Whether λ is exact; if not, the tables hold `lambda_low` and `lambda_high` in place of `lambda`."""
+        return self.manifest.converged
+
+    @cached_property
+    def edges(self) -> ds.Dataset:
+        """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32."""
+        return self._dataset("edges")
+
+    @cached_property
+    def vertices(self) -> ds.Dataset:
+        """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges)."""
+        return self._dataset("vertices")
+
+    def _dataset(self, table: str) -> ds.Dataset:
+        import pyarrow.dataset as ds
+
+        # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
+        paths = sorted(output.path for output in self.manifest.outputs)
+        files = [str(self.path / path) for path in paths if path.startswith(f"{table}/")]
+        return ds.dataset(files, format="parquet")
+
+    def __repr__(self) -> str:
+        counts, state = self.manifest.counts, "" if self.converged else ", not converged"
+        return f"Result({str(self.path)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"

@@ -1,0 +1,251 @@
+"""The loops to global convergence: peeling alone, banding, fixpoint rounds. One λ, different paths."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from distributed import Future, get_worker
+
+from ..tasks.bound import band as banding
+from ..tasks.bound import fixpoint as rounds
+from ..tasks.bound.band import Order
+from ..tasks.bound.peel import Peeled, peel
+from ..tasks.messages import Bundle
+from ..tasks.subgraph import PartitionCounts, Subgraph
+from .engine import Engine
+from .exchange import Mail, receive
+from .ledger import Ledger
+from .manifest import BoundingRecord, ExchangeRecord
+from .settings import BoundingSettings
+from .telemetry import Events
+
+__all__ = ["Bounded", "bound"]
+
+_PROGRESS_SECONDS = 0.2
+"""How often peeling tells its level."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Where a schedule ended."""
+
+    intervals: list[Future]
+    """[partitions] Intervals of the owned edges."""
+    record: BoundingRecord
+    converged: bool
+
+
+class _Limits:
+    """When to end without convergence."""
+
+    def __init__(self, settings: BoundingSettings) -> None:
+        self._exchanges = settings.max_exchanges
+        self._deadline = None if settings.max_seconds is None else time.monotonic() + settings.max_seconds
+
+    def reached(self, exchanges: int) -> bool:
+        if self._exchanges is not None and exchanges >= self._exchanges:
+            return True
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+
+def bound(
+    engine: Engine,
+    events: Events,
+    subgraphs: Sequence[Future],
+    counts: Sequence[PartitionCounts],
+    settings: BoundingSettings,
+) -> Bounded:
+    """Run the schedule that the settings name, or the default for so many partitions."""
+    method = settings.method
+    if method == "auto":
+        method = "peel" if len(subgraphs) == 1 else "band"
+    if method == "peel":
+        return _peel(engine, events, subgraphs[0], settings)
+    schedule = _band if method == "band" else _fixpoint
+    return schedule(engine, events, list(subgraphs), counts, settings)
+
+
+def _peel(engine: Engine, events: Events, subgraph: Future, settings: BoundingSettings) -> Bounded:
+    topic = f"edgemill-{engine.run_id}"
+    with engine.listening(topic, lambda fields: events.emit("level", **fields)):
+        task = engine.submit("peel", _peel_task, subgraph, settings.max_seconds, topic)
+        (found,) = engine.gather([engine.submit("peel-record", _peel_record, task)])
+    levels, evaluations, unsettled = found
+    record = BoundingRecord(method="peel", steps=levels, exchanges=0, evaluations=evaluations)
+    return Bounded([engine.submit("intervals", _intervals, task)], record, unsettled == 0)
+
+
+def _peel_task(subgraph: Subgraph, max_seconds: float | None, topic: str) -> Peeled:
+    told = time.monotonic()
+
+    def tell(level: int, left: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _PROGRESS_SECONDS:
+            told = time.monotonic()
+            get_worker().log_event(topic, {"level": level, "unsettled": left})
+
+    return peel(subgraph, max_seconds, tell)
+
+
+def _peel_record(peeled: Peeled) -> tuple[int, int, int]:
+    return peeled.levels, peeled.evaluations, peeled.intervals.unsettled
+
+
+def _intervals(peeled: Peeled) -> Any:
+    return peeled.intervals
+
+
+def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
+    """A value that no λ exceeds, from the supports of all partitions."""
+    histograms = engine.gather([engine.submit("supports", banding.support_histogram, s) for s in subgraphs])
+    total = np.zeros(max(map(len, histograms), default=0), np.int64)
+    for histogram in histograms:
+        total[: len(histogram)] += histogram
+    return banding.highest_lambda(total)
+
+
+class _Round:
+    """One exchange: the partitions that have something to do run; the others keep their state."""
+
+    def __init__(self, engine: Engine, name: str, states: list[Future]) -> None:
+        self._engine, self._name = engine, name
+        self.states = states
+        """[partitions] state of each."""
+        self._mail = Mail(engine, name, [], [])
+
+    def receivers(self) -> set[int]:
+        """Partitions with mail."""
+        return set(self._mail.expected)
+
+    def run(self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
+        tasks = {
+            p: self._engine.submit(
+                self._name, receive, function, p, self._mail.expected[p], self._mail.to(p), *arguments[p]
+            )
+            for p in sorted(partitions)
+        }
+        found = self._engine.gather([self._engine.submit(f"{self._name}-report", _report, t) for t in tasks.values()])
+        for p, task in tasks.items():
+            self.states[p] = self._engine.submit(f"{self._name}-state", itemgetter(0), task)
+        bundles = [self._engine.submit(f"{self._name}-mail", itemgetter(1), t) if rows else t for t, (_, rows) in zip(tasks.values(), found, strict=True)]
+        self._mail = Mail(self._engine, self._name, bundles, [rows for _, rows in found])
+        return {p: report for p, (report, _) in zip(tasks, found, strict=True)}
+
+
+def _report(outcome: tuple[Any, Bundle[Any], Any]) -> tuple[Any, Mapping[int, int]]:
+    return outcome[2], outcome[1].rows
+
+
+def _band(
+    engine: Engine,
+    events: Events,
+    subgraphs: list[Future],
+    counts: Sequence[PartitionCounts],
+    settings: BoundingSettings,
+) -> Bounded:
+    limits = _Limits(settings)
+    partitions = range(len(subgraphs))
+    total = sum(c.owned for c in counts)
+    highest = _highest(engine, subgraphs)
+    ledger = Ledger(highest, [c.local for c in counts])
+    round_ = _Round(engine, "band", [engine.submit("bands", banding.start_bands, s, highest) for s in subgraphs])
+    batches: list[list[list[Order]]] = [[] for _ in partitions]
+    orders = ledger.start()
+    exchanges = evaluations = 0
+    while ledger.open_bands and not limits.reached(exchanges):
+        started = time.perf_counter()
+        if orders:
+            for waiting in batches:
+                waiting.append(orders)
+        active = ledger.concerned(orders) | round_.receivers()
+        reports = round_.run(
+            active,
+            banding.band_exchange,
+            {p: (subgraphs[p], round_.states[p], batches[p], ledger.floor) for p in active},
+        )
+        for p, report in reports.items():
+            batches[p] = []
+            evaluations += report.evaluations
+            if report.stale:
+                subgraphs[p] = engine.submit(
+                    "compact", banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
+                )
+        ledger.record(reports)
+        orders = ledger.split()
+        exchanges += 1
+        messages = sum(report.messages for report in reports.values())
+        events.exchange(
+            ExchangeRecord(
+                exchange=exchanges,
+                step=ledger.steps,
+                open_bands=ledger.open_bands,
+                settled=total - ledger.unsettled,
+                unsettled=ledger.unsettled,
+                messages=messages,
+                bytes=4 * messages,
+                evaluations=sum(report.evaluations for report in reports.values()),
+                seconds=time.perf_counter() - started,
+            )
+        )
+    if orders:
+        for waiting in batches:
+            waiting.append(orders)
+    upper = ledger.upper_ends()
+    ends = [
+        engine.submit("intervals", banding.band_intervals, subgraphs[p], round_.states[p], batches[p], upper)
+        for p in partitions
+    ]
+    record = BoundingRecord(method="band", steps=ledger.steps, exchanges=exchanges, evaluations=evaluations)
+    return Bounded(ends, record, not ledger.open_bands)
+
+
+def _fixpoint(
+    engine: Engine,
+    events: Events,
+    subgraphs: list[Future],
+    counts: Sequence[PartitionCounts],
+    settings: BoundingSettings,
+) -> Bounded:
+    limits = _Limits(settings)
+    total, local = sum(c.owned for c in counts), sum(c.local for c in counts)
+    highest = _highest(engine, subgraphs)
+    round_ = _Round(engine, "fixpoint", [engine.submit("bounds", rounds.start_bounds, s, highest) for s in subgraphs])
+    active = set(range(len(subgraphs)))
+    exchanges = evaluations = 0
+    while active and not limits.reached(exchanges):
+        started = time.perf_counter()
+        reports = round_.run(
+            active,
+            rounds.fixpoint_exchange,
+            {p: (subgraphs[p], round_.states[p], settings.operator, exchanges == 0) for p in active},
+        )
+        active = round_.receivers()
+        exchanges += 1
+        messages = sum(report.messages for report in reports.values())
+        evaluated = sum(report.evaluations for report in reports.values())
+        evaluations += evaluated
+        events.exchange(
+            ExchangeRecord(
+                exchange=exchanges,
+                step=exchanges,
+                open_bands=0,
+                settled=total - (local if active else 0),
+                unsettled=local if active else 0,
+                messages=messages,
+                bytes=8 * messages,
+                evaluations=evaluated,
+                seconds=time.perf_counter() - started,
+            )
+        )
+    ends = [
+        engine.submit("intervals", rounds.fixpoint_intervals, s, state, not active)
+        for s, state in zip(subgraphs, round_.states, strict=True)
+    ]
+    record = BoundingRecord(method="fixpoint", steps=exchanges, exchanges=exchanges, evaluations=evaluations)
+    return Bounded(ends, record, not active)

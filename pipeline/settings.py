@@ -1,0 +1,173 @@
+"""The settings of a run as frozen models: units in the names, an unknown key is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_serializer, model_validator
+
+__all__ = [
+    "SECTIONS",
+    "BoundingSettings",
+    "ClusterSettings",
+    "IngestSettings",
+    "InputSettings",
+    "OutputSettings",
+    "PartitioningSettings",
+    "Settings",
+]
+
+MAX_PARTITIONS = 4096
+
+
+def _partition_count(value: object) -> int | str:
+    if value == "auto" or (type(value) is int and 1 <= value <= MAX_PARTITIONS):
+        return value
+    raise ValueError(f"must be auto or a whole number from 1 to {MAX_PARTITIONS}")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
+    )
+
+
+class InputSettings(_Section):
+    """Where the edges are."""
+
+    path: str = Field(min_length=1)
+    """Parquet edges: a file, a folder, a glob or an fsspec URL; relative to the current directory."""
+    source_column: str | None = None
+    """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
+    target_column: str | None = None
+    """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    nulls: Literal["refuse", "drop"] = "refuse"
+    """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
+    storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+    """Options for fsspec, such as credentials; never printed and never written to the result."""
+
+    @field_serializer("path")
+    def _without_password(self, path: str) -> str:
+        return re.sub(r"://[^/@]*@", "://***@", path)
+
+    @model_validator(mode="after")
+    def _both_columns_or_none(self) -> Self:
+        if (self.source_column is None) != (self.target_column is None):
+            raise ValueError("input.source_column and input.target_column go together: set both or neither")
+        if self.source_column is not None and self.source_column == self.target_column:
+            raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
+        return self
+
+
+class OutputSettings(_Section):
+    """Where the result goes."""
+
+    path: str = Field(min_length=1)
+    """Folder of the result, local or shared; must not exist yet."""
+    overwrite: bool = False
+    """Replace an earlier result at that path, once the new one is complete."""
+    compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
+    """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
+    row_group_rows: int = Field(1_000_000, ge=1)
+    """Most rows in one Parquet row group."""
+
+
+class IngestSettings(_Section):
+    """How the input is read."""
+
+    rows_per_block: int = Field(2_000_000, ge=1)
+    """Rows read by one task: consecutive row groups up to about this many."""
+
+
+class PartitioningSettings(_Section):
+    """How the edges are spread over partitions."""
+
+    count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
+    """Partitions, 1 to 4096; `auto`: as few as fit in memory."""
+    method: Literal["range", "hash"] = "range"
+    """Vertex to partition: `range` cuts the id order into runs of equal edges, `hash` scatters."""
+
+
+class BoundingSettings(_Section):
+    """How λ is found."""
+
+    method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
+    """`peel` (for one partition), `band`, `fixpoint` (for study); `auto`: peel for one partition, band for more."""
+    operator: Literal["hindex", "tridn"] = "hindex"
+    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
+    max_exchanges: int | None = Field(None, ge=1)
+    """End after this many exchanges with an interval for each edge (exit code 5); none: run to the exact λ."""
+    max_seconds: float | None = Field(None, gt=0)
+    """End the bounding after this many seconds, as above."""
+
+    @model_validator(mode="after")
+    def _operator_needs_fixpoint(self) -> Self:
+        if self.operator != "hindex" and self.method != "fixpoint":
+            raise ValueError(f"bounding.operator {self.operator} needs bounding.method fixpoint, not {self.method}")
+        return self
+
+
+class ClusterSettings(_Section):
+    """What computes."""
+
+    device: Literal["auto", "cpu", "gpu"] = "auto"
+    """`cpu`, or `auto`: the best that this version offers, which is the CPU; `gpu` is refused in this version."""
+    workers: int | None = Field(None, ge=1)
+    """Worker processes to start on this machine; none: one worker inside this process."""
+    threads_per_worker: int | None = Field(None, ge=1)
+    """Threads of each worker; none: the machine's cores shared out evenly."""
+    memory_limit_bytes: int | None = Field(None, ge=1)
+    """Memory of each worker, in bytes; none: the machine's memory shared out evenly."""
+    scheduler: str | None = None
+    """Address of a running Dask scheduler, such as `tcp://host:8786`."""
+    scheduler_file: str | None = None
+    """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+
+    @model_validator(mode="after")
+    def _one_cluster(self) -> Self:
+        if self.device == "gpu":
+            raise ValueError("cluster.device: GPU workers are not available in this version; use cpu or auto")
+        if self.scheduler is not None and self.scheduler_file is not None:
+            raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
+        if self.scheduler is not None or self.scheduler_file is not None:
+            for name in ("workers", "threads_per_worker", "memory_limit_bytes"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
+        return self
+
+
+class Settings(_Section):
+    """All settings of a run; every one of them has a default except the two paths."""
+
+    input: InputSettings
+    output: OutputSettings
+    ingest: IngestSettings = IngestSettings()
+    partitioning: PartitioningSettings = PartitioningSettings()
+    bounding: BoundingSettings = BoundingSettings()
+    cluster: ClusterSettings = ClusterSettings()
+
+    @model_validator(mode="after")
+    def _peel_is_for_one_partition(self) -> Self:
+        if self.bounding.method == "peel" and self.partitioning.count not in (1, "auto"):
+            raise ValueError(
+                f"bounding.method peel works on one partition, not {self.partitioning.count}: use band, or partitions 1"
+            )
+        return self
+
+
+SECTIONS: Mapping[str, type[BaseModel]] = {
+    "input": InputSettings,
+    "output": OutputSettings,
+    "ingest": IngestSettings,
+    "partitioning": PartitioningSettings,
+    "bounding": BoundingSettings,
+    "cluster": ClusterSettings,
+}
+"""The model of each section, in order."""

@@ -1,0 +1,125 @@
+"""The summary of a finished run, for a terminal."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from rich.bar import Bar
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .manifest import Manifest
+
+__all__ = ["print_result", "summary_lines"]
+
+MOST_BARS = 20
+MOST_PARTITIONS = 16
+
+
+def summary_lines(manifest: Manifest, path: str) -> list[str]:
+    """A few plain lines: what `edgemill run` prints at its end."""
+    counts = manifest.counts
+    top = f"{manifest.lam.max:,}"
+    if not manifest.converged and manifest.lambda_high is not None:
+        top = f"{top} to {manifest.lambda_high.max:,}"
+    rows = {
+        "edges": f"{counts.edges:,}",
+        "vertices": f"{counts.vertices:,}",
+        "triangles": f"{counts.triangles:,}",
+        "lambda max": top,
+        "seconds": f"{manifest.seconds:.2f}",
+        "output": path,
+    }
+    return [f"{name:<11} {value}" for name, value in rows.items()]
+
+
+def print_result(manifest: Manifest, path: str, console: Console) -> None:
+    """Print counts, the distribution of λ, partitions, exchanges and stages."""
+    parts: list[tuple[str, RenderableType]] = [("", _counts(manifest, path))]
+    if manifest.lam.histogram:
+        parts.append(("lambda" if manifest.converged else "lambda, lower ends", _histogram(manifest.lam.histogram)))
+    parts += [("partitions", _partitions(manifest)), ("bounding", _bounding(manifest)), ("stages", _stages(manifest))]
+    for title, body in parts:
+        console.print(Group(Text(f"\n{title}", "bold"), Padding(body, (0, 0, 0, 2), expand=False)) if title else body)
+
+
+def _grid(*columns: str) -> Table:
+    """A table without lines; column names ending in ">" are set flush right."""
+    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=any(columns), header_style="dim")
+    for name in columns:
+        table.add_column(name.rstrip(">"), justify="right" if name.endswith(">") else "left", no_wrap=True)
+    return table
+
+
+def _counts(manifest: Manifest, path: str) -> Table:
+    counts, files = manifest.counts, manifest.input.files
+    table = Table.grid(padding=(0, 3))
+    state = Text("converged", "green")
+    if not manifest.converged:
+        state = Text(f"NOT CONVERGED: {manifest.unsettled:,} edges have an interval in place of lambda", "bold red")
+    table.add_row("result", Text(path))
+    table.add_row("state", state)
+    table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
+    columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
+    size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
+    read = f"{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
+    table.add_row("input", Text(read))
+    dropped = {"self-loops": counts.self_loops, "duplicates": counts.duplicates, "nulls": counts.nulls_dropped}
+    table.add_row("dropped", ", ".join(f"{number:,} {name}" for name, number in dropped.items()))
+    table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
+    top = f"max {manifest.lam.max:,}, sum {manifest.lam.sum:,}"
+    if manifest.lambda_high is not None:
+        top += f"; upper ends: max {manifest.lambda_high.max:,}, sum {manifest.lambda_high.sum:,}"
+    table.add_row("lambda", top)
+    return table
+
+
+def _histogram(histogram: list[tuple[int, int]]) -> Table:
+    """Edges per λ; neighbouring values share a bar where there are too many of them."""
+    top = histogram[-1][0]
+    width = -(-(top + 1) // MOST_BARS)
+    bars = [0] * (top // width + 1)
+    for value, edges in histogram:
+        bars[value // width] += edges
+    table = _grid("lambda>", "edges>", "at least>", "")
+    at_least = [*accumulate(reversed(bars))][::-1]
+    for number, edges in enumerate(bars):
+        first, last = number * width, min(number * width + width - 1, top)
+        label = str(first) if first == last else f"{first}-{last}"
+        table.add_row(label, f"{edges:,}", f"{at_least[number]:,}", Bar(max(bars), 0, edges, width=30))
+    return table
+
+
+def _partitions(manifest: Manifest) -> Table:
+    names = ("partition", "owned", "ghost", "inner", "peripheral", "cut", "vertices")
+    table = _grid(*(f"{name}>" for name in names))
+    for partition in manifest.partitions[:MOST_PARTITIONS]:
+        table.add_row(*(f"{getattr(partition, name):,}" for name in names))
+    if hidden := manifest.partitions[MOST_PARTITIONS:]:
+        sums = (f"{sum(getattr(partition, name) for partition in hidden):,}" for name in names[1:])
+        table.add_row(f"{len(hidden)} more", *sums, style="dim")
+    return table
+
+
+def _bounding(manifest: Manifest) -> Table:
+    bounding, exchanges = manifest.bounding, manifest.exchanges
+    table = _grid("method", "steps>", "exchanges>", "evaluations>", "messages>", "bytes>", "seconds>")
+    table.add_row(
+        bounding.method,
+        f"{bounding.steps:,}",
+        f"{bounding.exchanges:,}",
+        f"{bounding.evaluations:,}",
+        f"{sum(exchange.messages for exchange in exchanges):,}",
+        f"{sum(exchange.bytes for exchange in exchanges):,}",
+        f"{sum(exchange.seconds for exchange in exchanges):.2f}",
+    )
+    return table
+
+
+def _stages(manifest: Manifest) -> Table:
+    table = _grid(*(f"{stage.stage}>" for stage in manifest.stages))
+    if manifest.stages:
+        table.add_row(*(f"{stage.seconds:.2f} s" for stage in manifest.stages))
+    return table

@@ -1,0 +1,255 @@
+"""The stages of a run, in the order the edges flow: read → number → partition → triangulate → (bound) → publish.
+
+Each is a few exchanges between tasks. The driver sees counts and small tables, never edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter, methodcaller
+from pathlib import Path
+
+import numpy as np
+from distributed import Future
+from numpy.typing import NDArray
+
+from ..tasks import ingest, publish, subgraph, triangulate, writing
+from ..tasks.blocks import BlockEdges
+from ..tasks.bound.intervals import Intervals
+from ..tasks.identity import Ids
+from ..tasks.ingest import OwnedEdges
+from ..tasks.messages import Bundle
+from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner
+from ..tasks.partition import range as ranges
+from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
+from ..tasks.sources import Block, Source
+from ..tasks.subgraph import PartitionCounts, Subgraph
+from ..tasks.writing import OutputFile
+from .engine import Engine
+from .exchange import exchange
+from .settings import OutputSettings
+from .telemetry import Events
+
+__all__ = [
+    "Buckets",
+    "Partitions",
+    "Published",
+    "RowCounts",
+    "number",
+    "partition",
+    "publish_results",
+    "read",
+    "triangulate_partitions",
+]
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """What became of the rows that were read, block by block."""
+
+    rows: int
+    self_loops: int
+    duplicates: int
+    nulls: int
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """The cleaned graph, by ranges of ids."""
+
+    ids: list[Future]
+    edges: list[Future]
+    starts: NDArray[np.int64]
+    """[buckets + 1] first dense number of each, and the vertices in all."""
+    duplicates: int
+    """Edges that several blocks had."""
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The graph as partitions own it."""
+
+    owned: list[Future]
+    degrees: list[Future]
+    """[buckets] BucketDegrees"""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was written."""
+
+    files: list[OutputFile]
+    summaries: list[BucketSummary]
+
+
+def read(
+    engine: Engine, events: Events, source: Source, blocks: Sequence[Block], nulls: str
+) -> tuple[list[Future], RowCounts]:
+    """Read and clean all blocks."""
+    engine.spread(len(blocks))
+    with events.stage("read", len(blocks)) as stage:
+        tasks = [engine.submit("read", ingest.read_block, source, block, nulls) for block in blocks]
+        engine.wait(tasks, stage)
+        counts = engine.gather([engine.submit("read-counts", _row_counts, task) for task in tasks])
+    return tasks, RowCounts(*np.array(counts, np.int64).reshape(-1, 4).sum(axis=0).tolist())
+
+
+def _row_counts(block: BlockEdges) -> tuple[int, int, int, int]:
+    return block.rows, block.self_loops, block.duplicates, block.nulls
+
+
+def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Future], buckets: int) -> Buckets:
+    """Number the vertices densely in id order, and bring every edge, once, to the bucket of its smaller end."""
+    engine.spread(buckets)
+    with events.stage("number", 2 * buckets) as stage:
+        every = ingest.sample_interval(source.rows, buckets)
+        samples = engine.gather([engine.submit("sample", ingest.sample_ids, block, every) for block in blocks])
+        splitters = ingest.choose_splitters(samples, buckets)
+        sent = [engine.submit("send-ids", ingest.send_ids, block, splitters) for block in blocks]
+        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind) for b in range(buckets)])
+        engine.wait(ids, stage)
+        starts = ingest.bucket_starts(engine.gather([engine.submit("ids-count", len, i) for i in ids]))
+        numbers = [engine.submit("answer-numbers", ingest.answer_numbers, i, starts) for i in ids]
+        pairs = exchange(engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks])
+        edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts) for b in range(buckets)])
+        engine.wait(edges, stage)
+        duplicates = engine.gather([engine.submit("duplicates", attrgetter("duplicates"), e) for e in edges])
+    return Buckets(ids, edges, starts, sum(duplicates))
+
+
+def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str) -> Partitions:
+    """Put the vertices in degree order, choose their partitions, and send every edge to its owner."""
+    edges = buckets.edges
+    everyone = range(len(edges))
+    engine.spread(partitions)
+    with events.stage("partition", len(edges) + partitions) as stage:
+        sent = [engine.submit("send-degrees", ingest.send_degrees, e) for e in edges]
+        degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(e,) for e in edges])
+        histograms = engine.gather([engine.submit("degree-histogram", ingest.degree_histogram, d) for d in degrees])
+        starts, vertices = ingest.order_starts(histograms), int(buckets.starts[-1])
+        ranks = [engine.submit("rank", ingest.rank_vertices, degrees[b], starts[b], vertices) for b in everyone]
+        answers = [engine.submit("answer-ranks", ingest.answer_ranks, degrees[b], ranks[b]) for b in everyone]
+        oriented = exchange(engine, "ranks", answers, ingest.orient, [(edges[b], ranks[b]) for b in everyone])
+        engine.wait(oriented, stage)
+        partitioner = _partitioner(engine, edges, oriented, partitions, method)
+        parts = [engine.submit("send-owned", ingest.send_owned, edges[b], oriented[b], partitioner) for b in everyone]
+        owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p,) for p in range(partitions)])
+        engine.wait(owned, stage)
+    return Partitions(owned, degrees)
+
+
+def _partitioner(
+    engine: Engine, edges: Sequence[Future], oriented: Sequence[Future], partitions: int, method: str
+) -> Partitioner:
+    if method == "hash":
+        return HashPartitioner(partitions)
+    if partitions == 1:
+        return RangePartitioner()
+    both = list(zip(edges, oriented, strict=True))
+    sent = [engine.submit("send-out-degrees", ranges.send_out_degrees, *pair) for pair in both]
+    out = exchange(engine, "out-degrees", sent, ranges.collect_out_degrees, both)
+    totals = engine.gather([engine.submit("owned-count", methodcaller("sum"), counts) for counts in out])
+    targets = ranges.cut_targets([int(total) for total in totals], partitions)
+    firsts = engine.gather([engine.submit("first", attrgetter("first"), e) for e in edges])
+    cuts = [
+        engine.submit("cuts", ranges.cuts_within, *found) for found in zip(out, firsts, targets, strict=True)
+    ]
+    return ranges.range_partitioner(engine.gather(cuts))
+
+
+def triangulate_partitions(
+    engine: Engine, events: Events, owned: Sequence[Future]
+) -> tuple[list[Future], list[PartitionCounts]]:
+    """Find every triangle once; gives each partition's subgraph with its ghosts, and its sizes."""
+    partitions = len(owned)
+    engine.spread(partitions)
+    with events.stage("triangulate", 2 * partitions) as stage:
+        lists = [engine.submit("send-lists", triangulate.send_lists, o, partitions) for o in owned]
+        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned])
+        engine.wait(counted, stage)
+        replies = [engine.submit("replies", attrgetter("replies"), c) for c in counted]
+        arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
+        subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments)
+        engine.wait(subgraphs, stage)
+        counts = engine.gather([engine.submit("partition-counts", attrgetter("counts"), s) for s in subgraphs])
+    return subgraphs, counts
+
+
+def publish_results(
+    engine: Engine,
+    events: Events,
+    source: Source,
+    buckets: Buckets,
+    partitions: Partitions,
+    subgraphs: Sequence[Future],
+    intervals: Sequence[Future],
+    folder: Path,
+    settings: OutputSettings,
+    converged: bool,
+) -> Published:
+    """Bring λ back to the buckets, sum it up by vertex, and write both tables below `folder`."""
+    edges, degrees = buckets.edges, partitions.degrees
+    everyone = range(len(edges))
+    engine.spread(len(edges))
+    with events.stage("publish", 2 * len(edges)) as stage:
+        ends = zip(partitions.owned, subgraphs, intervals, strict=True)
+        sent = [engine.submit("send-results", _send_results, *end) for end in ends]
+        results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
+        sums = [engine.submit("send-sums", publish.send_sums, edges[b], results[b]) for b in everyone]
+        vertices = exchange(
+            engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
+        )
+        answers = [engine.submit("answer-names", publish.answer_names, buckets.ids[b], degrees[b]) for b in everyone]
+        names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
+        how = _Written(folder, source, converged, settings.compression, settings.row_group_rows)
+        written = [
+            engine.submit("write-edges", _write_edges, how, edges[b], buckets.ids[b], names[b], results[b])
+            for b in everyone
+        ] + [engine.submit("write-vertices", _write_vertices, how, buckets.ids[b], vertices[b]) for b in everyone]
+        summaries = [engine.submit("summarise", publish.summarise, results[b], vertices[b]) for b in everyone]
+        engine.wait(written, stage)
+        return Published(engine.gather(written), engine.gather(summaries))
+
+
+def _send_results(owned: OwnedEdges, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
+    return publish.send_results(owned, subgraph.support, ends.low, ends.high)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """How the tables are written."""
+
+    folder: Path
+    source: Source
+    converged: bool
+    compression: str
+    row_group_rows: int
+
+
+def _write_edges(
+    how: _Written, edges: ingest.BucketEdges, ids: ingest.BucketIds, names: Ids, results: BucketResults
+) -> OutputFile:
+    return writing.write_edges(
+        how.folder,
+        how.source,
+        edges,
+        ids.ids,
+        names,
+        results,
+        converged=how.converged,
+        compression=how.compression,
+        row_group_rows=how.row_group_rows,
+    )
+
+
+def _write_vertices(how: _Written, ids: ingest.BucketIds, vertices: BucketVertices) -> OutputFile:
+    return writing.write_vertices(
+        how.folder,
+        how.source,
+        ids.ids,
+        vertices,
+        converged=how.converged,
+        compression=how.compression,
+        row_group_rows=how.row_group_rows,
+    )

@@ -1,0 +1,116 @@
+"""What happens in a run, as events: one JSON line each in the log, and forwarded to a display."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Protocol, Self, TextIO
+
+from .exits import exit_code, message
+from .manifest import ExchangeRecord, StageRecord
+
+__all__ = ["STAGES", "Display", "Events", "Stage"]
+
+STAGES = ("read", "number", "partition", "triangulate", "bound", "publish")
+"""Stages in order; "compile" comes before the one that had to compile kernels."""
+
+
+class Display(Protocol):
+    """Shows events to a person; called under a lock, one event at a time."""
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Take in one event: its name under "event", beside its fields."""
+
+    def close(self) -> None:
+        """Leave the terminal as it should stay."""
+
+
+class Stage:
+    """Tasks of a running stage, counted."""
+
+    def __init__(self, events: Events, name: str, tasks: int) -> None:
+        self.name, self.tasks, self.done = name, tasks, 0
+        self._events = events
+
+    def task_done(self, count: int = 1) -> None:
+        """Tell that `count` more tasks are done."""
+        self.done += count
+        self._events.emit("task_done", stage=self.name, done=self.done, tasks=self.tasks)
+
+
+class Events:
+    """Events of one run: emitted from any thread, kept in the log while `recording`, shown by the display.
+
+    Stages and exchanges are also kept as records, for the manifest.
+    """
+
+    def __init__(self, display: Display | None = None, run_id: str | None = None) -> None:
+        self.started = datetime.now(UTC)
+        self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+        self.stages: list[StageRecord] = []
+        self.exchanges: list[ExchangeRecord] = []
+        self._display = display
+        self._log: TextIO | None = None
+        self._lock = Lock()
+
+    def emit(self, event: str, /, **fields: object) -> None:
+        """Append an event to the log and show it. Fields are JSON values or NumPy scalars."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"time": now, "run": self.run_id, "event": event, **fields}
+        with self._lock:
+            if self._log is not None:
+                self._log.write(json.dumps(line, default=_scalar, ensure_ascii=False) + "\n")
+                self._log.flush()
+            if self._display is not None:
+                self._display.show(line)
+
+    @contextmanager
+    def recording(self, log: Path, settings: Mapping[str, object]) -> Iterator[None]:
+        """Keep the events of the block in the file `log`: run_started first, run_failed last if it raises."""
+        with log.open("a", encoding="utf-8") as file:
+            self._log = file
+            try:
+                self.emit("run_started", settings=settings)
+                yield
+            except BaseException as error:
+                self.emit("run_failed", error=message(error), exit_code=exit_code(error))
+                raise
+            finally:
+                self._log = None
+
+    @contextmanager
+    def stage(self, name: str, tasks: int) -> Iterator[Stage]:
+        """A stage of `tasks` tasks; timed when the block ends without an exception."""
+        self.emit("stage_started", stage=name, tasks=tasks)
+        start = time.perf_counter()
+        yield Stage(self, name, tasks)
+        record = StageRecord(stage=name, seconds=round(time.perf_counter() - start, 6))
+        self.stages.append(record)
+        self.emit("stage_finished", **record.model_dump())
+
+    def exchange(self, record: ExchangeRecord) -> None:
+        """Keep and emit one exchange."""
+        self.exchanges.append(record)
+        self.emit("exchange", **record.model_dump())
+
+    def close(self) -> None:
+        """End the display."""
+        if self._display is not None:
+            self._display.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _scalar(value: Any) -> object:
+    return value.item() if hasattr(value, "item") else str(value)

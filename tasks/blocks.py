@@ -1,0 +1,79 @@
+"""One block of Parquet rows, cleaned: loops and repetitions counted and dropped, each edge as (low id, high id)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import identity, order
+from .identity import Ids
+from .reading import Nulls, read_rows
+from .sources import Block, Source
+
+SAMPLES = 256
+"""Ids sampled for each bucket. The driver holds them all; a bucket then is about a tenth larger than the mean."""
+
+
+@dataclass(frozen=True)
+class BlockEdges:
+    """The distinct edges of one block, in terms of its own ids. `len()` counts them."""
+
+    number: int
+    """Which block."""
+
+    ids: Ids
+    """[ids] every id of the block, ascending, distinct; those of dropped loops too, as vertices come from all rows."""
+
+    low: NDArray[np.int32]
+    """[edges] position in `ids` of the smaller end."""
+
+    high: NDArray[np.int32]
+    """[edges] position in `ids` of the larger end; edges are sorted by (low, high)."""
+
+    rows: int
+    """Rows read: edges + self_loops + duplicates + nulls."""
+
+    self_loops: int
+    duplicates: int
+
+    nulls: int
+    """Rows dropped because an id is null."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+def read_block(source: Source, block: Block, nulls: Nulls = "refuse") -> BlockEdges:
+    """Read and clean one block. Raises InputError as `reading.read_rows` does."""
+    rows = read_rows(source, block, nulls)
+    ids, first, second = identity.encode(rows.source, rows.target)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    proper = low != high
+    edges = int(np.count_nonzero(proper))
+    self_loops = len(low) - edges
+    if self_loops:
+        low, high = low[proper], high[proper]
+    low, high = order.distinct_pairs(low, high, len(ids), len(ids))
+    return BlockEdges(block.number, ids, low, high, block.rows, self_loops, edges - len(low), rows.nulls)
+
+
+def sample_interval(rows: int, buckets: int) -> int:
+    """The `every` of `sample_ids` for an input of that many rows: SAMPLES for each bucket, none for a single one."""
+    return max(1, rows // (SAMPLES * buckets)) if buckets > 1 else rows + 1
+
+
+def sample_ids(block: BlockEdges, every: int) -> Ids:
+    """One id for each `every` rows a bucket would get from this block: its edges by low end, and its vertices.
+
+    Blocks sampled with the same `every` weigh as much as they have rows.
+    """
+    edges = identity.take(block.ids, block.low[every // 2 :: every])
+    return identity.concatenate([edges, identity.sample(block.ids, every)])
+
+
+def choose_splitters(samples: Sequence[Ids], buckets: int) -> Ids:
+    """The buckets - 1 ids, ascending, that cut the id space into ranges of about equal rows; ranges may be empty."""
+    return identity.quantiles(identity.concatenate(samples), buckets)

@@ -1,0 +1,212 @@
+"""Banding: one partition's exchange of the filters that halve every band.
+
+An edge's band is an interval [lo, hi) that holds its λ; bands are disjoint, so `lo` names one. In the filter of a band with threshold
+t an edge falls when fewer than t of its triangles have their other edges in higher bands or standing in its own. When no partition
+lets anything fall that another must hear of, the filter is silent: those that stand have λ ≥ t, the fallen λ < t. The source's
+BiTriDN (Wang, Zhang, Tan and Tung, PVLDB 2010) raises the lower end earlier, which is unsound.
+
+Nothing is counted twice. What an edge has left when its filter falls silent is what it starts with in the upper half, and
+what it had at the start of this filter is what it starts with in the lower half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.graph import UNCOUNTED
+from ..messages import Bundle, bundle
+from ..subgraph import Subgraph
+from .intervals import Intervals, intervals
+
+COMPACT_AT = 0.7
+"""Rows are compacted when less than this share of their edges lies in an open band or above one."""
+
+EdgeNumbers: TypeAlias = NDArray[np.int32]
+"""Numbers, at their owner, of edges that fell: all that a message of banding holds."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Write the outcome of a band's filter and start the next ones; the same for every partition."""
+
+    band: int
+    """Lower end of the band."""
+
+    commit: int
+    """The threshold t whose filter is silent: edges that stand move to band t. 0 for none, at the start."""
+
+    lower: int
+    """Threshold of the next filter in the band (or its lower half, after a commit); 0 for none, when it is settled."""
+
+    upper: int
+    """Threshold of the next filter in the upper half; 0 for none."""
+
+
+@dataclass(frozen=True)
+class Bands:
+    """State of a partition between two exchanges."""
+
+    band: NDArray[np.int32]
+    """[local edges] lower end of the edge's band."""
+
+    count: NDArray[np.int32]
+    """[local edges] triangles left in the running filter, GONE if fallen; ghosts start with UNCOUNTED."""
+
+    start: NDArray[np.int32]
+    """[local edges] triangles at the start of the filter."""
+
+    threshold: NDArray[np.int32]
+    """[highest band + 1] threshold of each band's filter, 0 for none."""
+
+
+@dataclass(frozen=True)
+class BandReport:
+    """What the driver learns of one partition's exchange."""
+
+    fallen: Mapping[int, int]
+    """Band → owned edges that fell in this exchange."""
+
+    mailed: Mapping[int, int]
+    """Band → those of them that another partition must hear of."""
+
+    evaluations: int
+    """Edges that fell here, ghosts included: each time its triangles were looked at."""
+
+    messages: int
+    """Edge numbers sent."""
+
+    stale: bool
+    """Whether the rows hold many edges below every open band."""
+
+
+def start_bands(subgraph: Subgraph, highest: int) -> Bands:
+    """All edges in one band from 0, nothing fallen; no λ of the run exceeds `highest`."""
+    edges = subgraph.topology.edges
+    count = np.full(edges, UNCOUNTED, np.int32)
+    count[subgraph.owned] = subgraph.support[subgraph.number]
+    return Bands(np.zeros(edges, np.int32), count, count, np.zeros(highest + 2, np.int32))
+
+
+def support_histogram(subgraph: Subgraph) -> NDArray[np.int64]:
+    """[highest support + 1] owned edges with each support, those without triangles left out."""
+    return np.bincount(subgraph.support[subgraph.number])
+
+
+def highest_lambda(histogram: NDArray[np.int64]) -> int:
+    """The largest k such that (k + 1)(k + 2) / 2 edges have at least k triangles: no λ exceeds it.
+
+    A subgraph whose edges all have k triangles has a vertex of degree k + 1, and k + 2 vertices of that degree.
+    """
+    at_least = np.cumsum(histogram[::-1])[::-1]
+    k = np.arange(len(histogram))
+    return int(np.flatnonzero(at_least >= (k + 1) * (k + 2) // 2).max(initial=0))
+
+
+def band_exchange(
+    subgraph: Subgraph,
+    bands: Bands,
+    batches: Sequence[Sequence[Order]],
+    floor: int,
+    parts: Mapping[int, EdgeNumbers],
+) -> tuple[Bands, Bundle[EdgeNumbers], BandReport]:
+    """Carry out orders, oldest batch first, take in what fell elsewhere, and let fall until nothing falls here.
+
+    `floor` is the lowest open band: the edges below it matter to none.
+    """
+    bands, falling = carry_out(bands, batches)
+    count = bands.count.copy()
+    told = _ghosts(subgraph, parts)
+    frontier = np.concatenate([falling, told[count[told] >= 0]])
+    topology = subgraph.topology
+    fallen, _ = kernels.cascade(topology).run(topology.adjacency, count, frontier, bands.threshold, bands.band)
+    mail, fell, mailed = _mail(subgraph, fallen, bands.band)
+    stale = bool(batches) and np.count_nonzero(bands.band >= floor) < COMPACT_AT * len(topology.adjacency.edge) / 2
+    report = BandReport(fell, mailed, len(fallen), sum(mail.rows.values()), stale)
+    return replace(bands, count=count), mail, report
+
+
+def carry_out(bands: Bands, batches: Sequence[Sequence[Order]]) -> tuple[Bands, NDArray[np.int32]]:
+    """Carry out orders, oldest batch first; also the edges that start to fall by the newest."""
+    falling = np.zeros(0, np.int32)
+    for batch in batches:
+        threshold, touched, commit = _tables(bands.threshold, batch)
+        band, count, start, falling = kernels.reband(bands.band, bands.count, bands.start, commit, touched, threshold)
+        bands = Bands(band, count, start, threshold)
+    return bands, falling
+
+
+def without_settled(subgraph: Subgraph, bands: Bands, floor: int) -> Subgraph:
+    """The same subgraph, its rows compacted to the edges that lie in `floor`, the lowest open band, or above."""
+    topology = subgraph.topology
+    rows = kernels.compact(topology.adjacency, bands.band >= floor)
+    return replace(subgraph, topology=replace(topology, adjacency=rows))
+
+
+def band_intervals(
+    subgraph: Subgraph, bands: Bands, batches: Sequence[Sequence[Order]], upper: Mapping[int, int]
+) -> Intervals:
+    """The interval of each owned edge after the last orders; `upper` gives the largest value in each open band."""
+    bands, _ = carry_out(bands, batches)
+    low = bands.band[subgraph.owned]
+    top = np.arange(len(bands.threshold), dtype=np.int32)
+    for lo, highest in upper.items():
+        top[lo] = highest
+    return intervals(subgraph, low, top[low])
+
+
+def _tables(
+    threshold: NDArray[np.int32], batch: Sequence[Order]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.int32]]:
+    threshold = threshold.copy()
+    touched = np.zeros(len(threshold), np.bool_)
+    commit = np.zeros(len(threshold), np.int32)
+    for order in batch:
+        touched[order.band] = True
+        commit[order.band] = order.commit
+        threshold[order.band] = order.lower
+        if order.commit:
+            threshold[order.commit] = order.upper
+    return threshold, touched, commit
+
+
+def _ghosts(subgraph: Subgraph, parts: Mapping[int, EdgeNumbers]) -> NDArray[np.int32]:
+    """Local numbers of the ghosts that messages name."""
+    found = [np.zeros(0, np.int32)]
+    for owner, numbers in parts.items():
+        first, stop = subgraph.ghost_offsets[owner], subgraph.ghost_offsets[owner + 1]
+        found.append(subgraph.ghost[first + np.searchsorted(subgraph.ghost_number[first:stop], numbers)])
+    return np.concatenate(found)
+
+
+def subscribers_of(subgraph: Subgraph, edges: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+    """Of local edges, positions in `subgraph.owned` repeated for each subscriber, and those subscribers."""
+    place = np.searchsorted(subgraph.owned, edges)
+    place = place[subgraph.owned[np.minimum(place, len(subgraph.owned) - 1)] == edges] if len(subgraph.owned) else place[:0]
+    first, stop = subgraph.subscriber_offsets[place], subgraph.subscriber_offsets[place + 1]
+    many = stop - first
+    entry = np.repeat(first - (np.cumsum(many) - many), many) + np.arange(int(many.sum()))
+    return np.repeat(place, many), subgraph.subscriber[entry]
+
+
+def _mail(
+    subgraph: Subgraph, fallen: NDArray[np.int32], band: NDArray[np.int32]
+) -> tuple[Bundle[EdgeNumbers], dict[int, int], dict[int, int]]:
+    """What fell goes to subscribers; also how many owned edges fell, and how many of them were mailed, by band."""
+    place, subscriber = subscribers_of(subgraph, fallen)
+    parts = {
+        q: np.sort(subgraph.number[place[subscriber == q]]) for q in np.unique(subscriber).tolist()
+    }
+    own = fallen[subgraph.is_owned[fallen]]
+    told = subgraph.owned[np.unique(place)]
+    return bundle(subgraph.partition, parts), _tally(band[own]), _tally(band[told])
+
+
+def _tally(bands: NDArray[np.int32]) -> dict[int, int]:
+    lows, counts = np.unique(bands, return_counts=True)
+    return dict(zip(lows.tolist(), counts.tolist(), strict=True))

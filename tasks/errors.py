@@ -1,0 +1,63 @@
+"""Errors a user meets. One clear message each; the exit code tells a scheduler whether to retry."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "ClusterLost",
+    "EdgemillError",
+    "InputError",
+    "InternalError",
+    "NotConverged",
+    "OutOfRoom",
+    "OutputLocked",
+    "UsageError",
+]
+
+
+class EdgemillError(Exception):
+    """Base of every error this project raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+    """Exit status of the command that ends with this error."""
+
+
+class UsageError(EdgemillError):
+    """A setting, an argument or the output path is wrong. Change it and run again."""
+
+    exit_code = 2
+
+
+class InputError(EdgemillError):
+    """The input holds something that cannot be read or is not allowed. A retry will not help."""
+
+    exit_code = 3
+
+
+class ClusterLost(EdgemillError):
+    """Workers or the scheduler went away. A retry may succeed."""
+
+    exit_code = 4
+
+
+class NotConverged(EdgemillError):
+    """A cap on exchanges or time ended the run; every edge has an interval instead of λ."""
+
+    exit_code = 5
+
+
+class OutputLocked(EdgemillError):
+    """Another run is writing the same output."""
+
+    exit_code = 6
+
+
+class OutOfRoom(EdgemillError):
+    """Memory or disk did not suffice."""
+
+    exit_code = 7
+
+
+class InternalError(EdgemillError):
+    """A promise inside this project was broken, such as rows lost in an exchange. A bug: please report it."""

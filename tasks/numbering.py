@@ -1,0 +1,154 @@
+"""Blocks → buckets: every vertex gets a dense number, every edge comes to the bucket of its smaller end, once.
+
+A bucket is a range of the id space. Its vertices have the dense numbers starts[b] … starts[b + 1] - 1 in id order, so
+dense numbers ascend with ids over all buckets, and from here on ids are needed only for the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import identity, order
+from .blocks import BlockEdges
+from .errors import InternalError
+from .identity import Ids
+from .messages import Bundle, bundle
+from .order import Ints
+
+
+@dataclass(frozen=True)
+class BucketIds:
+    """The vertices of one bucket."""
+
+    bucket: int
+
+    ids: Ids
+    """[vertices] ascending, distinct."""
+
+    asked: Mapping[int, NDArray[np.int32]]
+    """Block → positions in `ids` of the ids it sent, in its order."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Edges on their way to the bucket of their low end. `len()` counts them."""
+
+    low: Ints
+    """[edges] dense number of the smaller end."""
+
+    high: Ints
+    """[edges] dense number of the larger end; sorted by (low, high), distinct."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class BucketEdges:
+    """The distinct edges whose smaller end lies in a bucket, sorted by (low, high): the rows this bucket publishes."""
+
+    bucket: int
+
+    starts: NDArray[np.int64]
+    """[buckets + 1] first dense number of each bucket; the last one is the number of vertices in all."""
+
+    low: NDArray[np.int32]
+    """[edges] smaller end, as a position among this bucket's vertices."""
+
+    high: NDArray[np.int32]
+    """[edges] larger end, as a position in `highs`."""
+
+    highs: Ints
+    """[distinct larger ends] dense numbers, ascending."""
+
+    duplicates: int
+    """Edges that came from more than one block, counted once less than they came."""
+
+    @property
+    def first(self) -> int:
+        """Dense number of this bucket's first vertex."""
+        return int(self.starts[self.bucket])
+
+    @property
+    def vertices(self) -> int:
+        """Vertices of this bucket."""
+        return int(self.starts[self.bucket + 1]) - self.first
+
+    @property
+    def all_vertices(self) -> int:
+        """Vertices of the graph."""
+        return int(self.starts[-1])
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids]:
+    """Block → buckets: the ids that fall in each bucket's range."""
+    cuts = identity.split(block.ids, splitters)
+    return bundle(block.number, {b: identity.part(block.ids, cuts[b], cuts[b + 1]) for b in range(len(cuts) - 1)})
+
+
+def number_ids(bucket: int, kind: identity.Kind, parts: Mapping[int, Ids]) -> BucketIds:
+    """The distinct ids of one bucket, from those each block sent."""
+    if not parts:
+        return BucketIds(bucket, identity.no_ids(kind), {})
+    ids = identity.merge(list(parts.values()))
+    return BucketIds(bucket, ids, {block: identity.lookup(ids, part) for block, part in parts.items()})
+
+
+def bucket_starts(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """First dense number of each bucket and, last, the number of vertices: [buckets + 1], from the vertices of each."""
+    return order.offsets(np.array(sizes, np.int64))
+
+
+def answer_numbers(ids: BucketIds, starts: NDArray[np.int64]) -> Bundle[Ints]:
+    """Bucket → blocks: the dense numbers of the ids each block sent."""
+    numbers = order.numbers(int(starts[ids.bucket]), int(starts[ids.bucket + 1]), int(starts[-1]))
+    return bundle(ids.bucket, {block: numbers[asked] for block, asked in ids.asked.items()})
+
+
+def send_pairs(block: BlockEdges, starts: NDArray[np.int64], answers: Mapping[int, Ints]) -> Bundle[Pairs]:
+    """Block → buckets: its edges in dense numbers, each to the bucket of its low end."""
+    numbers = join_answers(answers, len(block.ids), int(starts[-1]))
+    low, high = numbers[block.low], numbers[block.high]
+    cuts = np.searchsorted(low, starts)
+    return bundle(
+        block.number,
+        {b: Pairs(low[cuts[b] : cuts[b + 1]], high[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)},
+    )
+
+
+def merge_pairs(bucket: int, starts: NDArray[np.int64], parts: Mapping[int, Pairs]) -> BucketEdges:
+    """The distinct edges of one bucket, from those each block sent."""
+    first, vertices = int(starts[bucket]), int(starts[bucket + 1] - starts[bucket])
+    none = order.numbers(0, 0, int(starts[-1]))
+    low = np.concatenate([none, *(part.low for part in parts.values())])
+    high = np.concatenate([none, *(part.high for part in parts.values())])
+    sent = len(low)
+    low -= first
+    low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
+    highs, (code,) = order.encode(high)
+    return BucketEdges(bucket, starts, low.astype(np.int32, copy=False), code, highs, sent - len(low))
+
+
+def split_by_bucket(numbers: Ints, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where ascending dense numbers part into buckets: [buckets + 1] positions."""
+    return np.searchsorted(numbers, starts)
+
+
+def join_answers(answers: Mapping[int, Ints], asked: int, vertices: int) -> Ints:
+    """The answers of all buckets to one ascending list of questions, in its order (buckets are ranges, in order)."""
+    parts = [answers[b] for b in sorted(answers)]
+    if sum(map(len, parts)) != asked:
+        raise InternalError(f"asked about {asked} vertices, got {sum(map(len, parts))} answers")
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([order.numbers(0, 0, vertices), *parts])

@@ -1,0 +1,194 @@
+"""Sorting and coding of integers: distinct values, pairs, groups. The only place that decides what fits a 64-bit key.
+
+NumPy sorts 64-bit keys several times faster than it finds a sorting permutation, so two values (or a value and its
+position) travel packed in one key wherever their bits fit, and every function has a second way for when they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.signedinteger[Any]]
+"""An array of signed integers of any width."""
+
+KEY_BITS = 63
+"""Bits of a key that stays a non-negative int64."""
+
+TABLE_SLACK = 4
+"""A table over a range of values is used while the range is at most this many times the number of values looked up."""
+
+
+def bits(count: int) -> int:
+    """Bits that hold the values 0 … count - 1."""
+    return max(count - 1, 0).bit_length()
+
+
+def numbers(start: int, stop: int, count: int) -> Ints:
+    """Start … stop - 1, of the type for numbers below `count`: int32 where they fit, else int64."""
+    return np.arange(start, stop, dtype=np.int32 if bits(count) < 32 else np.int64)
+
+
+def fits_table(span: int, values: int) -> bool:
+    """True if a table over `span` values is worth its memory for `values` of them."""
+    return span <= TABLE_SLACK * values + 1024
+
+
+def heads(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mask of the first of each run of equal values in a sorted array."""
+    mask = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=mask[1:])
+    return mask
+
+
+def distinct(values: Ints) -> Ints:
+    """The distinct values, ascending; quick where `values` is a concatenation of sorted runs."""
+    ordered = np.sort(values, kind="stable")
+    return ordered[heads(ordered)]
+
+
+def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
+    """The distinct values, ascending, and how often each occurs."""
+    if not len(values):
+        return values, np.zeros(0, np.int64)
+    floor = int(values.min())
+    span = int(values.max()) - floor + 1
+    if fits_table(span, len(values)):
+        counts = np.bincount(values - floor if floor else values, minlength=span)
+        present = np.flatnonzero(counts)
+        return (present + floor).astype(values.dtype), counts[present]
+    ordered = np.sort(values)
+    starts = np.flatnonzero(heads(ordered))
+    return ordered[starts], np.diff(starts, append=len(ordered))
+
+
+def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
+    """The distinct values of columns of one type, ascending, and each column as positions in them."""
+    filled = [column for column in columns if len(column)]
+    if not filled:
+        return columns[0], [np.zeros(0, np.int32) for _ in columns]
+    floor = min(int(column.min()) for column in filled)
+    span = max(int(column.max()) for column in filled) - floor + 1
+    if fits_table(span, sum(map(len, columns))):
+        return _encode_by_table([column - floor if floor else column for column in columns], floor, span)
+    return _encode_by_hash(columns)
+
+
+def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
+    present = np.zeros(span, np.bool_)
+    for place in places:
+        present[place] = True
+    values = (np.flatnonzero(present) + floor).astype(places[0].dtype)
+    if len(values) == span:
+        return values, [place.astype(np.int32) for place in places]
+    code = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return values, [code[place] for place in places]
+
+
+def _encode_by_hash(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
+    found, codes = hash_columns([pa.array(column) for column in columns])
+    values = found.to_numpy()
+    ascending = np.argsort(values)
+    return values[ascending], recode(ascending, codes, [len(column) for column in columns])
+
+
+def hash_columns(columns: Sequence[pa.Array]) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The distinct values of columns of one type, in no order, and all columns in one as positions in them."""
+    chunks = pa.chunked_array(columns).dictionary_encode().chunks  # empty columns get no chunk
+    if not chunks:
+        return columns[0], np.zeros(0, np.int32)
+    return chunks[-1].dictionary, np.concatenate([chunk.indices.to_numpy() for chunk in chunks])
+
+
+def recode(
+    ascending: NDArray[np.integer[Any]], codes: NDArray[np.int32], sizes: Sequence[int]
+) -> list[NDArray[np.int32]]:
+    """Turn the positions of `hash_columns` into positions in the values put in `ascending` order, column by column."""
+    position = np.empty(len(ascending), np.int32)
+    position[ascending] = np.arange(len(ascending), dtype=np.int32)
+    return np.split(position[codes], np.cumsum(sizes)[:-1])
+
+
+def lookup(values: Ints, wanted: Ints) -> NDArray[np.int32]:
+    """Positions in `values` (sorted, distinct) of `wanted`, each of which occurs there."""
+    if np.array_equal(values, wanted):
+        return np.arange(len(values), dtype=np.int32)
+    if len(values) and fits_table(int(values[-1]) - int(values[0]) + 1, len(wanted)):
+        position = np.zeros(int(values[-1]) - int(values[0]) + 1, np.int32)
+        position[values - int(values[0])] = np.arange(len(values), dtype=np.int32)
+        return position[wanted - int(values[0])]
+    return np.searchsorted(values, wanted).astype(np.int32)
+
+
+def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = False) -> tuple[Ints, Ints]:
+    """The distinct pairs, sorted by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs; types as given.
+
+    `merge` says that the pairs are a concatenation of sorted runs: these are merged instead of sorted.
+    """
+    if bits(lows) + bits(highs) > KEY_BITS:
+        order = np.lexsort((high, low))
+        low, high = low[order], high[order]
+        mask = heads(low) | heads(high)
+        return low[mask], high[mask]
+    key = _pack(low, high, bits(highs))
+    if not (key[1:] > key[:-1]).all():
+        key.sort(kind="stable" if merge else None)
+        key = key[heads(key)]
+        low = (key >> bits(highs)).astype(low.dtype)
+        key &= (1 << bits(highs)) - 1
+        high = key.astype(high.dtype)
+    return low, high
+
+
+def order_pairs(low: Ints, high: Ints, lows: int, highs: int) -> NDArray[np.intp]:
+    """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs."""
+    rows = len(low)
+    if bits(lows) + bits(highs) + bits(rows) <= KEY_BITS:
+        key = _pack(low, high, bits(highs))
+        key <<= bits(rows)
+        key |= np.arange(rows)
+        key.sort()
+        key &= (1 << bits(rows)) - 1
+        return key
+    if bits(max(lows, highs)) + bits(rows) <= KEY_BITS:
+        first = _order_keys(high, rows)
+        return first[_order_keys(low[first], rows)]
+    return np.lexsort((high, low))
+
+
+def _pack(upper: Ints, lower: Ints, lower_bits: int) -> NDArray[np.int64]:
+    key = upper.astype(np.int64)
+    key <<= lower_bits
+    key |= lower
+    return key
+
+
+def _order_keys(code: Ints, rows: int) -> NDArray[np.int64]:
+    key = _pack(code, np.arange(rows), bits(rows))
+    key.sort()
+    key &= (1 << bits(rows)) - 1
+    return key
+
+
+def order_by(code: Ints, codes: int) -> NDArray[np.intp]:
+    """The stable permutation that sorts by code, for 0 ≤ code < codes."""
+    if bits(codes) + bits(len(code)) <= KEY_BITS:
+        return _order_keys(code, len(code))
+    return np.argsort(code, kind="stable")
+
+
+def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The stable permutation that sorts by code, and where each code starts in it [groups + 1]; 0 ≤ code < groups."""
+    sizes = np.bincount(code, minlength=groups)
+    return np.argsort(code, kind="stable"), offsets(sizes)  # NumPy sorts 16-bit values by counting
+
+
+def offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Where each of consecutive runs starts, and where the last one ends: [len(sizes) + 1]."""
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends

@@ -1,0 +1,126 @@
+"""From row groups to two columns of ids: nulls, damage and values out of range are found here, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import identity
+from .errors import InputError
+from .identity import Ids
+from .sources import DAMAGE, Block, Piece, Source, open_file, reason
+
+Nulls: TypeAlias = Literal["refuse", "drop"]
+"""What to do with rows that have a null id."""
+
+
+@dataclass(frozen=True)
+class IdRows:
+    """The rows of a block, as they come."""
+
+    source: Ids
+    target: Ids
+
+    nulls: int
+    """Rows left out because an id is null."""
+
+
+def read_rows(source: Source, block: Block, nulls: Nulls = "refuse") -> IdRows:
+    """Read both id columns of a block, and nothing else.
+
+    Raises InputError naming file, row group and column for damage, null ids (unless dropped) and ids above 2^63-1.
+    """
+    columns: tuple[list[Ids], list[Ids]] = ([], [])
+    dropped = 0
+    for piece in block.pieces:
+        table = _read_piece(source, piece)
+        if table.column(0).null_count or table.column(1).null_count:
+            if nulls == "refuse":
+                raise InputError(_where_nulls(source, piece, table))
+            rows = table.num_rows
+            table = table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
+            dropped += rows - table.num_rows
+        for position, ids in enumerate(columns):
+            ids.append(_ids(source, piece, table, position))
+    if not block.pieces:
+        return IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind), 0)
+    return IdRows(identity.concatenate(columns[0]), identity.concatenate(columns[1]), dropped)
+
+
+def _read_piece(source: Source, piece: Piece) -> pa.Table:
+    file = source.files[piece.file]
+    columns = [source.source_column, source.target_column]
+    try:
+        with open_file(file.path, source.storage_options) as opened:
+            table = opened.read_row_groups(list(piece.row_groups), columns=columns).select(columns)
+    except DAMAGE as error:
+        raise InputError(
+            f"{file.path}: {_damaged(source, piece)} cannot be read: {reason(error)}; "
+            "the file is damaged or changed during the run: write it again"
+        ) from error
+    if table.num_rows != sum(file.row_groups[group] for group in piece.row_groups):
+        raise InputError(f"{file.path} changed during the run: it has other rows than its footer had at the start")
+    return table
+
+
+def _damaged(source: Source, piece: Piece) -> str:
+    """The first row group of a piece that cannot be read on its own."""
+    file = source.files[piece.file]
+    columns = [source.source_column, source.target_column]
+    for group in piece.row_groups:
+        try:
+            with open_file(file.path, source.storage_options) as opened:
+                opened.read_row_groups([group], columns=columns)
+        except DAMAGE:
+            return f"row group {group}"
+    return "row groups " + ", ".join(map(str, piece.row_groups))
+
+
+def _ids(source: Source, piece: Piece, table: pa.Table, position: int) -> Ids:
+    column = table.column(position)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if source.kind == "string":
+        return _one_array(column.cast(pa.large_string()))
+    if pa.types.is_uint64(column.type):
+        too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
+        if pc.any(too_large).as_py():
+            row = pc.index(too_large, True).as_py()
+            raise InputError(
+                f"{source.files[piece.file].path}: {_row_group_of(source, piece, row)}: column "
+                f"{table.column_names[position]!r} has the id {column[row]}, above 2^63-1: use smaller ids or strings"
+            )
+    if column.type != pa.int64():
+        column = column.cast(pa.int64())
+    return column.to_numpy()
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.LargeStringArray:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _groups(source: Source, piece: Piece) -> Iterator[tuple[int, int, int]]:
+    """(row group, first row in the piece, rows) of each row group."""
+    first = 0
+    for group in piece.row_groups:
+        rows = source.files[piece.file].row_groups[group]
+        yield group, first, rows
+        first += rows
+
+
+def _row_group_of(source: Source, piece: Piece, row: int) -> str:
+    return next(f"row group {group}" for group, first, rows in _groups(source, piece) if row < first + rows)
+
+
+def _where_nulls(source: Source, piece: Piece, table: pa.Table) -> str:
+    for group, first, rows in _groups(source, piece):
+        counts: dict[str, Any] = {name: table.column(name).slice(first, rows).null_count for name in table.column_names}
+        if any(counts.values()):
+            found = " and ".join(f"{count} in column {name!r}" for name, count in counts.items() if count)
+            path = source.files[piece.file].path
+            return f'{path}: row group {group} has null ids: {found}; set input.nulls to "drop" to leave such rows out'
+    raise AssertionError("nulls in a table and in none of its row groups")

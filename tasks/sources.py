@@ -1,0 +1,292 @@
+"""Where edges come from: Parquet files, found and checked by their footers, and cut into blocks of row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
+
+from .errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
+
+USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
+"""Names tried, in this order, when the user names no columns."""
+
+DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
+"""What pyarrow raises on a file that is no Parquet file or a damaged one."""
+
+FOOTER_READERS = 16
+"""Threads that read footers; they wait for the storage most of the time."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One Parquet file of the input."""
+
+    path: str
+    """Absolute path, or URL."""
+
+    bytes: int
+    """Size of the file."""
+
+    row_groups: tuple[int, ...]
+    """Rows of each row group."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return sum(self.row_groups)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The input as its footers describe it. Picklable; the storage options stay out of its repr."""
+
+    path: str
+    """What the user gave."""
+
+    files: tuple[SourceFile, ...]
+    """Sorted by path."""
+
+    source_column: str
+    target_column: str
+
+    id_type: pa.DataType
+    """The common type of both columns over all files, which the output has too."""
+
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """For fsspec; may hold secrets."""
+
+    @property
+    def kind(self) -> Kind:
+        """Integers or strings."""
+        return "integer" if pa.types.is_integer(self.id_type) else "string"
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Row groups of one file."""
+
+    file: int
+    """Position in `Source.files`."""
+
+    row_groups: tuple[int, ...]
+    """Consecutive numbers in the file."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one task reads: consecutive row groups, over file borders too."""
+
+    number: int
+    rows: int
+    pieces: tuple[Piece, ...]
+
+
+def open_source(
+    path: str,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    reserved: Collection[str] = (),
+) -> Source:
+    """Find the Parquet files of a file, folder, glob or fsspec URL and check their columns. Reads footers only.
+
+    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Columns that are not
+    named are the USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself.
+
+    Raises InputError if nothing is found, a footer cannot be read, or the columns are missing or of an unusable type.
+    """
+    options = dict(storage_options or {})
+    paths = _find(path, options)
+    with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
+        footers = list(readers.map(lambda found: _read_footer(found, options), paths))
+    source_column, target_column = _choose_columns(paths[0], footers[0][1], source_column, target_column)
+    for column in {source_column, target_column} & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+    types = [
+        _id_type(file.path, schema, column) for file, schema in footers for column in (source_column, target_column)
+    ]
+    id_type = _common_type(path, [column_type for column_type in types if not pa.types.is_null(column_type)])
+    return Source(path, tuple(file for file, _ in footers), source_column, target_column, id_type, options)
+
+
+def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
+    """Cut the input into blocks of at most `rows_per_block` rows, in file order; at least one block, possibly empty.
+
+    A row group is never cut, so one that is larger makes a block of its own.
+    """
+    groups = [(f, g, rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups) if rows]
+    blocks: list[list[tuple[int, int, int]]] = [[]]
+    filled = 0
+    for group in groups:
+        if blocks[-1] and filled + group[2] > rows_per_block:
+            blocks.append([])
+            filled = 0
+        blocks[-1].append(group)
+        filled += group[2]
+    return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error of pyarrow's, without a full stop."""
+    return str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
+
+
+def open_file(path: str, storage_options: Mapping[str, Any]) -> pq.ParquetFile:
+    """Open one file found by `open_source`; raises what pyarrow raises. Verifies page checksums where there are any."""
+    if "://" in path:
+        path = fsspec.open(path, "rb", **storage_options).open()
+    return pq.ParquetFile(path, pre_buffer=True, page_checksum_verification=True)
+
+
+def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
+    by_file: dict[int, list[int]] = {}
+    for file, group, _ in block:
+        by_file.setdefault(file, []).append(group)
+    return tuple(Piece(file, tuple(row_groups)) for file, row_groups in by_file.items())
+
+
+def _find(path: str, options: Mapping[str, Any]) -> list[str]:
+    try:
+        filesystem, root = fsspec.core.url_to_fs(path, **options)
+    except (ValueError, ImportError) as error:
+        raise UsageError(f"input {path!r} cannot be opened: {error}") from error
+    try:
+        found = _expand(filesystem, path, root)
+    except FileNotFoundError:
+        raise InputError(f"input {path!r} does not exist") from None
+    except OSError as error:
+        raise InputError(f"input {path!r} cannot be listed: {error}") from error
+    if isinstance(filesystem, LocalFileSystem):
+        return found
+    return [filesystem.unstrip_protocol(name) for name in found]
+
+
+def _expand(filesystem: Any, path: str, root: str) -> list[str]:
+    if filesystem.isfile(root):
+        return [root]
+    if filesystem.isdir(root):
+        found = _parquet_files(filesystem, root)
+        if not found:
+            raise InputError(f"input {path!r} is a folder without *.parquet files")
+        return found
+    if not any(mark in root for mark in "*?["):
+        raise InputError(f"input {path!r} does not exist")
+    found = []
+    for name in filesystem.glob(root):
+        if PurePosixPath(name).name.startswith((".", "_")):
+            continue
+        found += _parquet_files(filesystem, name) if filesystem.isdir(name) else [name]
+    if not found:
+        raise InputError(f"no file matches input {path!r}")
+    return sorted(set(found))
+
+
+def _parquet_files(filesystem: Any, folder: str) -> list[str]:
+    def visible(name: str) -> bool:
+        return not any(part.startswith((".", "_")) for part in PurePosixPath(name).relative_to(folder).parts)
+
+    return sorted(name for name in filesystem.find(folder) if name.endswith(".parquet") and visible(name))
+
+
+def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema]:
+    try:
+        size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
+        if not size:
+            raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
+        with open_file(path, options) as file:
+            metadata = file.metadata
+            row_groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+            return SourceFile(path, size, row_groups), file.schema_arrow
+    except DAMAGE as error:
+        raise InputError(
+            f"{path} cannot be read as Parquet: {reason(error)}; "
+            "it is another kind of file, was cut short or is damaged: write it again"
+        ) from error
+
+
+def _choose_columns(path: str, schema: pa.Schema, source: str | None, target: str | None) -> tuple[str, str]:
+    names = list(schema.names)
+    if source is not None and source == target:
+        raise InputError(f"source and target column are both {source!r}; name two different columns")
+    if source is not None and target is not None:
+        return source, target
+    for pair in USUAL_COLUMNS:
+        if set(pair) <= set(names) and source in (None, pair[0]) and target in (None, pair[1]):
+            return pair
+    if len(names) == 2:
+        given = source if source is not None else target
+        if given is None:
+            return names[0], names[1]
+        if given in names:
+            other = names[1 - names.index(given)]
+            return (given, other) if source is not None else (other, given)
+    raise InputError(
+        f"cannot tell which columns of {path} are the ends of an edge; it has {_listed(names)}: "
+        "name the source column and the target column"
+    )
+
+
+def _id_type(path: str, schema: pa.Schema, column: str) -> pa.DataType:
+    found = schema.get_all_field_indices(column)
+    if not found:
+        raise InputError(f"{path} has no column {column!r}; it has {_listed(schema.names)}")
+    if len(found) > 1:
+        raise InputError(f"{path} has {len(found)} columns named {column!r}; rename all but one")
+    column_type = schema.field(found[0]).type
+    if pa.types.is_dictionary(column_type):
+        column_type = column_type.value_type
+    if pa.types.is_string_view(column_type):
+        return pa.string()
+    if any(
+        test(column_type)
+        for test in (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
+    ):
+        return column_type
+    raise InputError(
+        f"{path}: column {column!r} is {column_type}, but ids are integers or strings: "
+        "cast it to an integer or string type"
+    )
+
+
+def _common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The narrowest type that holds all of them; uint64 beside signed types is int64, as ids end at 2^63-1."""
+    if not types:
+        return pa.int64()
+    integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
+    if not integers:
+        return pa.large_string() if pa.large_string() in types else pa.string()
+    if len(integers) < len(types):
+        raise InputError(
+            f"the id columns of input {path!r} are integers in one place and strings in another: cast them"
+        )
+    unsigned = max((t.bit_width for t in integers if pa.types.is_unsigned_integer(t)), default=0)
+    signed = max((t.bit_width for t in integers if pa.types.is_signed_integer(t)), default=0)
+    if not signed:
+        return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
+    width = min(max(signed, 2 * unsigned), 64)
+    return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "no columns"

@@ -1,0 +1,170 @@
+"""A partition's subgraph: its owned edges that have triangles, the ghosts that share them, and who subscribes to what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..kernels.graph import MAX_LOCAL_EDGES, Topology
+from . import order
+from .errors import OutOfRoom
+from .ingest import OwnedEdges
+from .triangulate import Counted, GhostEdges, Reply
+
+
+@dataclass(frozen=True)
+class PartitionCounts:
+    """Sizes of one partition, for the manifest."""
+
+    partition: int
+    owned: int
+    ghost: int
+    inner: int
+    peripheral: int
+    cut: int
+    vertices: int
+    """Vertices touched by owned edges."""
+    local: int
+    """Owned edges that have triangles: those that need bounding."""
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """What one partition bounds. Local edges are sorted by (low, high) in degree order, owned and ghosts mixed."""
+
+    partition: int
+
+    partitions: int
+    """Partitions of the run."""
+
+    support: NDArray[np.int32]
+    """[owned edges] triangles, those without any included; numbered as in OwnedEdges."""
+
+    topology: Topology
+    """Local vertices and edges."""
+
+    owned: NDArray[np.int32]
+    """[owned local edges] local numbers, ascending."""
+
+    number: NDArray[np.int32]
+    """[owned local edges] numbers as in OwnedEdges, ascending: the names of these edges in messages."""
+
+    ghost: NDArray[np.int32]
+    """[ghosts] local numbers, by (owner, number at the owner)."""
+
+    ghost_number: NDArray[np.int32]
+    """[ghosts] numbers at their owners, ascending within each owner."""
+
+    ghost_offsets: NDArray[np.int64]
+    """[partitions + 1] where each owner's ghosts start."""
+
+    subscriber_offsets: NDArray[np.int64]
+    """[owned local edges + 1] where each edge's subscribers start."""
+
+    subscriber: NDArray[np.int16]
+    """[subscriptions] partitions that hold the edge as a ghost."""
+
+    counts: PartitionCounts
+
+    @property
+    def is_owned(self) -> NDArray[np.bool_]:
+        """[local edges] true for owned edges."""
+        mask = np.zeros(self.topology.edges, np.bool_)
+        mask[self.owned] = True
+        return mask
+
+
+def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: Mapping[int, Reply]) -> Subgraph:
+    """Put together a subgraph from what the partition counted and the replies to its lists.
+
+    Raises OutOfRoom if it would hold more than 2^31 - 2 edges.
+    """
+    support, outer = counted.support.copy(), counted.outer.copy()
+    for reply in parts.values():
+        support[reply.edge] += reply.triangles
+        outer[reply.edge] = True
+    number = np.flatnonzero(support).astype(np.int32)
+    ghosts = _ghosts(counted, parts, partitions)
+    edges = len(number) + sum(map(len, ghosts))
+    if edges > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"partition {owned.partition} would hold {edges:,} edges with its ghosts, and {MAX_LOCAL_EDGES:,} is the limit; "
+            f"raise partitioning.count (now {partitions})"
+        )
+    low_vertex = np.repeat(np.arange(len(owned.rank), dtype=np.int32), np.diff(owned.offsets))
+    low_rank = np.concatenate([owned.rank[low_vertex[number]], *(g.low for g in ghosts)])
+    high_rank = np.concatenate([owned.rank[owned.high[number]], *(g.high for g in ghosts)])
+    rank, (low, high) = order.encode(low_rank, high_rank)
+    if ghosts:
+        by_pair = order.order_pairs(low, high, len(rank), len(rank))
+        low, high = low[by_pair], high[by_pair]
+        place = np.empty(edges, np.int32)
+        place[by_pair] = np.arange(edges, dtype=np.int32)
+    else:
+        place = np.arange(edges, dtype=np.int32)
+    offsets, subscriber = _subscribers(number, counted, parts)
+    cut = owned.part[owned.high] != owned.partition
+    return Subgraph(
+        owned.partition,
+        partitions,
+        support,
+        Topology(low, high, kernels.adjacency(low, high, len(rank))),
+        place[: len(number)],
+        number,
+        place[len(number) :],
+        np.concatenate([np.zeros(0, np.int32), *(g.edge for g in ghosts)]),
+        order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64)),
+        offsets,
+        subscriber,
+        PartitionCounts(
+            owned.partition,
+            len(owned),
+            sum(map(len, ghosts)),
+            int(np.count_nonzero(~cut & ~outer)),
+            int(np.count_nonzero(~cut & outer)),
+            int(np.count_nonzero(cut)),
+            len(owned.rank),
+            len(number),
+        ),
+    )
+
+
+def _ghosts(counted: Counted, parts: Mapping[int, Reply], partitions: int) -> list[GhostEdges]:
+    """Each owner's ghosts, once: those of its lists, and those it named in its reply. Empty for a single partition."""
+    merged = []
+    for owner in range(partitions if partitions > 1 else 0):
+        found = [counted.ghosts[owner]] if owner in counted.ghosts else []
+        if owner in parts:
+            found.append(parts[owner].ghosts)
+        if not found:
+            none = np.zeros(0, np.int64)
+            merged.append(GhostEdges(none.astype(np.int32), none, none))
+            continue
+        edge = np.concatenate([g.edge for g in found])
+        ascending = order.order_by(edge, int(edge.max(initial=0)) + 1)
+        first = ascending[order.heads(edge[ascending])]
+        low, high = (np.concatenate([getattr(g, name) for g in found])[first] for name in ("low", "high"))
+        merged.append(GhostEdges(edge[first], low, high))
+    return merged
+
+
+def _subscribers(
+    number: NDArray[np.int32], counted: Counted, parts: Mapping[int, Reply]
+) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+    """Subscribers of each owned local edge, ascending: those whose lists it closed, and those that took it from a list."""
+    senders, edges = [], []
+    for q in sorted(set(counted.subscribed) | set(parts)):
+        known = [counted.subscribed[q]] if q in counted.subscribed else []
+        if q in parts:
+            known.append(parts[q].edge)
+        edges.append(order.distinct(np.concatenate(known)))
+        senders.append(np.full(len(edges[-1]), q, np.int16))
+    if not edges:
+        return np.zeros(len(number) + 1, np.int64), np.zeros(0, np.int16)
+    index = order.lookup(number, np.concatenate(edges))
+    by_edge = order.order_by(index, len(number))
+    return order.offsets(np.bincount(index, minlength=len(number))), np.concatenate(senders)[by_edge]

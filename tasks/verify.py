@@ -1,0 +1,313 @@
+"""Check a finished result by definition, with code that shares nothing with what made it: NumPy and Arrow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import OutOfRoom, UsageError
+from .verify_lambda import Backing, Simple, not_falling, peel, survey
+from .verify_tables import (
+    EdgeTable,
+    Flaw,
+    Int,
+    VertexTable,
+    check_files,
+    input_pieces,
+    positions,
+    read_edges,
+    read_manifest,
+    read_vertices,
+)
+
+T = TypeVar("T")
+Progress = Callable[[str], None]
+"""Called with the name of each check as it starts."""
+
+
+class Check(NamedTuple):
+    """The outcome of one check."""
+
+    name: str
+    ok: bool
+    detail: str
+    """What was found: a figure, or the first offence."""
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Outcomes in the order of the checks. A flaw that makes later checks meaningless ends the list."""
+
+    checks: list[Check]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(check.ok for check in self.checks)
+
+
+def verify(out: str | Path, input_path: str | Path | None = None, progress: Progress | None = None) -> VerifyReport:
+    """Check the result in the folder `out`; with `input_path`, also against the edges it was made from.
+
+    Checks the files against the manifest, the order of the edges, the support of each edge, that no λ is too high and
+    none too low, the vertex table and the totals. λ is certified rather than computed again, see verify_lambda.
+    Memory: about 200 bytes an edge, and 50 bytes a triangle for at most 2^25 triangles, unless one level has more.
+
+    Raises UsageError if there is no folder `out` and InputError if the input cannot be read; flaws of the result are
+    in the report.
+    """
+    folder = Path(out)
+    if not folder.is_dir():
+        raise UsageError(f"there is no result at {folder}: no such folder")
+    checklist = _Checklist(progress)
+    manifest = checklist.run("manifest", lambda: ("complete", read_manifest(folder)))
+    if manifest is not None and checklist.run("files", lambda: _files(folder, manifest)) is not None:
+        _check_tables(checklist, folder, manifest, None if input_path is None else str(input_path))
+    return VerifyReport(checklist.checks)
+
+
+class _Checklist:
+    """Runs checks one by one and notes how they end."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.checks: list[Check] = []
+        self._progress = progress
+
+    def run(self, name: str, check: Callable[[], tuple[str, T]]) -> T | None:
+        """Run a check that returns a detail and a value; the value, or None if it raised Flaw."""
+        if self._progress is not None:
+            self._progress(name)
+        try:
+            detail, value = check()
+        except Flaw as flaw:
+            self.checks.append(Check(name, False, str(flaw)))
+            return None
+        self.checks.append(Check(name, True, detail))
+        return value
+
+
+def _check_tables(checklist: _Checklist, folder: Path, manifest: dict[str, Any], input_path: str | None) -> None:
+    tables = checklist.run("tables", lambda: _tables(folder, manifest))
+    if tables is None:
+        return
+    edges, vertices = tables
+    if checklist.run("order", lambda: _order(edges, vertices)) is None:
+        return
+    graph = Simple(edges.source, edges.target, len(vertices.ids))
+    bounds = [np.clip(bound, 0, graph.vertices) for bound in _different(edges)]  # a wild one must not cost memory
+    found = checklist.run("triangles", lambda: _survey(graph, bounds))
+    assert found is not None  # it raises no Flaw
+    support, backings = found
+    checklist.run("support", lambda: _support(edges, vertices, support))
+    names = ("λ not too high", "λ not too low") if manifest["converged"] else ("lower bounds", "upper bounds")
+    low_holds = checklist.run(names[0], lambda: _low_holds(graph, edges, vertices, support, backings[0]))
+    if low_holds or not manifest["converged"]:  # while some λ are too high, others cannot be shown to be too low
+        checklist.run(names[1], lambda: _high_holds(graph, edges, vertices, bounds[-1], backings[-1]))
+    checklist.run("vertices", lambda: _vertices(edges, vertices, support))
+    checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
+    if input_path is not None:
+        checklist.run("input", lambda: _input(input_path, manifest, edges, vertices))
+
+
+def _files(folder: Path, manifest: dict[str, Any]) -> tuple[str, bool]:
+    check_files(folder, manifest["outputs"])
+    return f"{len(manifest['outputs'])} files with the manifest's rows and SHA-256", True
+
+
+def _tables(folder: Path, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
+    vertices = read_vertices(folder, manifest["converged"])
+    if manifest["input"]["id_type"] != str(vertices.id_type):
+        raise Flaw(f"the ids are {vertices.id_type}; the manifest says {manifest['input']['id_type']}")
+    columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
+    edges = read_edges(folder, *columns, vertices, manifest["converged"])
+    return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {vertices.id_type}", (edges, vertices)
+
+
+def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    source, target = edges.source, edges.target
+    _none(source >= target, lambda at: f"{_edge(edges, vertices, at)}: the source is not the smaller end")
+    behind = (source[1:] < source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] <= target[:-1]))
+    _none(behind, lambda at: f"{_edge(edges, vertices, at + 1)} does not come after {_edge(edges, vertices, at)}")
+    return "sorted, each edge once, source < target", True
+
+
+def _survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[str, tuple[Int, list[Backing]]]:
+    support, backings = survey(graph, bounds)
+    return f"{int(support.sum()) // 3:,} found again", (support, backings)
+
+
+def _support(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    _none(
+        edges.support != support,
+        lambda at: f"{_edge(edges, vertices, at)} is in {support[at]} triangles; its support says {edges.support[at]}",
+    )
+    return "as many as the triangles of each edge", True
+
+
+def _low_holds(
+    graph: Simple, edges: EdgeTable, vertices: VertexTable, support: Int, backing: Backing
+) -> tuple[str, bool]:
+    low, count = edges.low, backing.count
+    converged = low is edges.high
+    _none(
+        (low < 0) | (low > support),
+        lambda at: f"{_edge(edges, vertices, at)}: {low[at]} is not in 0 … {support[at]}, its support",
+    )
+    unbacked = count < low
+    if converged:
+        _none(
+            unbacked,
+            lambda at: (
+                f"{_edge(edges, vertices, at)} has λ {low[at]}, "
+                f"but only {count[at]} triangles whose other edges have that or more"
+            ),
+        )
+    elif unbacked.any():
+        exact = peel(graph)
+        _none(low > exact, lambda at: f"{_edge(edges, vertices, at)} has lower bound {low[at]}, but λ is {exact[at]}")
+    return f"up to {int(low.max(initial=0))}", True
+
+
+def _high_holds(
+    graph: Simple, edges: EdgeTable, vertices: VertexTable, bound: NDArray[np.int32], backing: Backing
+) -> tuple[str, bool]:
+    high = edges.high
+    _none(
+        high < edges.low,
+        lambda at: f"{_edge(edges, vertices, at)}: upper bound {high[at]} is below lower bound {edges.low[at]}",
+    )
+    held = not_falling(graph, bound, backing)
+    if held.size and high is edges.low:
+        raise Flaw(
+            f"{_edge(edges, vertices, held[0])} has λ {high[held[0]]}, but is in a part of the graph"
+            f" in which every edge has more triangles than that (the first of {held.size:,})"
+        )
+    if held.size:
+        # Below the first level with such an edge all is proved; the rest is peeled to see.
+        within = np.flatnonzero(high >= high[held].min())
+        exact = peel(graph.only(within))
+        _none(
+            high[within] < exact,
+            lambda at: f"{_edge(edges, vertices, within[at])} has upper bound {high[within[at]]}, but λ is {exact[at]}",
+        )
+    return f"up to {int(high.max(initial=0))}", True
+
+
+def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    size = len(vertices.ids)
+    ends = np.concatenate([edges.source, edges.target])
+
+    def highest(bound: NDArray[np.int32]) -> Int:
+        most = np.zeros(size, np.int64)
+        np.maximum.at(most, ends, np.tile(bound, 2))
+        return most
+
+    triangles = (np.bincount(ends, np.tile(support, 2), minlength=size) / 2).astype(np.int64)  # exact below 2^53
+    for name, given, right in (
+        ("degree", vertices.degree, np.bincount(ends, minlength=size)),
+        ("triangles", vertices.triangles, triangles),
+        ("λ" if edges.low is edges.high else "lower bound", vertices.low, highest(edges.low)),
+        ("λ" if edges.low is edges.high else "upper bound", vertices.high, highest(edges.high)),
+    ):
+        _none(given != right, lambda at: f"vertex {vertices.name(at)}: {name} says {given[at]}, but is {right[at]}")  # noqa: B023
+    return "degree, triangles and λ follow from the edges", True
+
+
+def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    counts = manifest["counts"]
+    right = {
+        "counts.edges": edges.source.size,
+        "counts.vertices": len(vertices.ids),
+        "counts.triangles": int(support.sum()) // 3,
+        "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges")),
+    }
+    distributions = (
+        [("lambda", edges.low)] if edges.low is edges.high else [("lambda", edges.low), ("lambda_high", edges.high)]
+    )
+    for name, bound in distributions:
+        values, edges_of = np.unique(bound, return_counts=True)
+        right[f"{name}.max"] = int(bound.max(initial=0))
+        right[f"{name}.sum"] = int(bound.sum(dtype=np.int64))
+        right[f"{name}.histogram"] = [list(pair) for pair in zip(values.tolist(), edges_of.tolist(), strict=True)]
+    for name, value in right.items():
+        section, key = name.split(".")
+        given = (manifest.get(section) or {}).get(key)
+        if given != value:
+            raise Flaw(f"the manifest's {name} is {given}; the tables give {value}")
+    owned = 0
+    for part in manifest["partitions"]:
+        parts = part["inner"] + part["peripheral"] + part["cut"]
+        if parts != part["owned"]:
+            raise Flaw(f"partition {part['partition']} owns {part['owned']} edges, but counts {parts} of all sorts")
+        owned += part["owned"]
+    if owned != edges.source.size:
+        raise Flaw(f"the partitions own {owned} edges; there are {edges.source.size}")
+    return "the manifest's counts and histogram follow from the tables", True
+
+
+def _input(path: str, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    size = len(vertices.ids)
+    if size >= 3_037_000_499:  # so that a pair of positions fits int64
+        raise OutOfRoom(f"{size} vertices are too many to compare with the input")
+    keys = edges.source * size + edges.target
+    edge_seen, vertex_seen = np.zeros(keys.size, np.bool_), np.zeros(size, np.bool_)
+    rows = self_loops = nulls = 0
+    types: set[Any] = set()
+    columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
+    for piece in input_pieces(path, *columns):
+        ends = [positions(end, vertices.ids) for end in (piece.source, piece.target)]
+        for column, given, end in zip(columns, (piece.source, piece.target), ends, strict=True):
+            _none(end < 0, lambda at: f"{piece.place}: {column} {given[at].as_py()!r} is not in the vertex table")  # noqa: B023
+            vertex_seen[end] = True
+        loops = ends[0] == ends[1]
+        low, high = np.minimum(*ends)[~loops], np.maximum(*ends)[~loops]
+        wanted = np.sort(low * size + high)
+        place = np.minimum(np.searchsorted(keys, wanted), max(0, keys.size - 1))
+        absent = keys[place] != wanted if keys.size else np.ones(wanted.size, np.bool_)
+        _none(
+            absent,
+            lambda at: (
+                f"{piece.place}: edge ({vertices.name(wanted[at] // size)}, {vertices.name(wanted[at] % size)})"  # noqa: B023
+                " is not in the result"
+            ),
+        )
+        edge_seen[place] = True
+        types |= piece.types
+        rows += loops.size + piece.nulls
+        nulls += piece.nulls
+        self_loops += int(loops.sum())
+    _none(~edge_seen, lambda at: f"{_edge(edges, vertices, at)} is not in the input")
+    _none(~vertex_seen, lambda at: f"vertex {vertices.name(at)} is not in the input")
+    if len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):
+        raise Flaw(f"the ids are {vertices.id_type}; in the input they are {types.pop()}")
+    right = {
+        "rows": rows,
+        "self_loops": self_loops,
+        "nulls_dropped": nulls,
+        "duplicates": rows - nulls - self_loops - keys.size,
+    }
+    for name, value in right.items():
+        if manifest["counts"][name] != value:
+            raise Flaw(f"the manifest's counts.{name} is {manifest['counts'][name]}; the input gives {value}")
+    return f"the same edges as the {rows:,} rows of {path}", True
+
+
+def _different(edges: EdgeTable) -> list[NDArray[np.int32]]:
+    return [edges.low] if edges.low is edges.high else [edges.low, edges.high]
+
+
+def _edge(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
+    return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
+
+
+def _none(wrong: NDArray[np.bool_], message: Callable[[int], str]) -> None:
+    """Raise Flaw about the first place where `wrong` holds, with the number of all such places."""
+    count = int(np.count_nonzero(wrong))
+    if count:
+        more = f" (the first of {count:,})" if count > 1 else ""
+        raise Flaw(message(int(wrong.argmax())) + more)

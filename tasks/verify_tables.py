@@ -1,0 +1,248 @@
+"""Reading a result, and the edges it was made from, for checking. Shares no code with ingest or publish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+Int = NDArray[np.int64]
+
+
+class Flaw(Exception):
+    """What is wrong with a result, in one line."""
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """All rows of edges/*.parquet in file order; ends are positions in the vertex table."""
+
+    source: Int
+    target: Int
+    support: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    """λ is in [low, high]; the same array twice when the run converged."""
+
+
+@dataclass(frozen=True)
+class VertexTable:
+    """All rows of vertices/*.parquet in file order."""
+
+    ids: Any
+    """Arrow array of int64 or large_string."""
+    id_type: pa.DataType
+    """The ids' type in the files."""
+    degree: Int
+    triangles: Int
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+    def name(self, position: int) -> str:
+        """The id at that position, for a message."""
+        return repr(self.ids[position].as_py())
+
+
+def read_manifest(out: Path) -> dict[str, Any]:
+    """manifest.json as it stands, with the keys that the checks use. Raises Flaw if they are not there."""
+    path = out / "manifest.json"
+    if not path.is_file():
+        raise Flaw(f"{path} is not there, so this is not a complete result")
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        for key, parts in {
+            "input": ("source_column", "target_column", "id_type"),
+            "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
+            "lambda": ("max", "sum", "histogram"),
+        }.items():
+            for part in parts:
+                manifest[key][part]
+        if not isinstance(manifest["converged"], bool):
+            raise TypeError("converged")
+        for entry in manifest["partitions"]:
+            _ = entry["partition"], entry["owned"], entry["inner"], entry["peripheral"], entry["cut"]
+        for entry in manifest["outputs"]:
+            _ = entry["path"], entry["rows"], entry["bytes"], entry["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Flaw(f"{path} cannot be read: {type(error).__name__} {error}") from error
+    return manifest
+
+
+def check_files(out: Path, outputs: list[dict[str, Any]]) -> None:
+    """Compare the Parquet files in `out` with the manifest's: names, bytes, SHA-256, rows. Raises Flaw."""
+    listed = {entry["path"]: entry for entry in outputs}
+    present = {path.relative_to(out).as_posix() for path in out.rglob("*.parquet")}
+    for name in sorted(present ^ listed.keys()):
+        raise Flaw(f"{name} is not in the manifest" if name in present else f"{name} is missing")
+    for name, entry in sorted(listed.items()):
+        path = out / name
+        if path.stat().st_size != entry["bytes"]:
+            raise Flaw(f"{name} has {path.stat().st_size} bytes; the manifest says {entry['bytes']}")
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != entry["sha256"]:
+            raise Flaw(f"{name} has changed: its SHA-256 is {digest}; the manifest says {entry['sha256']}")
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except pa.ArrowException as error:
+            raise Flaw(f"{name} cannot be read: {error}") from error
+        if rows != entry["rows"]:
+            raise Flaw(f"{name} has {rows} rows; the manifest says {entry['rows']}")
+
+
+def read_vertices(out: Path, converged: bool) -> VertexTable:
+    """The vertex table. Raises Flaw unless columns and types are as promised and the ids ascend."""
+    bounds = _bounds(converged)
+    numbers = {"degree": pa.int64(), "triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
+    table = _read(out, "vertices", ["id"], numbers)
+    vertices = VertexTable(
+        ids=_plain(table["id"]),
+        id_type=table["id"].type,
+        degree=table["degree"].to_numpy(),
+        triangles=table["triangles"].to_numpy(),
+        low=table[bounds[0]].to_numpy(),
+        high=table[bounds[-1]].to_numpy(),
+    )
+    behind = pc.greater_equal(vertices.ids[:-1], vertices.ids[1:]).to_numpy(zero_copy_only=False)
+    if behind.any():
+        at = int(behind.argmax())
+        raise Flaw(f"vertices do not ascend: {vertices.name(at)} is followed by {vertices.name(at + 1)}")
+    return vertices
+
+
+def read_edges(out: Path, source: str, target: str, vertices: VertexTable, converged: bool) -> EdgeTable:
+    """The edge table. Raises Flaw unless columns and types are as promised and every end is in the vertex table."""
+    bounds = _bounds(converged)
+    table = _read(out, "edges", [source, target], {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())})
+    for column in (source, target):
+        if table[column].type != vertices.id_type:
+            raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
+    ends = [positions(table[column], vertices.ids) for column in (source, target)]
+    for column, end in zip((source, target), ends, strict=True):
+        if (end < 0).any():
+            row = int((end < 0).argmax())
+            raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
+    low = table[bounds[0]].to_numpy()
+    high = low if converged else table[bounds[1]].to_numpy()
+    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high)
+
+
+def positions(column: Any, ids: Any) -> Int:
+    """Position of each value in ids, -1 where it is not there. Raises InputError if the values are no ids."""
+    values = _plain(column)
+    if values.type != ids.type:
+        return np.full(len(values), -1)
+    found = pc.index_in(values, value_set=ids)
+    answer: Int = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return answer
+
+
+@dataclass(frozen=True)
+class InputPiece:
+    """One row group of the input, without the rows that have a null."""
+
+    place: str
+    """Where it is, for a message."""
+    source: Any
+    target: Any
+    types: set[pa.DataType]
+    """Types of the two columns in the file."""
+    nulls: int
+    """Rows left out."""
+
+
+def input_pieces(path: str, source: str, target: str) -> Iterator[InputPiece]:
+    """The input, a row group at a time: a file, a folder, a glob or a URL. Raises InputError if it cannot be read."""
+    filesystem, root = fsspec.core.url_to_fs(path)
+    if filesystem.isdir(root):
+        names = [name for name in filesystem.find(root) if _is_part(name[len(root) :])]
+    else:
+        names = filesystem.glob(root)
+    if not names:
+        raise InputError(f"{path}: no Parquet file is there")
+    for name in sorted(names):
+        try:
+            with filesystem.open(name, "rb") as stream:
+                file = pq.ParquetFile(stream)
+                for group in range(file.num_row_groups):
+                    yield _input_piece(file, group, f"{name}, row group {group}", source, target)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{name}: cannot be read as Parquet: {error}") from error
+
+
+def _input_piece(file: pq.ParquetFile, group: int, place: str, source: str, target: str) -> InputPiece:
+    missing = {source, target} - set(file.schema_arrow.names)
+    if missing:
+        raise InputError(f"{place}: no column {sorted(missing)[0]!r}")
+    table = file.read_row_group(group, columns=[source, target])
+    types = {table[source].type, table[target].type}
+    whole = table.drop_null()
+    return InputPiece(place, whole[source], whole[target], types, table.num_rows - whole.num_rows)
+
+
+def _is_part(name: str) -> bool:
+    return name.endswith(".parquet") and not any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _bounds(converged: bool) -> list[str]:
+    return ["lambda"] if converged else ["lambda_low", "lambda_high"]
+
+
+def _read(out: Path, folder: str, ids: list[str], numbers: dict[str, pa.DataType]) -> pa.Table:
+    """All rows of a folder of the result in the order of the file names, checked for columns, types and nulls."""
+    paths = sorted((out / folder).glob("*.parquet"))
+    if not paths:
+        raise Flaw(f"{folder}: no file")
+    tables: list[pa.Table] = []
+    for path in paths:
+        try:
+            table = pq.ParquetFile(path, page_checksum_verification=True).read()
+        except (pa.ArrowException, OSError) as error:
+            raise Flaw(f"{folder}/{path.name} cannot be read: {error}") from error
+        if table.schema.names != [*ids, *numbers]:
+            raise Flaw(f"{folder}/{path.name} has columns {table.schema.names}, not {[*ids, *numbers]}")
+        for column in ids:
+            if not (pa.types.is_integer(table[column].type) or _is_string(table[column].type)):
+                raise Flaw(f"{folder}/{path.name}: {column} is {table[column].type}, neither integers nor strings")
+        for column, kind in numbers.items():
+            if table[column].type != kind:
+                raise Flaw(f"{folder}/{path.name}: {column} is {table[column].type}, not {kind}")
+        for column in table.schema.names:
+            if table[column].null_count:
+                raise Flaw(f"{folder}/{path.name}: {column} has {table[column].null_count} nulls")
+        if tables and table.schema.types != tables[0].schema.types:
+            raise Flaw(f"{folder}/{path.name} has other types than the first file: {table.schema.types}")
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _plain(column: Any) -> Any:
+    """A column of ids as one Arrow array of int64 or large_string. Raises InputError for any other kind of value."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_integer(kind):
+        kind = pa.int64()
+    elif _is_string(kind):
+        kind = pa.large_string()
+    elif not pa.types.is_null(kind):
+        raise InputError(f"ids of type {kind} are neither integers nor strings")
+    try:
+        plain = column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"ids do not fit int64: {error}") from error
+    return pa.concat_arrays(plain.chunks) if plain.num_chunks else pa.array([], kind)

@@ -1,0 +1,183 @@
+"""One bucket's rows to Parquet: checksummed pages, hashed on the way out, on disk when the call returns."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import identity
+from .errors import OutOfRoom, UsageError
+from .identity import Ids
+from .numbering import BucketEdges
+from .publish import BucketResults, BucketVertices
+from .sources import Source
+
+VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+"""Columns of the edge files that an input's id columns must not be named like."""
+
+ZSTD_LEVEL = 1
+"""Higher levels cost far more time than the bytes they save on delta-packed numbers."""
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file of the result, as the manifest lists it."""
+
+    name: str
+    """Path below the output folder, with slashes."""
+
+    rows: int
+    bytes: int
+    sha256: str
+
+
+def write_edges(
+    folder: Path,
+    source: Source,
+    edges: BucketEdges,
+    ids: Ids,
+    high_names: Ids,
+    results: BucketResults,
+    *,
+    converged: bool = True,
+    compression: str = "zstd",
+    row_group_rows: int = 1_000_000,
+) -> OutputFile:
+    """Write edges/part-BUCKET.parquet below `folder`: source, target, support, lambda (or lambda_low and lambda_high).
+
+    `ids` are the bucket's own, `high_names` those of `edges.highs`. Rows ascend by (source, target), over all files.
+    """
+    id_type = source.id_type
+    fields = [(source.source_column, id_type), (source.target_column, id_type), ("support", pa.int32())]
+    schema = pa.schema([*fields, *_interval(converged)])
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for rows in _slices(len(edges), row_group_rows):
+            yield [
+                _named(ids, edges.low[rows], id_type),
+                _named(high_names, edges.high[rows], id_type),
+                pa.array(results.support[rows]),
+                *_interval_columns(results, rows, converged),
+            ]
+
+    return _write(folder, f"edges/part-{edges.bucket:05d}.parquet", schema, 2, batches(), compression)
+
+
+def write_vertices(
+    folder: Path,
+    source: Source,
+    ids: Ids,
+    vertices: BucketVertices,
+    *,
+    converged: bool = True,
+    compression: str = "zstd",
+    row_group_rows: int = 1_000_000,
+) -> OutputFile:
+    """Write vertices/part-BUCKET.parquet below `folder`: id, degree, triangles, lambda (or its two ends)."""
+    fields = [("id", source.id_type), ("degree", pa.int64()), ("triangles", pa.int64())]
+    schema = pa.schema([*fields, *_interval(converged)])
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for rows in _slices(len(vertices), row_group_rows):
+            yield [
+                _typed(identity.part(ids, rows.start, rows.stop), source.id_type),
+                pa.array(vertices.degree[rows]),
+                pa.array(vertices.triangles[rows]),
+                *_interval_columns(vertices, rows, converged),
+            ]
+
+    return _write(folder, f"vertices/part-{vertices.bucket:05d}.parquet", schema, 1, batches(), compression)
+
+
+def _interval(converged: bool) -> list[tuple[str, pa.DataType]]:
+    return [(name, pa.int32()) for name in (("lambda",) if converged else ("lambda_low", "lambda_high"))]
+
+
+def _interval_columns(values: BucketResults | BucketVertices, rows: slice, converged: bool) -> list[pa.Array]:
+    return [pa.array(column[rows]) for column in ((values.low,) if converged else (values.low, values.high))]
+
+
+def _slices(rows: int, row_group_rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + row_group_rows, rows)) for start in range(0, rows, row_group_rows))
+
+
+def _named(ids: Ids, positions: np.ndarray[tuple[int], np.dtype[np.int32]], id_type: pa.DataType) -> pa.Array:
+    return _typed(identity.take(ids, positions), id_type)
+
+
+def _typed(ids: Ids, id_type: pa.DataType) -> pa.Array:
+    return (pa.array(ids) if isinstance(ids, np.ndarray) else ids).cast(id_type)
+
+
+class _HashedFile:
+    """A binary file that knows the size and SHA-256 of what was written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.bytes = 0
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        self._hash.update(content)
+        self.bytes += len(content)
+        return self._file.write(content)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """Left to the owner of the file."""
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _write(
+    folder: Path, name: str, schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str
+) -> OutputFile:
+    """Write batches, one row group each, that are sorted by the first `keys` columns."""
+    path = folder / name
+    rows = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            hashed = _HashedFile(file)
+            with _writer(hashed, schema, keys, compression) as writer:
+                for columns in batches:
+                    writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
+                    rows += len(columns[0])
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutOfRoom(
+                f"no room left on the disk of {path}; free some, or choose another output folder"
+            ) from error
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    return OutputFile(name, rows, hashed.bytes, hashed.sha256)
+
+
+def _writer(file: _HashedFile, schema: pa.Schema, keys: int, compression: str) -> pq.ParquetWriter:
+    """Numbers are delta-packed: smaller and quicker to write than dictionaries, and readable everywhere."""
+    numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression=compression,
+        compression_level=ZSTD_LEVEL if compression == "zstd" else None,
+        use_dictionary=[field.name for field in schema if field.name not in numbers],
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        sorting_columns=[pq.SortingColumn(key) for key in range(keys)],
+        write_page_checksum=True,
+    )

@@ -1,0 +1,41 @@
+"""What every test relies on: names that cannot be mixed up, few threads, and the same examples every time in CI."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class RefuseBareNames(MetaPathFinder):
+    """The code is `edgemill.kernels`; `kernels` would be a second copy of it, or tests/kernels, or foreign."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in {"kernels", "tasks", "pipeline"}:
+            raise ImportError(f"import edgemill.{fullname}, not {fullname}")
+        return None
+
+
+sys.meta_path.insert(0, RefuseBareNames())
+sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+os.environ["PYTHONSAFEPATH"] = "1"  # for subprocesses, which a test may start in the project's root
+
+# Two threads, or parallel code would not be parallel; not more, since tests share the cores with Dask and each other.
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(pool, "1")
+
+# No deadline: the first call of a kernel compiles it.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")

@@ -1,0 +1,233 @@
+"""The command: what it prints and how it exits, with the run itself replaced by a stand-in."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.config import SHORT_NAMES
+from edgemill.pipeline.exits import Terminated
+from edgemill.pipeline.manifest import Manifest
+from edgemill.tasks import errors
+
+WriteResult = Callable[..., Manifest]
+PATHS = ["--input", "edges", "--output", "out"]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(edgemill, arguments)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, **functions: Callable[..., Any]) -> None:
+    stand_in = ModuleType(module)
+    vars(stand_in).update(functions)
+    monkeypatch.setitem(sys.modules, module, stand_in)
+
+
+def runs(monkeypatch: pytest.MonkeyPatch, outcome: Callable[..., Any]) -> None:
+    stand_in(monkeypatch, "edgemill.pipeline.mining", mine_settings=outcome)
+
+
+def test_run_prints_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult) -> None:
+    from edgemill.pipeline.result import Result
+
+    def mine_settings(settings: Any, *, client: object, events: Any) -> Result:
+        assert (settings.input.path, settings.partitioning.count, client) == ("edges", 2, None)
+        with events.stage("read", 3):
+            pass
+        return Result(tmp_path)
+
+    write_result(tmp_path)
+    runs(monkeypatch, mine_settings)
+    result = call("run", *PATHS, "--partitions", "2", "--verbose")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "edges       3",
+        "vertices    3",
+        "triangles   1",
+        "lambda max  1",
+        "seconds     1.50",
+        f"output      {tmp_path}",
+    ]
+    assert result.stderr.startswith("read: ")
+    assert call("run", *PATHS, "--partitions", "2", "--overwrite").stderr == ""
+
+
+def test_run_cut_short_exits_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult) -> None:
+    from edgemill.pipeline.result import Result
+
+    write_result(tmp_path, converged=False, unsettled=2)
+    runs(monkeypatch, lambda *_, **__: Result(tmp_path))
+    result = call("run", *PATHS)
+    assert result.exit_code == 5
+    assert "output" in result.stdout
+    assert "error: a limit ended the run before λ was exact: 2 edges are unsettled" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (errors.UsageError("no"), 2, "error: no\n"),
+        (errors.InputError("no"), 3, "error: no\n"),
+        (errors.ClusterLost("no"), 4, "error: no\n"),
+        (errors.OutputLocked("no"), 6, "error: no\n"),
+        (errors.OutOfRoom("no"), 7, "error: no\n"),
+        (MemoryError(), 7, "error: out of memory: use more partitions or a machine with more memory\n"),
+        (OSError(errno.ENOSPC, "full", "f"), 7, "error: no room left on the disk: f\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+        (Terminated(), 143, "error: terminated\n"),
+        (errors.InternalError("rows"), 1, "error: rows\n--debug shows where it happened\n"),
+        (ValueError("odd"), 1, "error: unexpected ValueError: odd\n--debug shows where it happened\n"),
+    ],
+)
+def test_exit_code_and_message(monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, text: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    runs(monkeypatch, fail)
+    result = call("run", *PATHS)
+    assert (result.exit_code, result.stderr, result.stdout) == (code, text, "")
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "run", *PATHS], ["run", *PATHS, "--debug"]])
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    runs(monkeypatch, lambda *_, **__: 1 // 0)
+    result = call(*arguments)
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("error: unexpected ZeroDivisionError: integer division or modulo by zero\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run"], "error: input.path is not set: give --input"),
+        (["run", "absent.yaml"], "error: cannot read the settings file absent.yaml"),
+        (["run", *PATHS, "--partitions", "0"], "error: partitioning.count: must be auto or a whole number"),
+        (["run", *PATHS, "--partitions", "-1"], "got -1"),
+        (["run", *PATHS, "--partitions", "many"], "got 'many'"),
+        (["run", *PATHS, "--set", "cluster.gpus=1"], "error: unknown setting cluster.gpus; there are: device"),
+        (["run", *PATHS, "--device", "gpu"], "GPU workers are not available in this version"),
+        (["run", *PATHS, "--method", "guess"], "'guess' is not one of"),
+        (["run", *PATHS, "--colour"], "No such option"),
+        (["plan", *PATHS, "--method", "peel", "--partitions", "2"], "peel works on one partition"),
+        (["show", "absent"], "error: there is no result at absent"),
+        (["generate", "rmat", "--output", "x"], "Missing option '--scale'"),
+    ],
+)
+def test_wrong_arguments_exit_2(arguments: list[str], text: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_print_config_gives_the_settings_in_effect(pytestconfig: pytest.Config) -> None:
+    config = str(pytestconfig.rootpath / "configs/laptop.yaml")
+    for command in ("run", "plan"):
+        result = call(command, config, "--partitions", "auto", "--workers", "2", "--set", "a=1", "--print-config")
+        assert (result.exit_code, "unknown setting a" in result.stderr) == (2, True)
+        result = call(command, config, "--partitions", "7", "--workers", "2", "--print-config")
+        printed = yaml.safe_load(result.stdout)
+        assert (printed["partitioning"]["count"], printed["cluster"]["workers"]) == (7, 2)
+
+
+def test_every_short_name_has_a_flag() -> None:
+    for command in ("run", "plan"):
+        given = {parameter.name for parameter in edgemill.commands[command].params}
+        assert set(SHORT_NAMES) <= given
+
+
+def test_plan_prints_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plan:
+        def render(self) -> str:
+            return "4 partitions"
+
+    stand_in(monkeypatch, "edgemill.pipeline.plan", make_plan=lambda settings: Plan())
+    assert call("plan", *PATHS).stdout == "4 partitions\n"
+
+
+def test_show_prints_the_summary(tmp_path: Path, write_result: WriteResult) -> None:
+    write_result(tmp_path)
+    result = call("show", str(tmp_path))
+    assert result.exit_code == 0
+    assert "3 edges, 3 vertices, 1 triangles" in result.stdout
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
+def test_verify_prints_each_check(monkeypatch: pytest.MonkeyPatch, ok: bool, code: int) -> None:
+    class Report:
+        checks = (("manifest", True, ""), ("support", ok, "edge (1, 2) has 3"))
+
+        def __init__(self) -> None:
+            self.ok = ok
+
+    stand_in(monkeypatch, "edgemill.tasks.verify", verify=lambda out, input_path: Report())
+    result = call("verify", "out", "--input", "edges")
+    assert result.exit_code == code
+    assert result.stdout.splitlines()[0] == "ok      manifest"
+    assert ("1 of 2 checks failed" in result.stderr) is not ok
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "rows"),
+    [
+        ("rmat", ["--scale", "4", "--edge-factor", "2", "--permute"], 32),
+        ("erdos-renyi", ["--vertices", "10", "--edges", "20"], 20),
+        ("planted-cliques", ["--vertices", "10", "--edges", "5", "--cliques", "2", "--clique-size", "4"], 17),
+        ("chain", ["--triangles", "3"], 7),
+        ("star", ["--leaves", "3"], 3),
+        ("clique", ["--vertices", "5"], 10),
+    ],
+)
+def test_generate_writes_every_kind(tmp_path: Path, kind: str, parameters: list[str], rows: int) -> None:
+    out = tmp_path / "graph"
+    result = call("generate", kind, *parameters, "--seed", "2", "--files", "2", "--output", str(out))
+    assert (result.exit_code, result.stdout) == (0, f"{kind}: 2 files in {out}\n")
+    assert sum(pq.read_metadata(file).num_rows for file in out.glob("*.parquet")) == rows
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_imports_stay_light() -> None:
+    heavy = {"numba", "distributed", "dask", "pyarrow", "pandas", "numpy", "pydantic", "rich"}
+    for module in ("edgemill.pipeline", "edgemill.pipeline.cli"):
+        assert python(f"import sys, {module}; print({heavy} & set(sys.modules))").stdout == "set()\n"
+
+
+def test_public_names() -> None:
+    code = """
+import edgemill.pipeline.result  # submodules first: they must not take the place of what is exported
+import edgemill.pipeline as pipeline
+assert pipeline.load_settings(None, {"input.path": "a", "output.path": "b"}).input.path == "a"
+assert pipeline.UsageError.exit_code == 2 and pipeline.__version__ and issubclass(pipeline.Result, object)
+assert set(pipeline.__all__) <= set(dir(pipeline)) and not hasattr(pipeline, "nothing")
+try:
+    import edgemill.pipeline.mining
+    assert callable(pipeline.mine)
+except ImportError as error:
+    assert error.name.startswith("edgemill.")
+"""
+    result = python(code)
+    assert result.stderr == ""
+
+
+def test_module_runs_as_the_command() -> None:
+    for module, arguments in (("edgemill.pipeline", ["--version"]), ("edgemill.pipeline.config", [])):
+        command = [sys.executable, "-m", module, *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert result.stdout.startswith(("edgemill ", "| setting |"))
+        assert result.stderr == ""

@@ -1,0 +1,120 @@
+"""Events: the log, the records for the manifest, and what a person sees."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from edgemill.pipeline.display import LineDisplay, LiveDisplay, display_for
+from edgemill.pipeline.manifest import ExchangeRecord
+from edgemill.pipeline.telemetry import Display, Events
+from edgemill.tasks.errors import InputError
+
+EXCHANGE = ExchangeRecord(
+    exchange=41, step=3, open_bands=7, settled=10, unsettled=1234567, messages=4, bytes=99, evaluations=5, seconds=0.1
+)
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_log_has_one_json_object_per_event(tmp_path: Path) -> None:
+    log, events = tmp_path / "log.jsonl", Events()
+    events.emit("too early for the log")
+    with events.recording(log, {"cluster": {"workers": None}}):
+        with events.stage("read", tasks=2) as stage:
+            stage.task_done()
+            stage.task_done()
+        events.exchange(EXCHANGE)
+        events.emit("run_finished", edges=np.int64(3), λ="é")
+    names = ["run_started", "stage_started", "task_done", "task_done", "stage_finished", "exchange", "run_finished"]
+    logged = lines(log)
+    assert [line["event"] for line in logged] == names
+    assert {line["run"] for line in logged} == {events.run_id}
+    assert all(line["time"].endswith("+00:00") for line in logged)
+    assert logged[0]["settings"] == {"cluster": {"workers": None}}
+    assert (logged[3]["stage"], logged[3]["done"], logged[3]["tasks"]) == ("read", 2, 2)
+    assert logged[5]["unsettled"] == 1234567
+    assert logged[6]["edges"] == 3
+    assert [record.stage for record in events.stages] == ["read"]
+    assert events.exchanges == [EXCHANGE]
+
+
+def test_failure_is_the_last_line_of_the_log(tmp_path: Path) -> None:
+    log, events = tmp_path / "log.jsonl", Events()
+    with pytest.raises(InputError), events.recording(log, {}), events.stage("read", 1):
+        raise InputError("x.parquet is truncated")
+    last = lines(log)[-1]
+    assert (last["event"], last["error"], last["exit_code"]) == ("run_failed", "x.parquet is truncated", 3)
+    assert events.stages == []
+
+
+def test_events_of_many_threads_stay_whole(tmp_path: Path) -> None:
+    log, events = tmp_path / "log.jsonl", Events()
+    with events.recording(log, {}), ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: events.emit("tick", number=number, text="x" * 5000), range(200)))
+    assert sorted(line["number"] for line in lines(log)[1:]) == list(range(200))
+
+
+def run_stages(display: Display) -> None:
+    with Events(display) as events:
+        with events.stage("read", tasks=12) as stage:
+            stage.task_done(12)
+        with events.stage("bound", tasks=16) as stage:
+            stage.task_done(5)
+            events.exchange(EXCHANGE)
+
+
+def test_a_pipe_is_quiet_unless_verbose() -> None:
+    assert display_for(io.StringIO(), verbose=False) is None
+    stream = io.StringIO()
+    verbose = display_for(stream, verbose=True)
+    assert isinstance(verbose, LineDisplay)
+    run_stages(verbose)
+    read, bound = stream.getvalue().splitlines()
+    assert read.startswith("read: 0.0")
+    assert read.endswith(" s, 12 tasks")
+    assert bound.endswith(" s, 16 tasks, 3 steps, 41 exchanges")
+
+
+def test_a_terminal_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    display = display_for(stream, verbose=False)
+    assert isinstance(display, LiveDisplay)
+    run_stages(display)
+    assert stream.getvalue().endswith("\x1b[?25h")  # the cursor is back
+
+
+def test_live_display_shows_the_running_stage() -> None:
+    console = Console(file=io.StringIO(), width=110)
+    display = LiveDisplay(console)
+    shown: list[Mapping[str, Any]] = [
+        {"event": "stage_finished", "stage": "read", "seconds": 1.25},
+        {"event": "stage_started", "stage": "bound", "tasks": 16},
+        {"event": "task_done", "done": 5, "tasks": 16},
+        {"event": "exchange", **EXCHANGE.model_dump()},
+    ]
+    for event in shown:
+        display.show(event)
+    with console.capture() as captured:
+        console.print(display)
+    display.close()
+    finished, running = captured.get().rstrip().splitlines()
+    assert finished.split() == ["read", "1.25", "s"]
+    assert running.startswith("bound         0:00")
+    assert running.endswith("5/16  step 3  exchange 41  1,234,567 edges unsettled")

@@ -1,0 +1,76 @@
+"""Ids of both kinds give the same answers, in the order of integers or of UTF-8 bytes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgemill.tasks import identity
+from edgemill.tasks.identity import Ids
+
+INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30)
+STRINGS = st.lists(st.text(st.characters(codec="utf-8"), max_size=4), max_size=30)
+EITHER = st.one_of(st.tuples(INTEGERS, INTEGERS), st.tuples(STRINGS, STRINGS))
+
+
+def as_ids(values: list[Any], like: Any = 0) -> Ids:
+    if isinstance(values[0] if values else like, str):
+        return pa.array(values, pa.large_string())
+    return np.array(values, np.int64)
+
+
+def rank(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def ascending(values: list[Any]) -> list[Any]:
+    return sorted(set(values), key=rank)
+
+
+@given(EITHER)
+def test_encode_merge_lookup_take(columns: tuple[list[Any], list[Any]]) -> None:
+    first, second = columns
+    like = (first + second + [0])[0]
+    ids, one, other = identity.encode(as_ids(first, like), as_ids(second, like))
+    assert ids.tolist() == ascending(first + second)
+    assert identity.take(ids, one).tolist() == first
+    assert identity.take(ids, other).tolist() == second
+    runs = [as_ids(ascending(first), like), as_ids(ascending(second), like)]
+    assert identity.merge(runs).tolist() == ids.tolist()
+    for run in runs:
+        assert identity.take(ids, identity.lookup(ids, run)).tolist() == run.tolist()
+
+
+@given(EITHER)
+def test_split_at_splitters(columns: tuple[list[Any], list[Any]]) -> None:
+    values, splitters = ascending(columns[0]), sorted(columns[1], key=rank)
+    if not values or not splitters:
+        return
+    cuts = identity.split(as_ids(values), as_ids(splitters))
+    assert len(cuts) == len(splitters) + 2
+    for b in range(len(splitters) + 1):
+        inside = [
+            value
+            for value in values
+            if (b == 0 or rank(value) >= rank(splitters[b - 1]))
+            and (b == len(splitters) or rank(value) < rank(splitters[b]))
+        ]
+        assert identity.part(as_ids(values), cuts[b], cuts[b + 1]).tolist() == inside
+
+
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_quantiles_of_few_ids(kind: identity.Kind) -> None:
+    assert len(identity.quantiles(identity.no_ids(kind), 4)) == 3
+    some = as_ids([3, 1, 2, 2]) if kind == "integer" else as_ids(["3", "1", "2", "2"])
+    assert [int(cut) for cut in identity.quantiles(some, 2).tolist()] == [2]
+
+
+def test_a_part_of_strings_travels_alone() -> None:
+    ids = as_ids([f"{i:06d}" for i in range(10_000)])
+    assert len(pickle.dumps(identity.part(ids, 5, 15))) < 1_000

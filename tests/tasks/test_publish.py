@@ -1,0 +1,201 @@
+"""What partitions found comes out in original ids, sorted, typed, checksummed, and adds up."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import drive
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import known_graphs
+import strategies
+from edgemill.tasks import publish, writing
+from edgemill.tasks.errors import InternalError, OutOfRoom, UsageError
+from edgemill.tasks.sources import Source, open_source
+
+K4_AND_A_TAIL = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (5, 5)]
+
+
+def edge_source(folder: Path, rows: list[tuple[int, int]], naming: strategies.Naming | None = None) -> Source:
+    naming = naming or strategies.Naming(pa.int64(), tuple(range(12)))
+    folder.mkdir(exist_ok=True)
+    pq.write_table(naming.table(rows), folder / "a.parquet")
+    return open_source(str(folder))
+
+
+def row_numbers(ingested: drive.Ingested) -> list[drive.Answers]:
+    """As answers, the position of each edge among all output rows, and intervals that differ from it."""
+    first = np.cumsum([0, *map(len, ingested.edges)])
+    numbers = [(first[owned.bucket] + owned.row).astype(np.int32) for owned in ingested.owned]
+    return [(2 * number, number, number + np.int32(3)) for number in numbers]
+
+
+def read(folder: Path, files: list[writing.OutputFile]) -> pa.Table:
+    return pa.concat_tables([pq.read_table(folder / file.name) for file in files])
+
+
+@given(
+    rows=strategies.edge_lists(12),
+    naming=strategies.namings(12),
+    partitions=st.sampled_from([1, 2, 7]),
+    buckets=st.sampled_from([None, 1, 3]),
+)
+def test_every_row_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int]],
+    naming: strategies.Naming,
+    partitions: int,
+    buckets: int | None,
+) -> None:
+    folder = tmp_path_factory.mktemp("published")
+    source = edge_source(folder / "in", rows, naming)
+    ingested = drive.ingest(source, partitions, buckets=buckets)
+    published = drive.publish_results(folder, source, ingested, row_numbers(ingested), converged=False)
+
+    edges = read(folder, published.edge_files)
+    names = {name: i for i, name in enumerate(naming.names)}
+    ends = [(names[u], names[v]) for u, v in zip(*(edges[c].to_pylist() for c in ("src", "dst")), strict=True)]
+    assert {frozenset(end) for end in ends} == {frozenset(row) for row in rows if row[0] != row[1]}
+    assert len(ends) == len(set(ends))
+    number = list(range(len(ends)))
+    assert edges.schema == pa.schema(
+        {"src": naming.type, "dst": naming.type, "support": "i4", "lambda_low": "i4", "lambda_high": "i4"}
+    )
+    assert edges["support"].to_pylist() == [2 * n for n in number]
+    assert edges["lambda_low"].to_pylist() == number
+    assert edges["lambda_high"].to_pylist() == [n + 3 for n in number]
+
+    vertices = read(folder, published.vertex_files)
+    assert vertices.schema == pa.schema(
+        {"id": naming.type, "degree": "i8", "triangles": "i8", "lambda_low": "i4", "lambda_high": "i4"}
+    )
+    incident = [[n for n in number if names[name] in ends[n]] for name in vertices["id"].to_pylist()]
+    assert {names[name] for name in vertices["id"].to_pylist()} == {end for row in rows for end in row}
+    assert vertices["degree"].to_pylist() == [len(own) for own in incident]
+    assert vertices["triangles"].to_pylist() == [sum(own) for own in incident]
+    assert vertices["lambda_low"].to_pylist() == [max(own, default=0) for own in incident]
+    assert vertices["lambda_high"].to_pylist() == [max(own) + 3 if own else 0 for own in incident]
+
+
+def test_what_lies_on_the_disk(tmp_path: Path) -> None:
+    source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
+    ingested = drive.ingest(source, 2)
+    answers = []
+    for owned in ingested.owned:
+        rows = zip(owned.bucket.tolist(), owned.row.tolist(), strict=True)
+        last = np.array([ingested.edges[b].highs[ingested.edges[b].high[row]] for b, row in rows])
+        support = np.where(last == 4, 0, 2).astype(np.int32)
+        answers.append((support, support, support))
+    published = drive.publish_results(tmp_path, source, ingested, answers)
+
+    assert read(tmp_path, published.edge_files).to_pydict() == {
+        "src": [0, 0, 0, 1, 1, 2, 3],
+        "dst": [1, 2, 3, 2, 3, 3, 4],
+        "support": [2] * 6 + [0],
+        "lambda": [2] * 6 + [0],
+    }
+    assert read(tmp_path, published.vertex_files).to_pydict() == {
+        "id": [0, 1, 2, 3, 4, 5],
+        "degree": [3, 3, 3, 4, 1, 0],
+        "triangles": [3, 3, 3, 3, 0, 0],
+        "lambda": [2, 2, 2, 2, 0, 0],
+    }
+    assert [file.name for file in published.edge_files] == ["edges/part-00000.parquet", "edges/part-00001.parquet"]
+    for file in published.edge_files + published.vertex_files:
+        content = (tmp_path / file.name).read_bytes()
+        assert (file.bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+        assert pq.ParquetFile(tmp_path / file.name).metadata.num_rows == file.rows
+    summaries = published.summaries
+    assert sum(summary.edges for summary in summaries) == 7
+    assert sum(summary.vertices for summary in summaries) == 6
+    assert sum(summary.support for summary in summaries) == 3 * 4
+    assert publish.merge_histograms([summary.low for summary in summaries]) == [(0, 1), (2, 6)]
+
+
+def test_row_groups_and_damage(tmp_path: Path) -> None:
+    source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
+    ingested = drive.ingest(source)
+    zeros: NDArray[np.int32] = np.zeros(7, np.int32)
+    results = publish.BucketResults(0, zeros, zeros, zeros)
+    names = np.arange(1, 5)
+    file = writing.write_edges(
+        tmp_path, source, ingested.edges[0], ingested.ids[0].ids, names, results, row_group_rows=3, compression="none"
+    )
+    path = tmp_path / file.name
+    metadata = pq.ParquetFile(path).metadata
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [3, 3, 1]
+    content = bytearray(path.read_bytes())
+    column = metadata.row_group(1).column(1)
+    content[column.data_page_offset + column.total_compressed_size - 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="CRC"):
+        pq.ParquetFile(path, page_checksum_verification=True).read()
+
+
+def test_rows_that_are_missing_or_come_twice(tmp_path: Path) -> None:
+    ingested = drive.ingest(edge_source(tmp_path / "in", K4_AND_A_TAIL))
+    (owned,), (edges,) = ingested.owned, ingested.edges
+    zeros: NDArray[np.int32] = np.zeros(7, np.int32)
+    part = publish.send_results(owned, zeros, zeros, zeros).parts[0]
+    broken: list[dict[int, Any]] = [
+        {},
+        {0: part, 1: part},
+        {0: replace(part, row=zeros)},
+        {0: publish.EdgeResults(part.row[1:], zeros[1:], zeros[1:], zeros[1:])},
+    ]
+    for parts in broken:
+        with pytest.raises(InternalError, match="bucket 0 has 7 edges"):
+            publish.collect_results(edges, parts)
+
+
+def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
+    ingested = drive.ingest(source)
+    vertices = publish.BucketVertices(0, np.zeros(6, np.int64), np.zeros(6, np.int64), *[np.zeros(6, np.int32)] * 2)
+    (tmp_path / "vertices").touch()
+    with pytest.raises(UsageError, match=r"cannot write .*part-00000"):
+        writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
+    (tmp_path / "vertices").unlink()
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    (tmp_path / "vertices").mkdir()
+    (tmp_path / "vertices" / "part-00000.parquet").symlink_to("/dev/full")
+    with pytest.raises(OutOfRoom, match="no room left"):
+        writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
+
+
+@pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
+@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize(
+    "graph", known_graphs.known_graphs(max_edges=600_000, with_lambda=True), ids=lambda graph: graph.name
+)
+def test_known_answers_come_back(tmp_path: Path, graph: known_graphs.KnownGraph, partitions: int) -> None:
+    source = open_source(str(graph.path))
+    ingested = drive.ingest(source, partitions, "hash", rows_per_block=100_000)
+    low, high, lam = graph.lambda_table()
+    first = np.cumsum([0, *map(len, ingested.edges)])
+    answers = []
+    for owned in ingested.owned:
+        found = lam[first[owned.bucket] + owned.row]
+        answers.append((2 * found, found, found))
+    published = drive.publish_results(tmp_path, source, ingested, answers)
+    edges = read(tmp_path, published.edge_files)
+    for column, expected in (("src", low), ("dst", high), ("lambda", lam), ("support", 2 * lam)):
+        np.testing.assert_array_equal(edges[column].to_numpy(), expected)
+    vertices = read(tmp_path, published.vertex_files)
+    assert vertices.num_rows == graph.vertices
+    assert int(vertices["degree"].to_numpy().sum()) == 2 * graph.edges
+    assert int(vertices["triangles"].to_numpy().sum()) == 2 * graph.lambda_sum
+    assert max(vertices["lambda"].to_pylist()) == graph.lambda_max
+    histogram = publish.merge_histograms([summary.high for summary in published.summaries])
+    assert sum(value * count for value, count in histogram) == graph.lambda_sum
+    assert histogram[-1][0] == graph.lambda_max

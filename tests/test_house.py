@@ -1,0 +1,146 @@
+"""The house's own rules: who may import whom, what is packaged, what a light install leaves out, what names say."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ("kernels", "tasks", "pipeline")  # each may import itself and what stands before it
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SOURCES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
+ONLY_IN = {
+    "kernels": {"numba", "llvmlite", "cupy", "cupyx"},
+    "pipeline": {"dask", "distributed", "dask_cuda"},
+}
+NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "manager", "process", "data"}
+PROMISES = re.compile("|".join(("TODO", "FIXME", "XXX", "NotImplementedError")))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("edgemill", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+MODULES = {module_name(path): path for path in SOURCES}
+
+
+def imported(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every module that a file imports anywhere, in full, and whether by a relative import."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package.pop()
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            whole = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{whole}.{alias.name}"
+                yield (inner if inner in MODULES else whole), node.level > 0
+
+
+def test_layers_import_downwards_and_by_relative_imports() -> None:
+    wrong = []
+    for path in SOURCES:
+        own = LAYERS.index(path.relative_to(ROOT).parts[0])
+        for name, relative in imported(path):
+            first, _, rest = name.partition(".")
+            if first in LAYERS or (first == "edgemill" and not relative):
+                wrong.append(f"{path.relative_to(ROOT)}: {name} is not a relative import")
+            elif relative and LAYERS.index(rest.partition(".")[0]) > own:
+                wrong.append(f"{path.relative_to(ROOT)}: {name} lies above")
+    assert not wrong
+
+
+def test_engines_stay_in_their_layer() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        for name, _ in imported(path)
+        for layer, engines in ONLY_IN.items()
+        if name.partition(".")[0] in engines and path.relative_to(ROOT).parts[0] != layer
+    ]
+    assert not wrong
+
+
+def test_no_circles() -> None:
+    graph = {module: {name for name, _ in imported(path) if name in MODULES} for module, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        pytest.fail(" → ".join(circle.args[1]))
+
+
+def test_packages_listed_are_the_folders() -> None:
+    folders = {
+        path.parent for layer in LAYERS for path in (ROOT / layer).rglob("*") if path.suffix in {".py", ".cu", ".cuh"}
+    }
+    listed = PROJECT["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted(".".join(("edgemill", *folder.relative_to(ROOT).parts)) for folder in folders)
+    assert all((folder / "__init__.py").exists() for folder in folders)
+    assert all((ROOT / layer / "py.typed").exists() for layer in LAYERS)
+
+
+def test_type_checker_sees_the_folders() -> None:
+    assert all((ROOT / ".typing" / "edgemill" / layer).resolve() == ROOT / layer for layer in LAYERS)
+    assert (ROOT / ".typing" / "tests").resolve() == ROOT / "tests"
+
+
+def test_light_install_has_no_gpu_package() -> None:
+    assert not [
+        text for text in PROJECT["project"]["dependencies"] if re.search(r"cu\d|cuda|cupy|cudf|rmm|ucx|nvidia", text)
+    ]
+
+
+def test_importing_the_public_api_loads_nothing_heavy() -> None:
+    heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy")
+    ask = f"import sys, edgemill.pipeline, edgemill.pipeline.cli; print(*sys.modules.keys() & set({heavy}))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_version_stands_in_one_place() -> None:
+    number = PROJECT["project"]["version"]
+    assert version("edgemill") == number
+    assert not [path for path in SOURCES if number in path.read_text()]
+
+
+def definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node
+
+
+def test_public_functions_and_classes_say_what_they_are() -> None:
+    silent = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in SOURCES
+        for node in TREES[path].body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert not silent
+
+
+def words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+
+
+def test_names_say_something_and_nothing_is_put_off() -> None:
+    names = [(path, path.stem) for path in SOURCES]
+    names += [(path, node.name) for path in SOURCES for node in definitions(path)]
+    assert not [f"{path.relative_to(ROOT)}: {name}" for path, name in names if words(name) & NAMES_THAT_SAY_NOTHING]
+    assert not [str(path.relative_to(ROOT)) for path in SOURCES if PROMISES.search(path.read_text())]
