@@ -1,7 +1,7 @@
 """Arrays in, arrays out; the only layer that knows Numba and CuPy.
 
-Each operation picks its twin by the type of its first array and refuses others with TypeError: there is no silent fallback.
-Kernels never write to their inputs, except where the text says so.
+Each operation picks its twin by the type of its first array and refuses others with TypeError: there is no silent
+fallback. Kernels never write to their inputs, except where the text says so.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ __all__ = [
     "intersect",
     "live",
     "lookup",
+    "order_pairs",
     "pack_lists",
     "reband",
+    "sort_keys",
 ]
 
 
@@ -53,8 +55,8 @@ def pack_lists(
 ) -> dict[int, tuple[LongArray, IntArray]]:
     """The oriented lists that other partitions need, for the push exchange.
 
-    `offsets` [vertices + 1] and `high` [edges] are the oriented CSR of partition `own`, `part` [vertices] says where each
-    local vertex belongs. Partition q needs the list of a from its first member that belongs to q on, if anything
+    `offsets` [vertices + 1] and `high` [edges] are the oriented CSR of partition `own`, `part` [vertices] says where
+    each local vertex belongs. Partition q needs the list of a from its first member that belongs to q on, if anything
     follows that member. Gives, by partition, where its lists start [lists + 1] and their entries as edge numbers here.
     """
     return _twin(high).pack_lists(offsets, high, part, own, partitions)
@@ -65,15 +67,15 @@ def intersect(
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """Every triangle a < b < c of which the list of a is given and the edge (b, c) is owned here, each once.
 
-    `starts` [lists + 1] and `members` [entries] (local vertices ascending within a list, -1 for vertices unknown here) are
-    oriented lists, of this partition or of another; `offsets`, `high` are this partition's oriented CSR; `home` [vertices] is
-    true where the vertex belongs here. Gives, all int32 but the last:
-    the triangles each owned edge closes as (b, c) [edges]; the triangles each entry takes part in as (a, b) or (a, c)
-    [entries]; and whether an entry has, as (a, b), a triangle whose c belongs elsewhere [entries].
+    `starts` [lists + 1] and `members` [entries] (local vertices ascending within a list, -1 for vertices unknown here)
+    are oriented lists, of this partition or of another; `offsets`, `high` are this partition's oriented CSR; `home`
+    [vertices] is true where the vertex belongs here. Gives, all int32 but the last: the triangles each owned edge
+    closes as (b, c) [edges]; the triangles each entry takes part in as (a, b) or (a, c) [entries]; and whether an
+    entry has, as (a, b), a triangle whose c belongs elsewhere [entries].
 
     The forward algorithm (Schank and Wagner, "Finding, counting and listing all triangles in large graphs", WEA 2005):
-    the list of a is marked in an array, then every row N⁺(b) is read once. Reads 8 bytes an entry of those rows; the supports
-    add up to three times the triangles.
+    the list of a is marked in an array, then every row N⁺(b) is read once. Reads 8 bytes an entry of those rows; the
+    supports add up to three times the triangles.
     """
     return _twin(high).intersect(starts, members, offsets, high, home)
 
@@ -101,12 +103,12 @@ def below(edges: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
 def cascade(topology: Topology) -> cpu.Cascade:
     """Scratch for cascades in a subgraph: `run(rows, count, frontier, threshold, band) -> (fallen edges, rounds)`.
 
-    `run` lets the edges of `frontier` fall (counts ≥ 0 before), lowers the `count` (int32 [edges], changed in place) of each edge
-    that loses a triangle to them, lets every edge fall whose count drops below `threshold`, and so on until silence.
-    A fallen edge has count GONE. With `band` (int32 [edges]) the threshold is `threshold[band[e]]`, a triangle
-    counts for e only if its other edges lie in a higher band or stand in e's own, and only edges of e's band lose by e's fall;
-    without, it is `threshold[0]` and there is one band. Reads the shorter row of each fallen edge and, for each triangle, two
-    counts; writes one entry for each count lowered.
+    `run` lets the edges of `frontier` fall (counts ≥ 0 before), lowers the `count` (int32 [edges], changed in place)
+    of each edge that loses a triangle to them, lets every edge fall whose count drops below `threshold`, and so on
+    until silence. A fallen edge has count GONE. With `band` (int32 [edges]) the threshold is `threshold[band[e]]`, a
+    triangle counts for e only if its other edges lie in a higher band or stand in e's own, and only edges of e's band
+    lose by e's fall; without, it is `threshold[0]` and there is one band. Reads the shorter row of each fallen edge
+    and, for each triangle, two counts; writes one entry for each count lowered.
     """
     return _twin(topology.low).Cascade(topology.low, topology.high, topology.vertices, topology.adjacency.widest)
 
@@ -121,10 +123,11 @@ def reband(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Write the outcome of silent filters and start the next ones, in one pass over a subgraph's edges.
 
-    `band`, `count`, `start` [edges] are each edge's band (its lower end), its triangles left in the running filter, and those
-    before it. `touched`, `commit`, `threshold` are tables over bands. In a touched band whose `commit` is t > 0 the fallen
-    edges stay, with the count they started with, and the others move to band t, with the count they are left with: so nothing is
-    ever counted twice. Gives new band, count and start, and the edges of touched bands below their new threshold, ascending.
+    `band`, `count`, `start` [edges] are each edge's band (its lower end), its triangles left in the running filter,
+    and those before it. `touched`, `commit`, `threshold` are tables over bands. In a touched band whose `commit` is t
+    > 0 the fallen edges stay, with the count they started with, and the others move to band t, with the count they are
+    left with: so nothing is ever counted twice. Gives new band, count and start, and the edges of touched bands below
+    their new threshold, ascending.
     """
     return _twin(band).reband(band, count, start, commit, touched, threshold)
 
@@ -132,8 +135,21 @@ def reband(
 def fixpoint(topology: Topology, owned: NDArray[np.bool_], highest: int) -> cpu.Fixpoint:
     """Scratch for fixpoint rounds in a subgraph whose bounds are at most `highest`.
 
-    `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place (to the h-index of its triangles'
-    lesser other bounds, or by one if fewer than its bound support it), and gives the owned edges to look at again;
-    `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
+    `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place (to the h-index of its
+    triangles' lesser other bounds, or by one if fewer than its bound support it), and gives the owned edges to look at
+    again; `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
     """
     return _twin(topology.low).Fixpoint(topology, owned, highest)
+
+
+def sort_keys(keys: LongArray, bits: int) -> LongArray:
+    """The keys, each 0 ≤ key < 2^bits, ascending. Radix sort: reads and writes 8 bytes a key for every 11 bits."""
+    return _twin(keys).sort_keys(keys, bits)
+
+
+def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:
+    """The permutation [pairs] that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
+
+    Two counting sorts, with a table over each range of values; ties stay in their order.
+    """
+    return _twin(low).order_pairs(low, high, lows, highs)

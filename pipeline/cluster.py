@@ -1,7 +1,8 @@
-"""Where tasks run: a given client, a running scheduler, worker processes started here, or one worker in this process."""
+"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,7 +37,6 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
-    # Without bokeh there is no dashboard; binding its port would only collide with other runs.
     quiet = {"distributed.admin.tick.interval": "1s", "distributed.scheduler.worker-saturation": "inf"}
     with (
         dask.config.set(quiet),
@@ -44,8 +44,11 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
             processes=settings.workers is not None,
+            # No dashboard. What is left of its server listens on this machine alone, and not on the port that all
+            # runs would want.
             dashboard_address=None,
-            silence_logs=40,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,  # what fails is told once, by the exception that ends the run
             **options,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from distributed import CancelledError, Client, Future, KilledWorker, as_completed
-from distributed.comm import CommClosedError
+import distributed
+from distributed import CancelledError, Client, KilledWorker, as_completed
+from distributed.comm.core import CommClosedError
 
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError
@@ -16,9 +18,11 @@ from ..tasks.errors import ClusterLost, EdgemillError
 if TYPE_CHECKING:
     from .telemetry import Stage
 
-__all__ = ["Capacity", "Engine"]
+__all__ = ["Capacity", "Engine", "Future"]
 
 T = TypeVar("T")
+Future: TypeAlias = "distributed.Future[Any]"
+"""A task's result, wherever it is."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,14 @@ class Engine:
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
             min((worker["memory_limit"] or 0 for worker in self._workers.values()), default=0),
         )
+        self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
 
     @property
     def shares_memory(self) -> bool:
-        """Whether all tasks run in one process, so that a whole bundle costs nothing to hand over."""
-        return self.capacity.workers == 1
+        """Whether all tasks run in this process, so that a whole result costs nothing to hand over."""
+        return self._shares_memory
 
     def spread(self, tasks: int) -> None:
         """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
@@ -58,18 +63,31 @@ class Engine:
         self._kernel_threads = max(1, self.capacity.threads // max(1, at_once))
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
-        """Start a task. Futures among the arguments, or in lists of them, are waited for."""
-        self._submitted += 1
-        key = f"{name}-{self.run_id}-{self._submitted}"
-        return self._client.submit(_call, function, self._kernel_threads, *arguments, key=key, pure=False)
+        """Start one task; see `map`."""
+        return self.map(name, function, [arguments])[0]
+
+    def map(self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Future]:
+        """Start a task `function(*own)` for each `own` of `arguments`. Futures in them, or in lists of them, are
+        waited for.
+
+        They go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
+        """
+        if not arguments:
+            return []
+        first = self._submitted + 1
+        self._submitted += len(arguments)
+        keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
+        task = partial(_call, function, self._kernel_threads)
+        futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, pure=False)
+        return futures
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Run a task once on every worker; gives the results."""
         self.spread(1)
-        arguments = (function, self._kernel_threads, *arguments)
+        task = partial(_call, function, self._kernel_threads, arguments)
         return self.gather(
             [
-                self._client.submit(_call, *arguments, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+                self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
                 for i, address in enumerate(self._workers)
             ]
         )
@@ -88,6 +106,15 @@ class Engine:
         with _Lost():
             return list(self._client.gather(list(futures)))
 
+    def peek(self, futures: Sequence[Future], part: Callable[[Any], T]) -> list[T]:
+        """A small part of each task's result, such as its counts, in order; raises as `wait` does.
+
+        The result itself stays where it is: another task takes the part, or this process does where memory is shared.
+        """
+        if self.shares_memory:
+            return [part(result) for result in self.gather(futures)]
+        return self.gather(self.map("peek", part, [(future,) for future in futures]))
+
     @contextmanager
     def listening(self, topic: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[None]:
         """Within it, `hear` is called with every event that a task logs under `topic`."""
@@ -98,7 +125,7 @@ class Engine:
             self._client.unsubscribe_topic(topic)
 
 
-def _call(function: Callable[..., T], threads: int, *arguments: Any) -> T:
+def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
     with kernel_threads(threads):
         return function(*arguments)
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from distributed import Future
-
 from ..tasks.errors import InternalError
 from ..tasks.messages import Bundle, collect
-from .engine import Engine
+from .engine import Engine, Future
 
 __all__ = ["Mail", "exchange", "receive"]
 
@@ -32,15 +30,18 @@ class Mail:
                 self.expected[receiver] += count
 
     def to(self, receiver: int) -> list[Future]:
-        """Bundles with mail for a receiver: whole ones in shared memory, else its parts alone, which are then all that travels."""
+        """Bundles with mail for a receiver: whole ones in shared memory, else its parts alone, which are then all that
+        travels.
+        """
         senders = [self._bundles[s] for s in self._senders.get(receiver, [])]
         if self._engine.shares_memory:
             return senders
-        return [self._engine.submit(f"{self._name}-part", cut, bundle, receiver) for bundle in senders]
+        return self._engine.map(f"{self._name}-part", cut, [(bundle, receiver) for bundle in senders])
 
 
-def cut(bundle: Bundle[Any], receiver: int) -> Bundle[Any]:
-    """The part of a bundle that one receiver gets."""
+def cut(sent: Any, receiver: int) -> Bundle[Any]:
+    """The part that one receiver gets of a bundle, or of an outcome that holds one as its `mail`."""
+    bundle: Bundle[Any] = getattr(sent, "mail", sent)
     return Bundle(bundle.sender, {receiver: bundle.parts[receiver]}, {receiver: bundle.rows[receiver]})
 
 
@@ -62,8 +63,9 @@ def exchange(
     function: Callable[..., Any],
     arguments: Sequence[Sequence[Any]],
 ) -> list[Future]:
-    """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without mail."""
-    mail = Mail(engine, name, bundles, engine.gather([engine.submit(f"{name}-rows", _rows, b) for b in bundles]))
-    return [
-        engine.submit(name, receive, function, i, mail.expected[i], mail.to(i), *own) for i, own in enumerate(arguments)
-    ]
+    """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
+    mail.
+    """
+    mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
+    tasks = [(function, i, mail.expected[i], mail.to(i), *own) for i, own in enumerate(arguments)]
+    return engine.map(name, receive, tasks)

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-import pyarrow as pa
 from distributed import Client
 
 from ..kernels.warm import Warmed, warm
-from ..tasks.errors import InternalError, OutOfRoom
+from ..tasks.errors import InternalError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from . import stages
@@ -45,28 +44,35 @@ def mine(
 ) -> Result:
     """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`.
 
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the command's
-    flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say what does.
-    A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
-    InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
+    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
+    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
+    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
+    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     with Events() as events:
-        return mine_settings(make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events)
+        return mine_settings(
+            make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
+        )
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
     """Run with the given settings, telling `events`. Raises as `mine` does."""
-    with Staging(
-        settings.output.path, overwrite=settings.output.overwrite, run_id=events.run_id, input_path=settings.input.path
-    ) as staging:
-        with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
-            source = open_input(settings)
-            with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-                engine = Engine(connected, events.run_id)
-                manifest = _run(settings, source, engine, events, staging)
-            write_manifest(staging.folder, manifest)
-            events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
-            staging.commit()
+    with (
+        Staging(
+            settings.output.path,
+            overwrite=settings.output.overwrite,
+            run_id=events.run_id,
+            input_path=settings.input.path,
+        ) as staging,
+        events.recording(staging.folder / LOG_NAME, settings.model_dump()),
+    ):
+        source = open_input(settings)
+        with connect(settings.cluster) if client is None else nullcontext(client) as connected:
+            engine = Engine(connected, events.run_id)
+            manifest = _run(settings, source, engine, events, staging)
+        write_manifest(staging.folder, manifest)
+        events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
+        staging.commit()
     return Result(staging.out)
 
 
@@ -81,7 +87,7 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
     with events.stage("bound", 0):
         bounded = bound(engine, events, subgraphs, counts, settings.bounding)
-        unsettled = sum(engine.gather([engine.submit("unsettled", attrgetter("unsettled"), i) for i in bounded.intervals]))
+        unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,
         events,

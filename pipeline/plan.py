@@ -19,7 +19,8 @@ __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 ROW_BYTES = 40
 """Memory of a row while it is read and numbered."""
 EDGE_BYTES = 90
-"""Memory of a local edge, owned or ghost, while its partition is bounded: topology 24, compacted rows 14, counts, buffers, origin."""
+"""Memory of a local edge, owned or ghost, while its partition is bounded: topology 24, compacted rows 14, counts,
+buffers, origin."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
 MIN_BLOCK_ROWS = 250_000

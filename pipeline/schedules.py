@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import Future, get_worker
+from distributed import get_worker
 
 from ..tasks.bound import band as banding
 from ..tasks.bound import fixpoint as rounds
@@ -17,7 +16,7 @@ from ..tasks.bound.band import Order
 from ..tasks.bound.peel import Peeled, peel
 from ..tasks.messages import Bundle
 from ..tasks.subgraph import PartitionCounts, Subgraph
-from .engine import Engine
+from .engine import Engine, Future
 from .exchange import Mail, receive
 from .ledger import Ledger
 from .manifest import BoundingRecord, ExchangeRecord
@@ -74,7 +73,7 @@ def _peel(engine: Engine, events: Events, subgraph: Future, settings: BoundingSe
     topic = f"edgemill-{engine.run_id}"
     with engine.listening(topic, lambda fields: events.emit("level", **fields)):
         task = engine.submit("peel", _peel_task, subgraph, settings.max_seconds, topic)
-        (found,) = engine.gather([engine.submit("peel-record", _peel_record, task)])
+        (found,) = engine.peek([task], _peel_record)
     levels, evaluations, unsettled = found
     record = BoundingRecord(method="peel", steps=levels, exchanges=0, evaluations=evaluations)
     return Bounded([engine.submit("intervals", _intervals, task)], record, unsettled == 0)
@@ -102,11 +101,19 @@ def _intervals(peeled: Peeled) -> Any:
 
 def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
     """A value that no λ exceeds, from the supports of all partitions."""
-    histograms = engine.gather([engine.submit("supports", banding.support_histogram, s) for s in subgraphs])
+    histograms = engine.peek(subgraphs, banding.support_histogram)
     total = np.zeros(max(map(len, histograms), default=0), np.int64)
     for histogram in histograms:
         total[: len(histogram)] += histogram
     return banding.highest_lambda(total)
+
+
+class _Outcome(NamedTuple):
+    """What a partition's part in an exchange gives."""
+
+    state: Any
+    mail: Bundle[Any]
+    report: Any
 
 
 class _Round:
@@ -115,31 +122,52 @@ class _Round:
     def __init__(self, engine: Engine, name: str, states: list[Future]) -> None:
         self._engine, self._name = engine, name
         self.states = states
-        """[partitions] state of each."""
+        """[partitions] the _Outcome that holds the state of each."""
         self._mail = Mail(engine, name, [], [])
 
     def receivers(self) -> set[int]:
         """Partitions with mail."""
         return set(self._mail.expected)
 
-    def run(self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+    def run(
+        self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]
+    ) -> dict[int, Any]:
         """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
-        tasks = {
-            p: self._engine.submit(
-                self._name, receive, function, p, self._mail.expected[p], self._mail.to(p), *arguments[p]
-            )
-            for p in sorted(partitions)
-        }
-        found = self._engine.gather([self._engine.submit(f"{self._name}-report", _report, t) for t in tasks.values()])
-        for p, task in tasks.items():
-            self.states[p] = self._engine.submit(f"{self._name}-state", itemgetter(0), task)
-        bundles = [self._engine.submit(f"{self._name}-mail", itemgetter(1), t) if rows else t for t, (_, rows) in zip(tasks.values(), found, strict=True)]
-        self._mail = Mail(self._engine, self._name, bundles, [rows for _, rows in found])
-        return {p: report for p, (report, _) in zip(tasks, found, strict=True)}
+        active = sorted(partitions)
+        mail = self._mail
+        tasks = self._engine.map(
+            self._name, _step, [(function, p, mail.expected[p], mail.to(p), *arguments[p]) for p in active]
+        )
+        found = self._engine.peek(tasks, _report)
+        for p, task in zip(active, tasks, strict=True):
+            self.states[p] = task
+        self._mail = Mail(self._engine, self._name, tasks, [rows for _, rows in found])
+        return {p: report for p, (report, _) in zip(active, found, strict=True)}
 
 
-def _report(outcome: tuple[Any, Bundle[Any], Any]) -> tuple[Any, Mapping[int, int]]:
-    return outcome[2], outcome[1].rows
+def _step(
+    function: Callable[..., tuple[Any, Bundle[Any], Any]],
+    partition: int,
+    expected: int,
+    mail: Sequence[Bundle[Any] | _Outcome],
+    subgraph: Subgraph,
+    state: _Outcome,
+    *arguments: Any,
+) -> _Outcome:
+    bundles = [part.mail if isinstance(part, _Outcome) else part for part in mail]
+    return _Outcome(*receive(function, partition, expected, bundles, subgraph, state.state, *arguments))
+
+
+def _start(function: Callable[..., Any], subgraph: Subgraph, *arguments: Any) -> _Outcome:
+    return _Outcome(function(subgraph, *arguments), Bundle(subgraph.partition, {}, {}), None)
+
+
+def _report(outcome: _Outcome) -> tuple[Any, Mapping[int, int]]:
+    return outcome.report, outcome.mail.rows
+
+
+def _end(function: Callable[..., Any], subgraph: Subgraph, outcome: _Outcome, *arguments: Any) -> Any:
+    return function(subgraph, outcome.state, *arguments)
 
 
 def _band(
@@ -154,7 +182,7 @@ def _band(
     total = sum(c.owned for c in counts)
     highest = _highest(engine, subgraphs)
     ledger = Ledger(highest, [c.local for c in counts])
-    round_ = _Round(engine, "band", [engine.submit("bands", banding.start_bands, s, highest) for s in subgraphs])
+    round_ = _Round(engine, "band", engine.map("bands", _start, [(banding.start_bands, s, highest) for s in subgraphs]))
     batches: list[list[list[Order]]] = [[] for _ in partitions]
     orders = ledger.start()
     exchanges = evaluations = 0
@@ -174,7 +202,7 @@ def _band(
             evaluations += report.evaluations
             if report.stale:
                 subgraphs[p] = engine.submit(
-                    "compact", banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
+                    "compact", _end, banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
                 )
         ledger.record(reports)
         orders = ledger.split()
@@ -197,10 +225,11 @@ def _band(
         for waiting in batches:
             waiting.append(orders)
     upper = ledger.upper_ends()
-    ends = [
-        engine.submit("intervals", banding.band_intervals, subgraphs[p], round_.states[p], batches[p], upper)
-        for p in partitions
-    ]
+    ends = engine.map(
+        "intervals",
+        _end,
+        [(banding.band_intervals, subgraphs[p], round_.states[p], batches[p], upper) for p in partitions],
+    )
     record = BoundingRecord(method="band", steps=ledger.steps, exchanges=exchanges, evaluations=evaluations)
     return Bounded(ends, record, not ledger.open_bands)
 
@@ -215,7 +244,9 @@ def _fixpoint(
     limits = _Limits(settings)
     total, local = sum(c.owned for c in counts), sum(c.local for c in counts)
     highest = _highest(engine, subgraphs)
-    round_ = _Round(engine, "fixpoint", [engine.submit("bounds", rounds.start_bounds, s, highest) for s in subgraphs])
+    round_ = _Round(
+        engine, "fixpoint", engine.map("bounds", _start, [(rounds.start_bounds, s, highest) for s in subgraphs])
+    )
     active = set(range(len(subgraphs)))
     exchanges = evaluations = 0
     while active and not limits.reached(exchanges):
@@ -243,9 +274,10 @@ def _fixpoint(
                 seconds=time.perf_counter() - started,
             )
         )
-    ends = [
-        engine.submit("intervals", rounds.fixpoint_intervals, s, state, not active)
-        for s, state in zip(subgraphs, round_.states, strict=True)
-    ]
+    ends = engine.map(
+        "intervals",
+        _end,
+        [(rounds.fixpoint_intervals, s, state, not active) for s, state in zip(subgraphs, round_.states, strict=True)],
+    )
     record = BoundingRecord(method="fixpoint", steps=exchanges, exchanges=exchanges, evaluations=evaluations)
     return Bounded(ends, record, not active)

@@ -11,7 +11,6 @@ from operator import attrgetter, methodcaller
 from pathlib import Path
 
 import numpy as np
-from distributed import Future
 from numpy.typing import NDArray
 
 from ..tasks import ingest, publish, subgraph, triangulate, writing
@@ -26,7 +25,7 @@ from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
 from ..tasks.sources import Block, Source
 from ..tasks.subgraph import PartitionCounts, Subgraph
 from ..tasks.writing import OutputFile
-from .engine import Engine
+from .engine import Engine, Future
 from .exchange import exchange
 from .settings import OutputSettings
 from .telemetry import Events
@@ -89,9 +88,9 @@ def read(
     """Read and clean all blocks."""
     engine.spread(len(blocks))
     with events.stage("read", len(blocks)) as stage:
-        tasks = [engine.submit("read", ingest.read_block, source, block, nulls) for block in blocks]
+        tasks = engine.map("read", ingest.read_block, [(source, block, nulls) for block in blocks])
         engine.wait(tasks, stage)
-        counts = engine.gather([engine.submit("read-counts", _row_counts, task) for task in tasks])
+        counts = engine.peek(tasks, _row_counts)
     return tasks, RowCounts(*np.array(counts, np.int64).reshape(-1, 4).sum(axis=0).tolist())
 
 
@@ -104,17 +103,17 @@ def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Futu
     engine.spread(buckets)
     with events.stage("number", 2 * buckets) as stage:
         every = ingest.sample_interval(source.rows, buckets)
-        samples = engine.gather([engine.submit("sample", ingest.sample_ids, block, every) for block in blocks])
+        samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
-        sent = [engine.submit("send-ids", ingest.send_ids, block, splitters) for block in blocks]
+        sent = engine.map("send-ids", ingest.send_ids, [(block, splitters) for block in blocks])
         ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind) for b in range(buckets)])
         engine.wait(ids, stage)
-        starts = ingest.bucket_starts(engine.gather([engine.submit("ids-count", len, i) for i in ids]))
-        numbers = [engine.submit("answer-numbers", ingest.answer_numbers, i, starts) for i in ids]
+        starts = ingest.bucket_starts(engine.peek(ids, len))
+        numbers = engine.map("answer-numbers", ingest.answer_numbers, [(i, starts) for i in ids])
         pairs = exchange(engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks])
         edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts) for b in range(buckets)])
         engine.wait(edges, stage)
-        duplicates = engine.gather([engine.submit("duplicates", attrgetter("duplicates"), e) for e in edges])
+        duplicates = engine.peek(edges, attrgetter("duplicates"))
     return Buckets(ids, edges, starts, sum(duplicates))
 
 
@@ -124,16 +123,16 @@ def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int,
     everyone = range(len(edges))
     engine.spread(partitions)
     with events.stage("partition", len(edges) + partitions) as stage:
-        sent = [engine.submit("send-degrees", ingest.send_degrees, e) for e in edges]
+        sent = engine.map("send-degrees", ingest.send_degrees, [(e,) for e in edges])
         degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(e,) for e in edges])
-        histograms = engine.gather([engine.submit("degree-histogram", ingest.degree_histogram, d) for d in degrees])
+        histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(d,) for d in degrees]))
         starts, vertices = ingest.order_starts(histograms), int(buckets.starts[-1])
-        ranks = [engine.submit("rank", ingest.rank_vertices, degrees[b], starts[b], vertices) for b in everyone]
-        answers = [engine.submit("answer-ranks", ingest.answer_ranks, degrees[b], ranks[b]) for b in everyone]
+        ranks = engine.map("rank", ingest.rank_vertices, [(degrees[b], starts[b], vertices) for b in everyone])
+        answers = engine.map("answer-ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
         oriented = exchange(engine, "ranks", answers, ingest.orient, [(edges[b], ranks[b]) for b in everyone])
         engine.wait(oriented, stage)
         partitioner = _partitioner(engine, edges, oriented, partitions, method)
-        parts = [engine.submit("send-owned", ingest.send_owned, edges[b], oriented[b], partitioner) for b in everyone]
+        parts = engine.map("send-owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone])
         owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p,) for p in range(partitions)])
         engine.wait(owned, stage)
     return Partitions(owned, degrees)
@@ -147,14 +146,12 @@ def _partitioner(
     if partitions == 1:
         return RangePartitioner()
     both = list(zip(edges, oriented, strict=True))
-    sent = [engine.submit("send-out-degrees", ranges.send_out_degrees, *pair) for pair in both]
+    sent = engine.map("send-out-degrees", ranges.send_out_degrees, both)
     out = exchange(engine, "out-degrees", sent, ranges.collect_out_degrees, both)
-    totals = engine.gather([engine.submit("owned-count", methodcaller("sum"), counts) for counts in out])
+    totals = engine.peek(out, methodcaller("sum"))
     targets = ranges.cut_targets([int(total) for total in totals], partitions)
-    firsts = engine.gather([engine.submit("first", attrgetter("first"), e) for e in edges])
-    cuts = [
-        engine.submit("cuts", ranges.cuts_within, *found) for found in zip(out, firsts, targets, strict=True)
-    ]
+    firsts = engine.peek(edges, attrgetter("first"))
+    cuts = engine.map("cuts", ranges.cuts_within, list(zip(out, firsts, targets, strict=True)))
     return ranges.range_partitioner(engine.gather(cuts))
 
 
@@ -165,14 +162,14 @@ def triangulate_partitions(
     partitions = len(owned)
     engine.spread(partitions)
     with events.stage("triangulate", 2 * partitions) as stage:
-        lists = [engine.submit("send-lists", triangulate.send_lists, o, partitions) for o in owned]
+        lists = engine.map("send-lists", triangulate.send_lists, [(o, partitions) for o in owned])
         counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned])
         engine.wait(counted, stage)
-        replies = [engine.submit("replies", attrgetter("replies"), c) for c in counted]
+        replies = engine.map("replies", attrgetter("replies"), [(c,) for c in counted])
         arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
         subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments)
         engine.wait(subgraphs, stage)
-        counts = engine.gather([engine.submit("partition-counts", attrgetter("counts"), s) for s in subgraphs])
+        counts = engine.peek(subgraphs, attrgetter("counts"))
     return subgraphs, counts
 
 
@@ -193,21 +190,20 @@ def publish_results(
     everyone = range(len(edges))
     engine.spread(len(edges))
     with events.stage("publish", 2 * len(edges)) as stage:
-        ends = zip(partitions.owned, subgraphs, intervals, strict=True)
-        sent = [engine.submit("send-results", _send_results, *end) for end in ends]
+        ends = list(zip(partitions.owned, subgraphs, intervals, strict=True))
+        sent = engine.map("send-results", _send_results, ends)
         results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
-        sums = [engine.submit("send-sums", publish.send_sums, edges[b], results[b]) for b in everyone]
+        sums = engine.map("send-sums", publish.send_sums, list(zip(edges, results, strict=True)))
         vertices = exchange(
             engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
         )
-        answers = [engine.submit("answer-names", publish.answer_names, buckets.ids[b], degrees[b]) for b in everyone]
+        answers = engine.map("answer-names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True)))
         names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
         how = _Written(folder, source, converged, settings.compression, settings.row_group_rows)
-        written = [
-            engine.submit("write-edges", _write_edges, how, edges[b], buckets.ids[b], names[b], results[b])
-            for b in everyone
-        ] + [engine.submit("write-vertices", _write_vertices, how, buckets.ids[b], vertices[b]) for b in everyone]
-        summaries = [engine.submit("summarise", publish.summarise, results[b], vertices[b]) for b in everyone]
+        written = engine.map(
+            "write-edges", _write_edges, [(how, edges[b], buckets.ids[b], names[b], results[b]) for b in everyone]
+        ) + engine.map("write-vertices", _write_vertices, [(how, buckets.ids[b], vertices[b]) for b in everyone])
+        summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
         engine.wait(written, stage)
         return Published(engine.gather(written), engine.gather(summaries))
 

@@ -1,6 +1,6 @@
 """Sorting and coding of integers: distinct values, pairs, groups. The only place that decides what fits a 64-bit key.
 
-NumPy sorts 64-bit keys several times faster than it finds a sorting permutation, so two values (or a value and its
+Sorting 64-bit keys is several times faster than finding a sorting permutation, so two values (or a value and its
 position) travel packed in one key wherever their bits fit, and every function has a second way for when they do not.
 """
 
@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from .. import kernels
 
 Ints: TypeAlias = NDArray[np.signedinteger[Any]]
 """An array of signed integers of any width."""
@@ -136,7 +138,7 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
         return low[mask], high[mask]
     key = _pack(low, high, bits(highs))
     if not (key[1:] > key[:-1]).all():
-        key.sort(kind="stable" if merge else None)
+        key = np.sort(key, kind="stable") if merge else kernels.sort_keys(key, bits(lows) + bits(highs))
         key = key[heads(key)]
         low = (key >> bits(highs)).astype(low.dtype)
         key &= (1 << bits(highs)) - 1
@@ -144,20 +146,9 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
     return low, high
 
 
-def order_pairs(low: Ints, high: Ints, lows: int, highs: int) -> NDArray[np.intp]:
-    """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs."""
-    rows = len(low)
-    if bits(lows) + bits(highs) + bits(rows) <= KEY_BITS:
-        key = _pack(low, high, bits(highs))
-        key <<= bits(rows)
-        key |= np.arange(rows)
-        key.sort()
-        key &= (1 << bits(rows)) - 1
-        return key
-    if bits(max(lows, highs)) + bits(rows) <= KEY_BITS:
-        first = _order_keys(high, rows)
-        return first[_order_keys(low[first], rows)]
-    return np.lexsort((high, low))
+def order_pairs(low: NDArray[np.int32], high: NDArray[np.int32], lows: int, highs: int) -> NDArray[np.int64]:
+    """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs; both get a table."""
+    return kernels.order_pairs(low, high, lows, highs)
 
 
 def _pack(upper: Ints, lower: Ints, lower_bits: int) -> NDArray[np.int64]:

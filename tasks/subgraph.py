@@ -1,4 +1,4 @@
-"""A partition's subgraph: its owned edges that have triangles, the ghosts that share them, and who subscribes to what."""
+"""A partition's subgraph: its owned edges that have triangles, the ghosts that share them, and its subscribers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     edges = len(number) + sum(map(len, ghosts))
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
-            f"partition {owned.partition} would hold {edges:,} edges with its ghosts, and {MAX_LOCAL_EDGES:,} is the limit; "
+            f"partition {owned.partition} holds {edges:,} edges with its ghosts, over the {MAX_LOCAL_EDGES:,} allowed; "
             f"raise partitioning.count (now {partitions})"
         )
     low_vertex = np.repeat(np.arange(len(owned.rank), dtype=np.int32), np.diff(owned.offsets))
@@ -155,7 +155,9 @@ def _ghosts(counted: Counted, parts: Mapping[int, Reply], partitions: int) -> li
 def _subscribers(
     number: NDArray[np.int32], counted: Counted, parts: Mapping[int, Reply]
 ) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
-    """Subscribers of each owned local edge, ascending: those whose lists it closed, and those that took it from a list."""
+    """Subscribers of each owned local edge, ascending: those whose lists it closed, and those that took it from a
+    list.
+    """
     senders, edges = [], []
     for q in sorted(set(counted.subscribed) | set(parts)):
         known = [counted.subscribed[q]] if q in counted.subscribed else []

@@ -6,9 +6,10 @@ In order:
                  count_triangles  own lists and those that came; its `replies` are
     exchange 2                    partitions → partitions: subgraph.build_subgraph
 
-For a triangle a < b < c in degree order, edges (a, b) and (a, c) belong to the owner of a and (b, c) to the owner of b: at
-most two partitions. The owner of a sends N⁺(a); the owner of b intersects it with N⁺(b), keeps (a, b) and (a, c) as ghosts, and
-answers how many triangles each entry of the list took part in, and which of its own edges are ghosts there.
+For a triangle a < b < c in degree order, edges (a, b) and (a, c) belong to the owner of a and (b, c) to the owner of
+b: at most two partitions. The owner of a sends N⁺(a); the owner of b intersects it with N⁺(b), keeps (a, b) and (a, c)
+as ghosts, and answers how many triangles each entry of the list took part in, and which of its own edges are ghosts
+there.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from numba import njit, prange
 from ..graph import Adjacency, IntArray
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _fill(low, high, lower, upper, neighbour, edge):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _fill(low, high, lower, upper, neighbour, edge):
     """Edges come sorted by (low, high), so both halves of every row fill in ascending order."""
     for e in range(low.size):
         u = low[e]
@@ -22,8 +22,8 @@ def _fill(low, high, lower, upper, neighbour, edge):  # type: ignore[no-untyped-
         upper[u] += 1
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _live(begin, length, edge, live, kept):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _live(begin, length, edge, live, kept):
     for v in prange(begin.size):
         n = 0
         for q in range(begin[v], begin[v] + length[v]):
@@ -31,8 +31,8 @@ def _live(begin, length, edge, live, kept):  # type: ignore[no-untyped-def]
         kept[v] = n
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):
     for v in prange(begin.size):
         to = new_begin[v]
         for q in range(begin[v], begin[v] + length[v]):

@@ -1,8 +1,8 @@
 """Bounds that fall edge by edge to the greatest fixpoint, ghost bounds held still.
 
-The iterative bounding of the DN-graph paper (Wang, Zhang, Tan and Tung, PVLDB 2010) with the h-index operator, or with its own
-decrement by one. Bounds are written while others read them: they only fall, the operator is monotone, and an edge is looked
-at again after a neighbour fell, so every order ends at the same bounds.
+The iterative bounding of the DN-graph paper (Wang, Zhang, Tan and Tung, PVLDB 2010) with the h-index operator, or with
+its own decrement by one. Bounds are written while others read them: they only fall, the operator is monotone, and an
+edge is looked at again after a neighbour fell, so every order ends at the same bounds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from .cascade import _search_shorter
 CHUNK = 64
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _evaluate(active, low, high, begin, length, neighbour, edge, bound, owned, by_one, cursor, found_f, found_g, tally, again):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _evaluate(
+    active, low, high, begin, length, neighbour, edge, bound, owned, by_one, cursor, found_f, found_g, tally, again
+):
     """Lower the bound of every active edge once and flag the edges whose own bound this may unsettle."""
     for thread in prange(found_f.shape[0]):
         to_f = found_f[thread]
@@ -64,16 +66,14 @@ def _evaluate(active, low, high, begin, length, neighbour, edge, bound, owned, b
                             again[to_g[h]] = True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, to_f, to_g, again):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, to_f, to_g, again):
     """Flag the owned edges that share a triangle with an edge whose bound fell elsewhere."""
     for i in range(fallen.size):
         e = fallen[i]
         a = begin[low[e]]
         b = begin[high[e]]
-        hits = _search_shorter(
-            neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g
-        )
+        hits = _search_shorter(neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g)
         for h in range(hits):
             if owned[to_f[h]] and bound[to_f[h]] > bound[e]:
                 again[to_f[h]] = True

@@ -12,8 +12,8 @@ CHUNK = 32
 """Lists that a thread takes at a time: few, as a hub's list costs as much as thousands of others."""
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry, cursor, support, gain, outer):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry, cursor, support, gain, outer):
     """Threads take lists from a shared cursor and mark one at a time; hits are gathered without a branch."""
     lists = starts.size - 1
     for thread in prange(position.shape[0]):

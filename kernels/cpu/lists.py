@@ -8,8 +8,8 @@ from numba import njit
 from ..graph import IntArray, LongArray
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _measure(offsets, high, part, own, seen, lists, entries):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _measure(offsets, high, part, own, seen, lists, entries):
     for a in range(offsets.size - 1):
         stop = offsets[a + 1]
         for i in range(offsets[a], stop - 1):
@@ -20,8 +20,8 @@ def _measure(offsets, high, part, own, seen, lists, entries):  # type: ignore[no
                 entries[q] += stop - i
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _place(offsets, high, part, own, seen, next_list, next_entry, entry_edge, starts):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _place(offsets, high, part, own, seen, next_list, next_entry, entry_edge, starts):
     for a in range(offsets.size - 1):
         stop = offsets[a + 1]
         for i in range(offsets[a], stop - 1):

@@ -8,8 +8,8 @@ from numba import njit, prange
 from ..graph import IntArray, LongArray
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _lookup(keys, bucket, shift, least, wanted, found):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _lookup(keys, bucket, shift, least, wanted, found):
     """Binary search inside the bucket that the value's leading bits point to."""
     for i in prange(wanted.size):
         value = wanted[i]

@@ -8,8 +8,8 @@ from numba import get_num_threads, njit, prange
 from ..graph import GONE, IntArray
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _below(live, first, stop, count, threshold, falling, found, least):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _below(live, first, stop, count, threshold, falling, found, least):
     """Each thread keeps its own run of `live`, dropping what has fallen as it passes."""
     for thread in prange(first.size):
         to = first[thread]
@@ -51,8 +51,8 @@ def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
     return np.concatenate(runs), int(least.min())
 
 
-@njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold):  # type: ignore[no-untyped-def]
+@njit(parallel=True, cache=True, nogil=True)
+def _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold):
     for e in prange(band.size):
         b = band[e]
         c = count[e]

@@ -1,12 +1,13 @@
 """Banding: one partition's exchange of the filters that halve every band.
 
-An edge's band is an interval [lo, hi) that holds its λ; bands are disjoint, so `lo` names one. In the filter of a band with threshold
-t an edge falls when fewer than t of its triangles have their other edges in higher bands or standing in its own. When no partition
-lets anything fall that another must hear of, the filter is silent: those that stand have λ ≥ t, the fallen λ < t. The source's
-BiTriDN (Wang, Zhang, Tan and Tung, PVLDB 2010) raises the lower end earlier, which is unsound.
+An edge's band is an interval [lo, hi) that holds its λ; bands are disjoint, so `lo` names one. In the filter of a band
+with threshold t an edge falls when fewer than t of its triangles have their other edges in higher bands or standing in
+its own. When no partition lets anything fall that another must hear of, the filter is silent: those that stand have λ
+≥ t, the fallen λ < t. The source's BiTriDN (Wang, Zhang, Tan and Tung, PVLDB 2010) raises the lower end earlier, which
+is unsound.
 
-Nothing is counted twice. What an edge has left when its filter falls silent is what it starts with in the upper half, and
-what it had at the start of this filter is what it starts with in the lower half.
+Nothing is counted twice. What an edge has left when its filter falls silent is what it starts with in the upper half,
+and what it had at the start of this filter is what it starts with in the lower half.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def band_exchange(
     topology = subgraph.topology
     fallen, _ = kernels.cascade(topology).run(topology.adjacency, count, frontier, bands.threshold, bands.band)
     mail, fell, mailed = _mail(subgraph, fallen, bands.band)
-    stale = bool(batches) and np.count_nonzero(bands.band >= floor) < COMPACT_AT * len(topology.adjacency.edge) / 2
+    open_edges = int(np.count_nonzero(bands.band >= floor)) if batches else topology.edges
+    stale = open_edges < COMPACT_AT * len(topology.adjacency.edge) / 2
     report = BandReport(fell, mailed, len(fallen), sum(mail.rows.values()), stale)
     return replace(bands, count=count), mail, report
 
@@ -187,7 +189,9 @@ def _ghosts(subgraph: Subgraph, parts: Mapping[int, EdgeNumbers]) -> NDArray[np.
 def subscribers_of(subgraph: Subgraph, edges: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
     """Of local edges, positions in `subgraph.owned` repeated for each subscriber, and those subscribers."""
     place = np.searchsorted(subgraph.owned, edges)
-    place = place[subgraph.owned[np.minimum(place, len(subgraph.owned) - 1)] == edges] if len(subgraph.owned) else place[:0]
+    place = (
+        place[subgraph.owned[np.minimum(place, len(subgraph.owned) - 1)] == edges] if len(subgraph.owned) else place[:0]
+    )
     first, stop = subgraph.subscriber_offsets[place], subgraph.subscriber_offsets[place + 1]
     many = stop - first
     entry = np.repeat(first - (np.cumsum(many) - many), many) + np.arange(int(many.sum()))
@@ -199,9 +203,7 @@ def _mail(
 ) -> tuple[Bundle[EdgeNumbers], dict[int, int], dict[int, int]]:
     """What fell goes to subscribers; also how many owned edges fell, and how many of them were mailed, by band."""
     place, subscriber = subscribers_of(subgraph, fallen)
-    parts = {
-        q: np.sort(subgraph.number[place[subscriber == q]]) for q in np.unique(subscriber).tolist()
-    }
+    parts = {q: np.sort(subgraph.number[place[subscriber == q]]) for q in np.unique(subscriber).tolist()}
     own = fallen[subgraph.is_owned[fallen]]
     told = subgraph.owned[np.unique(place)]
     return bundle(subgraph.partition, parts), _tally(band[own]), _tally(band[told])

@@ -1,7 +1,7 @@
 """Fixpoint rounds: one partition solves to its own greatest fixpoint, ghost bounds held still, then tells what fell.
 
-The iterative bounding of the source (TriDN of Wang, Zhang, Tan and Tung, PVLDB 2010), with the h-index operator (Lü et al., 2016;
-Sariyüce et al., PVLDB 2018) or with its own decrement by one. For study: banding does less work.
+The iterative bounding of the source (TriDN of Wang, Zhang, Tan and Tung, PVLDB 2010), with the h-index operator (Lü et
+al., 2016; Sariyüce et al., PVLDB 2018) or with its own decrement by one. For study: banding does less work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Peeling: a single partition to λ, level by level.
 
-At level k every edge with at most k triangles left leaves with λ = k and takes its triangles along. The level-synchronous
-form of Wang and Cheng ("Truss decomposition in massive networks", PVLDB 2012) as in PKT (Kabir and Madduri, HPEC 2017).
+At level k every edge with at most k triangles left leaves with λ = k and takes its triangles along. The
+level-synchronous form of Wang and Cheng ("Truss decomposition in massive networks", PVLDB 2012) as in PKT (Kabir and
+Madduri, HPEC 2017).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def peel(
 ) -> Peeled:
     """Peel the only partition of a run; `progress(level, edges left)` is called after each level.
 
-    After `max_seconds` it stops between two levels: an edge that is left has λ between the next level and its triangles left.
-    Raises InternalError for a subgraph with ghosts.
+    After `max_seconds` it stops between two levels: an edge that is left has λ between the next level and its
+    triangles left. Raises InternalError for a subgraph with ghosts.
     """
     if len(subgraph.ghost):
         raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")

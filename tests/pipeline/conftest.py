@@ -1,9 +1,11 @@
-"""Made-up results, so that what reads and shows a result is tested without a run."""
+"""One cluster for all runs of the tests; and made-up results, so that what reads and shows a result needs no run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import itertools
+import os
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import runs
+from distributed import Client, LocalCluster
 
+from edgemill.pipeline import Result, mine
 from edgemill.pipeline.manifest import (
     BoundingRecord,
     Counts,
@@ -28,6 +33,7 @@ from edgemill.pipeline.manifest import (
 )
 
 WriteResult = Callable[..., Manifest]
+Mine = Callable[..., Result]
 
 
 def _table(folder: Path, name: str, columns: dict[str, list[int]]) -> OutputRecord:
@@ -85,3 +91,36 @@ def _write_result(folder: Path, **changes: Any) -> Manifest:
 @pytest.fixture
 def write_result() -> WriteResult:
     return _write_result
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Client]:
+    """A worker with two threads inside this process."""
+    with (
+        LocalCluster(
+            n_workers=1,
+            processes=False,
+            threads_per_worker=2,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture
+def mined(client: Client, tmp_path: Path) -> Mine:
+    """`mine` on the shared cluster into a new folder; fails if the run leaves anything behind but its result."""
+    numbers = itertools.count()
+
+    def run(rows: str | os.PathLike[str], **settings: Any) -> Result:
+        place = tmp_path / f"run {next(numbers)}"
+        result = mine(rows, place / "out", client=client, **settings)
+        assert [entry.name for entry in place.iterdir()] == ["out"]
+        assert {entry.name for entry in result.path.iterdir()} == {"edges", "vertices", "manifest.json", "log.jsonl"}
+        runs.assert_nothing_left(client)
+        return result
+
+    return run

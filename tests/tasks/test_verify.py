@@ -24,7 +24,14 @@ from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.verify import VerifyReport, verify
 from edgemill.tasks.verify_lambda import Simple, not_falling, peel, survey
 from edgemill.tasks.verify_triangles import orient, triangles
-from oracles import brute_force_lambda, brute_force_support, brute_force_triangles, simple_edges, vertex_lambda
+from oracles import (
+    brute_force_lambda,
+    brute_force_support,
+    brute_force_triangles,
+    networkx_lambda,
+    simple_edges,
+    vertex_lambda,
+)
 from strategies import EdgeList, edge_lists, namings
 
 # A clique of six hangs by an edge on a strip of triangles that ends in a tail; duplicates, a loop at the clique and a
@@ -398,6 +405,7 @@ def test_triangles_and_peeling_agree_with_the_oracle(rows: EdgeList) -> None:
     assert len(found) == len(set(found))
     assert set(found) == brute_force_triangles(rows)
     right = brute_force_lambda(rows)
+    assert networkx_lambda(rows) == right
     assert peel(graph).tolist() == [right[edge] for edge in edges]
 
 

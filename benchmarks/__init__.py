@@ -1,0 +1,19 @@
+"""Benchmarks: importable cases, small as tests (tests/benchmarks), large by hand.
+
+    python -m benchmarks kernels         support and λ alone, graph in memory
+    python -m benchmarks runs            the whole command, Parquet to Parquet, against the kernels
+    python -m benchmarks first_run       the command with nothing compiled yet
+    python -m benchmarks client_memory   whether the client's memory grows with the edges
+    python -m benchmarks peers           NetworkX on the same graph
+
+Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
+prints the machine and a Markdown table, checks the answers it timed, and ends with an error if one is wrong. Final
+figures stand in docs/benchmarks.md, each with its command.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout."""

@@ -1,0 +1,131 @@
+"""Whether the memory of the client grows with the edges: it should not, as edges live with the workers.
+
+    python -m benchmarks client_memory --graphs rmat14,rmat16,rmat18 --workers 2 --partitions 4
+
+A fresh process for each graph starts two worker processes, mines a small graph so that everything is imported and
+warm, and then calls `mine` on the graph. *Above* is the most memory that process had (its peak resident set, workers
+not included) less what it had after the small graph; *after connecting* is its level before that. The Dask scheduler
+lives in the same process and is counted: its records grow with the tasks, so with the exchanges, until they reach
+their fixed length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import ROOT, machine
+from benchmarks.graphs import Answers, Graph, graph
+from benchmarks.table import markdown, mebibytes, millions, seconds
+from edgemill.pipeline import mine
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.settings import ClusterSettings
+from edgemill.tasks.generate import generate
+
+
+@dataclass(frozen=True)
+class ClientPeak:
+    """Memory of the client in one run."""
+
+    graph: str
+    edges: int
+    exchanges: int
+    connected_bytes: int
+    """Resident just after connecting."""
+    before_bytes: int
+    """Resident just before the run."""
+    peak_bytes: int
+    """Most resident within it."""
+    seconds: float
+
+    @property
+    def above_bytes(self) -> int:
+        """What the run added."""
+        return self.peak_bytes - self.before_bytes
+
+
+def measure(graph: Graph, workers: int, partitions: int, scratch: Path) -> ClientPeak:
+    """Mine a graph by worker processes and watch this process. Do it in a fresh one: `measure_apart`."""
+    with tempfile.TemporaryDirectory(dir=scratch) as name, connect(ClusterSettings(workers=workers)) as client:
+        folder = Path(name)
+        connected = machine.resident_bytes()
+        generate("chain", folder / "small", files=1, seed=1, triangles=1000)
+        mine(folder / "small", folder / "first", client=client, partitions=partitions)
+        gc.collect()
+        before = machine.resident_bytes()
+        machine.forget_peak()
+        manifest = mine(graph.path, folder / "out", client=client, partitions=partitions).manifest
+        peak = machine.peak_bytes()
+    counts, exchanges = manifest.counts, len(manifest.exchanges)
+    graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
+    return ClientPeak(graph.name, counts.edges, exchanges, connected, before, peak, manifest.seconds)
+
+
+def measure_apart(graph: Graph, workers: int, partitions: int, scratch: Path) -> ClientPeak:
+    """`measure` in a process of its own; raises CalledProcessError if it fails."""
+    call = f"import sys; sys.path.append({str(ROOT)!r}); from benchmarks.client_memory import _serve; _serve()"
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+        input=pickle.dumps((graph, workers, partitions, scratch)),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    peak: ClientPeak = pickle.loads(done.stdout)
+    return peak
+
+
+def _serve() -> None:
+    """The other end of `measure_apart`."""
+    sys.stdout.buffer.write(pickle.dumps(measure(*pickle.load(sys.stdin.buffer))))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--graphs", default="rmat14,rmat16,rmat18", help="names, with commas between")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--partitions", type=int, default=4)
+
+
+HEAD = (
+    "graph",
+    "edges, M",
+    "exchanges",
+    "after connecting, MiB",
+    "before, MiB",
+    "peak, MiB",
+    "above, MiB",
+    "bytes an edge",
+    "run, s",
+)
+
+
+def row(peak: ClientPeak) -> list[str]:
+    """A line of the table."""
+    return [
+        peak.graph,
+        millions(peak.edges),
+        str(peak.exchanges),
+        mebibytes(peak.connected_bytes),
+        mebibytes(peak.before_bytes),
+        mebibytes(peak.peak_bytes),
+        mebibytes(peak.above_bytes),
+        f"{peak.above_bytes / peak.edges:.2f}",
+        seconds(peak.seconds),
+    ]
+
+
+def report(options: argparse.Namespace) -> None:
+    """Measure and print."""
+    options.cache.mkdir(parents=True, exist_ok=True)
+    graphs = [graph(name, options.cache) for name in options.graphs.split(",")]
+    peaks = [measure_apart(one, options.workers, options.partitions, options.cache) for one in graphs]
+    print(f"Client of {options.workers} worker processes, {options.partitions} partitions:\n")
+    print(markdown(HEAD, map(row, peaks)))

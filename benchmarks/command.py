@@ -1,0 +1,81 @@
+"""The command `edgemill run` as a user starts it, timed from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from benchmarks.graphs import Answers
+from edgemill.pipeline.manifest import read_manifest
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a run is partitioned."""
+
+    partitions: int
+    method: str = "range"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From `1`, `4-range` or `4-hash`; ValueError for anything else."""
+        count, _, method = text.partition("-")
+        if method not in ("", "range", "hash"):
+            raise ValueError(f"{text!r} is not a count, or a count and -range or -hash")
+        return cls(int(count), method or "range")
+
+    def __str__(self) -> str:
+        return str(self.partitions) if self.partitions == 1 else f"{self.partitions} {self.method}"
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """One run of the command."""
+
+    seconds: float
+    """Wall time of the process, from its start to its end."""
+    stages: Mapping[str, float]
+    """Seconds of each stage, as its manifest has them."""
+    exchanges: int
+    answers: Answers
+
+    @property
+    def rest_seconds(self) -> float:
+        """Outside the stages: Python and Dask starting and ending, reading footers, the commit."""
+        return self.seconds - sum(self.stages.values())
+
+
+def run_command(path: Path, layout: Layout, scratch: Path, environment: Mapping[str, str] | None = None) -> CommandRun:
+    """Run edgemill on the edges at `path`, writing below `scratch`, and remove what it wrote.
+
+    The process inherits the cores of this one; `environment` adds to its variables. If it fails, what it said is
+    printed to stderr and CalledProcessError raised.
+    """
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        out = Path(folder) / "out"
+        arguments = ["run", "--input", str(path), "--output", str(out), "--partitions", str(layout.partitions)]
+        arguments += ["--set", f"partitioning.method={layout.method}"]
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "edgemill.pipeline", *arguments],
+            env={**os.environ, "PYTHONSAFEPATH": "1", **(environment or {})},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        elapsed = time.perf_counter() - start
+        if done.returncode:
+            sys.stderr.write(done.stderr)
+            done.check_returncode()
+        manifest = read_manifest(out)
+    counts = manifest.counts
+    answers = Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum)
+    stages = {stage.stage: stage.seconds for stage in manifest.stages}
+    return CommandRun(elapsed, stages, len(manifest.exchanges), answers)

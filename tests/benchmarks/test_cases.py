@@ -1,0 +1,144 @@
+"""Every benchmark at a tiny size: its fields, its answers, and that a wrong answer ends it. No time is judged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks import ROOT, client_memory, first_run, kernels, machine, peers, runs
+from benchmarks.command import Layout
+from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
+from benchmarks.table import markdown, mebibytes, millions, seconds, span
+from edgemill.tasks.generate import generate
+from oracles import brute_force_triangles, networkx_lambda
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graphs")
+
+
+@pytest.fixture(scope="module")
+def tiny(cache: Path) -> Graph:
+    """A generated graph with its answers by definition."""
+    made = graph("rmat5", cache)
+    table = pq.read_table(made.path)
+    rows = list(zip(table["src"].to_pylist(), table["dst"].to_pylist(), strict=True))
+    found = networkx_lambda(rows)
+    vertices, triangles = len({end for row in rows for end in row}), len(brute_force_triangles(rows))
+    return Graph(
+        made.name, made.path, Answers(vertices, len(found), triangles, max(found.values()), sum(found.values()))
+    )
+
+
+def test_kernels(tiny: Graph) -> None:
+    times = kernels.measure(tiny, threads=2, repeats=3)
+    assert [one.answers for one in times.samples] == [tiny.answers] * 3
+    assert times.support_seconds > 0 and times.lambda_seconds > 0
+    assert min(one.seconds for one in times.samples) <= times.seconds <= max(one.seconds for one in times.samples)
+    assert 0 < times.graph_bytes < times.peak_bytes
+    assert len(kernels.row(times)) == len(kernels.HEAD)
+
+
+def test_runs(tiny: Graph, cache: Path) -> None:
+    layouts = [Layout.parse("1"), Layout.parse("4-hash")]
+    found = runs.measure(tiny, layouts, threads=2, repeats=1, scratch=cache)
+    assert [(times.layout, len(times.runs), len(times.samples)) for times in found] == [(lay, 1, 1) for lay in layouts]
+    for times in found:
+        assert times.runs[0].answers == tiny.answers
+        assert set(runs.STAGES) >= times.runs[0].stages.keys() > {"read", "bound", "publish"}
+        assert 0 < times.runs[0].rest_seconds < times.seconds and times.ratio > 1
+        assert len(runs.row(times)) == len(runs.HEAD)
+    assert [times.runs[0].exchanges > 0 for times in found] == [False, True]
+    assert [path.name for path in cache.iterdir()] == [tiny.path.name]
+
+
+@pytest.mark.slow
+def test_first_run_compiles_and_the_next_does_not(tiny: Graph, cache: Path) -> None:
+    found = first_run.measure(tiny, Layout(1), repeats=1, scratch=cache)
+    assert found.first[0].answers == found.then[0].answers == tiny.answers
+    assert found.first[0].stages["compile"] > found.then[0].stages["compile"]
+    assert len(first_run.row(found)) == len(first_run.HEAD)
+
+
+def test_client_memory_does_not_grow_with_the_edges(cache: Path) -> None:
+    """Cliques of one size take about as many exchanges however many there are; one int64 an edge would be seen."""
+    peaks = []
+    for cliques in (400, 40_000):
+        folder = cache / f"cliques-{cliques}"
+        generate("planted-cliques", folder, 2, 1, vertices=8 * cliques, edges=0, cliques=cliques, clique_size=8)
+        answers = Answers(8 * cliques, 28 * cliques, 56 * cliques, 6, 6 * 28 * cliques)
+        peaks.append(client_memory.measure_apart(Graph("cliques", folder, answers), 2, 4, cache))
+    small, large = peaks
+    assert small.edges == 400 * 28 and large.edges == 40_000 * 28
+    assert large.above_bytes - small.above_bytes < 8 * (large.edges - small.edges)
+    assert all(0 < peak.connected_bytes <= peak.peak_bytes and peak.seconds > 0 for peak in peaks)
+    assert len(client_memory.row(large)) == len(client_memory.HEAD)
+
+
+def test_peers(tiny: Graph) -> None:
+    compared = peers.measure(tiny, threads=2)
+    assert compared.kernel_seconds > 0 and compared.networkx_seconds > 0
+    assert len(peers.row(compared)) == len(peers.HEAD)
+
+
+def test_a_wrong_answer_ends_the_benchmark(tiny: Graph, cache: Path) -> None:
+    assert tiny.answers is not None
+    wrong = Graph("wrong", tiny.path, Answers(**(vars(tiny.answers) | {"lambda_sum": tiny.answers.lambda_sum + 1})))
+    for measure in (
+        lambda: kernels.measure(wrong, 2, 1),
+        lambda: peers.measure(wrong, 2),
+    ):
+        with pytest.raises(WrongAnswer, match="wrong"):
+            measure()
+
+
+def test_names_of_graphs_and_layouts(cache: Path) -> None:
+    assert graph("rmat5", cache) == graph("rmat5", cache)
+    with pytest.raises(LookupError, match="no-such-graph"):
+        graph("no-such-graph", cache)
+    assert [str(Layout.parse(text)) for text in ("1", "4", "7-hash")] == ["1", "4 range", "7 hash"]
+    with pytest.raises(ValueError, match="4-metis"):
+        Layout.parse("4-metis")
+
+
+def test_pinning_comes_before_numba() -> None:
+    with pytest.raises(RuntimeError, match="before numba"):
+        machine.pin(1)
+
+
+def test_the_command_pins_and_prints_a_table(cache: Path) -> None:
+    core = min(os.sched_getaffinity(0))
+    options = ["--graphs=rmat5,rmat6", "--repeats=1", "--threads=1", f"--cache={cache}", f"--cpus={core}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "kernels", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONSAFEPATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert f", core {core} of " in lines[0]
+    assert [line.split()[1] for line in lines if line.startswith("| ")] == ["graph", "-----", "rmat5", "rmat6"]
+
+
+def test_table() -> None:
+    assert markdown(["graph", "s"], [["a", "1.25"], ["bcdefg", "2"]]).splitlines() == [
+        "| graph  |    s |",
+        "| ------ | ---: |",
+        "| a      | 1.25 |",
+        "| bcdefg |    2 |",
+    ]
+    assert (seconds(0.1234), seconds(12.345), span([2.0, 0.5])) == ("0.123", "12.35", "0.500-2.00")
+    assert (millions(3_800_000), millions(412_345_678), mebibytes(3 << 19), mebibytes(300 << 20)) == (
+        "3.8",
+        "412",
+        "1.5",
+        "300",
+    )

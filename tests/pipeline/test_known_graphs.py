@@ -1,0 +1,79 @@
+"""λ of real graphs, edge by edge, from Parquet to Parquet: by any number of partitions and both partitioners.
+
+The whole matrix, every graph of the catalogue by 1, 2, 7 and 16 partitions and both partitioners:
+`pytest -m "slow or not slow" tests/pipeline/test_known_graphs.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgemill.pipeline import Result
+from edgemill.tasks.verify import verify
+from known_graphs import SKIP_REASON, KnownGraph, known_graph, known_graphs
+
+Mine = Callable[..., Result]
+PARTITIONERS = ("range", "hash")
+LARGEST_QUICK = 2_738_969
+"""Edges of cnr-2000: larger graphs are for the whole matrix only."""
+
+
+
+def matrix() -> Iterator[object]:
+    """Every case; the quick ones are one partition and one other count for each graph, partitioners in turn."""
+    for turn, graph in enumerate(known_graphs()):
+        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn // 3 % 2]
+        if graph.edges > 1_000_000:
+            many = 7, "range"
+        quick = {(1, PARTITIONERS[turn % 2]), many} if graph.edges <= LARGEST_QUICK else set()
+        for count in (1, 2, 7, 16):
+            for partitioner in PARTITIONERS:
+                marks = [] if (count, partitioner) in quick else [pytest.mark.slow]
+                yield pytest.param(graph, count, partitioner, marks=marks, id=f"{graph.name}-{count}-{partitioner}")
+
+
+needs_catalogue = pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
+
+
+@needs_catalogue
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("graph", "count", "partitioner"), list(matrix()))
+def test_matrix(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
+    check(mined, graph, count, partitioner)
+
+
+@needs_catalogue
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "count", [pytest.param(count, marks=[pytest.mark.slow] if count != 129 else []) for count in (127, 128, 129, 130)]
+)
+@pytest.mark.parametrize("partitioner", ["range", pytest.param("hash", marks=pytest.mark.slow)])
+def test_about_128_partitions(mined: Mine, count: int, partitioner: str) -> None:
+    check(mined, known_graph("facebook_combined"), count, partitioner)
+
+
+def check(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
+    result = mined(graph.path, partitions=count, partitioning={"method": partitioner})
+    counts, lam = result.manifest.counts, result.manifest.lam
+    assert (counts.rows, counts.self_loops, counts.duplicates) == (graph.rows, graph.self_loops, graph.duplicates)
+    assert (counts.edges, counts.vertices, counts.triangles) == (graph.edges, graph.vertices, graph.triangles)
+    assert (lam.max, lam.sum) == (graph.lambda_max, graph.lambda_sum)
+    assert (result.converged, len(result.manifest.partitions)) == (True, count)
+    if graph.lambda_path is not None:
+        edges = result.edges.to_table()
+        for name, expected in zip(("src", "dst", "lambda"), graph.lambda_table(), strict=True):
+            np.testing.assert_array_equal(edges[name].to_numpy(), expected)
+
+
+def test_the_graph_kept_with_the_tests(mined: Mine, pytestconfig: pytest.Config) -> None:
+    path: Path = pytestconfig.rootpath / "tests/graphs/facebook_combined.parquet"
+    result = mined(path, partitions=3)
+    counts, lam = result.manifest.counts, result.manifest.lam
+    assert (counts.edges, counts.vertices, counts.triangles) == (88_234, 4_039, 1_612_010)
+    assert (lam.max, lam.sum, lam.histogram[0], lam.histogram[-1]) == (95, 2_966_870, (0, 78), (95, 8_987))
+    report = verify(result.path, input_path=str(path))
+    assert report.ok, report.checks

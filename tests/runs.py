@@ -1,0 +1,77 @@
+"""Whole runs on drawn rows, read back as plain Python, and what a cluster must not keep of them."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from distributed import Client
+
+from edgemill.pipeline import Result
+from edgemill.tasks.partition import HashPartitioner
+
+Edge = tuple[Any, Any]
+_barriers = itertools.count()
+
+
+def write_rows(path: Path, rows: Iterable[Edge], id_type: pa.DataType | None = None) -> Path:
+    """Rows as a Parquet file with the columns src and dst, int64 unless told otherwise."""
+    ends = list(zip(*rows, strict=True)) or [(), ()]
+    pq.write_table(pa.table([pa.array(end, id_type or pa.int64()) for end in ends], names=["src", "dst"]), path)
+    return path
+
+
+def column(result: Result, name: str) -> dict[Edge, int]:
+    """A column of the result's edges, by their two ids as published."""
+    table = result.edges.to_table()
+    source, target = (table[place].to_pylist() for place in (0, 1))
+    return dict(zip(zip(source, target, strict=True), table[name].to_pylist(), strict=True))
+
+
+def vertex_column(result: Result, name: str) -> dict[Any, int]:
+    """A column of the result's vertices, by id."""
+    table = result.vertices.to_table()
+    return dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
+
+
+def planted_by_hash(wanted: Sequence[int], partitions: int) -> tuple[list[int], list[Edge]]:
+    """Ids that the hash partitioner puts where `wanted` says, and the self-loops that make ids and dense numbers agree."""
+    found: list[int] = []
+    for part in wanted:
+        start = found[-1] + 1 if found else 0
+        found.append(next(v for v in itertools.count(start) if _hashed(v, partitions) == part))
+    return found, [(v, v) for v in range(found[-1] + 1)]
+
+
+def assert_nothing_left(client: Client) -> None:
+    """No future, no task and no result of a run is left on the cluster."""
+    gc.collect()
+    client.sync(_turn)  # the client's loop sends what was released …
+    barrier = f"barrier-{next(_barriers)}"  # … and this comes after it, to the scheduler and to the worker
+    client.submit(int, key=barrier, pure=False).result()
+    kept = set(client.futures) | set(client.run_on_scheduler(_tasks))
+    for results in client.run(_results).values():
+        kept |= set(results)
+    assert {key for key in kept if not str(key).startswith("barrier-")} == set()
+
+
+async def _turn() -> None:
+    """Ends when the loop has done what was asked of it before."""
+
+
+def _tasks(dask_scheduler: Any) -> list[str]:
+    return list(dask_scheduler.tasks)
+
+
+def _results(dask_worker: Any) -> list[str]:
+    return list(dask_worker.data)
+
+
+def _hashed(vertex: int, partitions: int) -> int:
+    return int(HashPartitioner(partitions)(np.array([vertex]))[0])
