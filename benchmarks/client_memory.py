@@ -1,6 +1,6 @@
 """Whether the memory of the client grows with the edges: it should not, as edges live with the workers.
 
-    python -m benchmarks client_memory --graphs rmat14,rmat16,rmat18 --workers 2 --partitions 4
+    python -m benchmarks client_memory --graphs rmat14,rmat16,rmat18,cliques400,cliques40000 --workers 2 --partitions 4
 
 A fresh process for each graph starts two worker processes, mines a small graph so that everything is imported and
 warm, and then calls `mine` on the graph. *Above* is the most memory that process had (its peak resident set, workers
@@ -89,7 +89,9 @@ def _serve() -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
-    parser.add_argument("--graphs", default="rmat14,rmat16,rmat18", help="names, with commas between")
+    parser.add_argument(
+        "--graphs", default="rmat14,rmat16,rmat18,cliques400,cliques40000", help="names, with commas between"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--partitions", type=int, default=4)
 

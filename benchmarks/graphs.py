@@ -1,7 +1,8 @@
-"""The graphs of the benchmarks by name: `rmat18` is made on first use and kept, others are in the catalogue.
+"""The graphs of the benchmarks by name; generated ones are made on first use and kept.
 
-R-MAT has a, b, c = 0.57, 0.19, 0.19, edge factor 16, seed 1, four files. The catalogue lies beside the checkout, in
-../shared/data.
+`rmat18`: R-MAT of scale 18, with a, b, c = 0.57, 0.19, 0.19, edge factor 16. `cliques400`: so many disjoint cliques of
+8 vertices, whose λ takes the same few exchanges whatever their number. Both with seed 1, in four files. Any other name
+is one of the catalogue of real graphs beside the checkout, in ../shared/data.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import ROOT
+from edgemill.tasks import generate
 
 CACHE = Path(tempfile.gettempdir()) / f"edgemill-benchmarks-{os.getuid()}"
 """Where generated graphs are kept unless told otherwise."""
@@ -45,10 +47,10 @@ class Graph:
     path: Path
     """Parquet file, or folder of such files."""
     answers: Answers | None = None
-    """As published or found by other programs; None for a generated graph."""
+    """Known from elsewhere; None for R-MAT."""
 
     def check(self, found: Answers) -> None:
-        """Raises WrongAnswer unless `found` is what is known; nothing is known of a generated graph."""
+        """Raises WrongAnswer unless `found` is what is known; nothing is known of R-MAT."""
         if self.answers is not None and found != self.answers:
             raise WrongAnswer(f"{self.name}: found {found}, known is {self.answers}")
 
@@ -56,25 +58,28 @@ class Graph:
 def graph(name: str, cache: Path = CACHE) -> Graph:
     """The graph of that name; LookupError if there is none."""
     if match := re.fullmatch(r"rmat(\d+)", name):
-        return Graph(name, _generated(int(match[1]), cache))
+        return Graph(name, _generated(cache, "rmat", scale=int(match[1]), edge_factor=16))
+    if match := re.fullmatch(r"cliques(\d+)", name):
+        cliques = int(match[1])
+        drawn = {"vertices": 8 * cliques, "edges": 0, "cliques": cliques, "clique_size": 8}
+        answers = Answers(8 * cliques, 28 * cliques, 56 * cliques, lambda_max=6, lambda_sum=6 * 28 * cliques)
+        return Graph(name, _generated(cache, "planted-cliques", **drawn), answers)
     entries = json.loads(CATALOGUE.read_text())["graphs"] if CATALOGUE.is_file() else []
     for entry in entries:
         if entry["name"] == name:
             answers = Answers(**{key: entry[key] for key in Answers.__dataclass_fields__})
             return Graph(name, CATALOGUE.parent / entry["file"], answers)
-    raise LookupError(f"{name!r} is neither rmat and a scale nor a graph of {CATALOGUE}")
+    raise LookupError(f"{name!r} is neither rmat or cliques with a number nor a graph of {CATALOGUE}")
 
 
-def _generated(scale: int, cache: Path) -> Path:
+def _generated(cache: Path, kind: str, **parameters: int) -> Path:
     """Its folder; the name tells the version of the generator, so an old graph is never taken for the new one."""
-    from edgemill.tasks import generate
-
     version = hashlib.sha256(Path(generate.__file__).read_bytes()).hexdigest()[:8]
-    folder = cache / f"rmat{scale}-factor16-seed1-{version}"
+    folder = cache / "-".join([kind, *map(str, parameters.values()), version])
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as unfinished:
             made = Path(unfinished) / "graph"
-            generate.generate("rmat", made, files=4, seed=1, scale=scale, edge_factor=16)
+            generate.generate(kind, made, files=4, seed=1, **parameters)
             made.rename(folder)
     return folder

@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 
 from ..tasks.errors import ClusterLost, UsageError
 from .settings import ClusterSettings
 
-__all__ = ["connect", "cores"]
+__all__ = ["abandon", "connect", "cores"]
 
 _START_SECONDS = 30
 """How long to wait for a scheduler, and then for its first worker."""
@@ -54,6 +54,12 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def abandon(client: Client, run_id: str) -> None:
+    """Free what a failed run has on a cluster that lives on: the exception's frames would hold it as long as it is kept."""
+    if client.status == "running":
+        client.cancel([Future(key, client) for key in list(client.futures) if run_id in str(key)])
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class LiveDisplay:
                 self._live.start()  # at the first stage; no-op after that
             case "task_done":
                 self._done = event["done"]
-            case "exchange":
+            case "exchange" | "level":
                 self._exchange = event
             case "stage_finished":
                 self._finished.append((event["stage"], event["seconds"]))
@@ -104,5 +104,6 @@ class LiveDisplay:
     def _state(self, tasks: int) -> str:
         state = [f"{self._done}/{tasks}"] if tasks else []
         if (last := self._exchange) is not None:
-            state += [f"step {last['step']}", f"exchange {last['exchange']}", f"{last['unsettled']:,} edges unsettled"]
+            state += [f"{name} {last[name]}" for name in ("level", "step", "exchange") if name in last]
+            state.append(f"{last['unsettled']:,} edges unsettled")
         return "  ".join(state)

@@ -97,10 +97,15 @@ class Ledger:
         return total
 
     def _open_band(self, lo: int, hi: int, step: int, edges: NDArray[np.int64]) -> int:
-        """Open [lo, hi) if it holds edges and more than one value; gives its threshold, else 0."""
+        """Open [lo, hi) if it holds edges and more than one value; gives its threshold, else 0.
+
+        The cut is low, at lo + √(hi - lo), as only edges that fall cost work. Against the geometric mean it took a
+        fifth fewer evaluations in as many exchanges (ego-Twitter, cnr-2000 and R-MAT 16 with 4 partitions). At lo + 1,
+        which is peeling, they are fewer by half again, and the exchanges five times as many.
+        """
         if hi - lo < 2 or not edges.any():
             return 0
-        threshold = min(max(isqrt((lo + 1) * (hi - 1)), lo + 1), hi - 1)
+        threshold = lo + isqrt(hi - lo)
         self._open[lo] = _Band(hi, threshold, step, edges, np.zeros(self._partitions, np.int64))
         self.unsettled += int(edges.sum())
         self.steps = max(self.steps, step)

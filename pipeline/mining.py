@@ -15,7 +15,7 @@ from ..tasks.errors import InternalError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from . import stages
-from .cluster import connect
+from .cluster import abandon, connect
 from .config import make_settings
 from .engine import Engine
 from .manifest import (
@@ -69,7 +69,12 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         source = open_input(settings)
         with connect(settings.cluster) if client is None else nullcontext(client) as connected:
             engine = Engine(connected, events.run_id)
-            manifest = _run(settings, source, engine, events, staging)
+            try:
+                manifest = _run(settings, source, engine, events, staging)
+            except BaseException:
+                if client is not None:
+                    abandon(client, events.run_id)
+                raise
         write_manifest(staging.folder, manifest)
         events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
         staging.commit()

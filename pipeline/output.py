@@ -88,7 +88,9 @@ class Staging:
                 if error is not None and log.exists():
                     os.replace(log, self.failed_log)
                     error.add_note(f"log of the failed run: {self.failed_log}")
-                shutil.rmtree(self.folder, ignore_errors=True)  # what is left, the next run clears
+                gone = self.folder.with_name(self.folder.name + "-failed")
+                os.rename(self.folder, gone)  # tasks that still run find nowhere to write
+                shutil.rmtree(gone, ignore_errors=True)  # what is left, the next run clears
         finally:
             self._release_lock()
 

@@ -12,17 +12,23 @@ from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import connect, cores
 from .engine import Capacity, Engine
-from .settings import MAX_PARTITIONS, Settings
+from .settings import Settings
 
 __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
 """Memory of a row while it is read and numbered."""
-EDGE_BYTES = 90
-"""Memory of a local edge, owned or ghost, while its partition is bounded: topology 24, compacted rows 14, counts,
-buffers, origin."""
+EDGE_BYTES = 140
+"""Memory of a local edge, owned or ghost, from ingest to result.
+
+Measured: 115 (actor-collaboration) to 170 (R-MAT 18) on one partition, 135 on four.
+"""
+WORKER_BYTES = 350 * 2**20
+"""Memory of a worker with nothing to do, and of the kernels' buffers."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
+MOST_CHOSEN = 256
+"""`auto` stops here: beyond, replication takes what smaller partitions give."""
 MIN_BLOCK_ROWS = 250_000
 """Smaller blocks cost more in tasks than they bring in parallel reading."""
 
@@ -56,9 +62,14 @@ class Plan:
 
     @property
     def worker_bytes(self) -> int:
-        """Projected memory of a worker, if Dask spills what its running tasks do not need."""
+        """Projected memory that a worker cannot do without: Dask spills what its running tasks do not need."""
         reading = max((block.rows for block in self.blocks), default=0) * ROW_BYTES * self.capacity.threads
-        return max(reading, self.at_once * self.partition_bytes)
+        return WORKER_BYTES + max(reading, self.at_once * self.partition_bytes)
+
+    @property
+    def unspilled_bytes(self) -> int:
+        """Projected memory of a worker that spills nothing."""
+        return WORKER_BYTES + -(-self.partitions // self.capacity.workers) * self.partition_bytes
 
     @property
     def tasks(self) -> int:
@@ -85,15 +96,23 @@ class Plan:
         source, capacity = self.source, self.capacity
         limit = format_bytes(capacity.memory_bytes) if capacity.memory_bytes else "no limit"
         rows = [
-            ("input", f"{source.path}: {len(source.files)} files, {source.rows:,} rows, {format_bytes(source.bytes)}"),
+            (
+                "input",
+                f"{source.path}: {_many(len(source.files), 'file')}, {source.rows:,} rows, "
+                f"{format_bytes(source.bytes)}",
+            ),
             ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),
-            ("workers", f"{capacity.workers} x {capacity.threads} threads, {limit} each"),
+            ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit} each"),
             ("blocks", f"{len(self.blocks)}, at most {max((b.rows for b in self.blocks), default=0):,} rows"),
             ("partitions", f"{self.partitions} by {self.partitioning}, at most {source.rows:,} edges in all"),
             ("replication", f"at most {self.replication:.1f} copies of an edge, assumed (by range it is often near 1)"),
             ("method", self.method),
-            ("tasks", f"about {self.tasks}, and up to {4 * self.partitions} for each exchange of bounding"),
-            ("memory", f"{format_bytes(self.partition_bytes)} a partition, {format_bytes(self.worker_bytes)} a worker"),
+            ("tasks", f"about {self.tasks}, and up to {self.partitions} for each exchange of bounding"),
+            (
+                "memory",
+                f"{format_bytes(self.partition_bytes)} a partition, {format_bytes(self.unspilled_bytes)} a worker, "
+                f"of which it may spill all but {format_bytes(self.worker_bytes)}",
+            ),
             ("fits", "yes" if self.fits() else "tight: more than the recommended share of a worker's memory"),
         ]
         return "\n".join(f"{name:<12} {text}" for name, text in rows)
@@ -135,6 +154,10 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     if isinstance(count, int):
         return plan(count)
     chosen = plan(1 if settings.bounding.method == "peel" else capacity.workers)
-    while not chosen.fits() and settings.bounding.method != "peel" and chosen.partitions < MAX_PARTITIONS:
-        chosen = plan(min(MAX_PARTITIONS, 2 * chosen.partitions))
+    while not chosen.fits() and settings.bounding.method != "peel" and chosen.partitions < MOST_CHOSEN:
+        chosen = plan(2 * chosen.partitions)
     return chosen
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

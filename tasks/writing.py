@@ -150,7 +150,7 @@ def _write(
     path = folder / name
     rows = 0
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)  # not `folder`: a task that outlives its run must not make it again
         with path.open("wb") as file:
             hashed = _HashedFile(file)
             with _writer(hashed, schema, keys, compression) as writer:

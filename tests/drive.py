@@ -1,4 +1,7 @@
-"""The whole chain from Parquet to owned edges, and from results to files, with no Dask: one loop for each exchange."""
+"""The whole chain from Parquet to subgraphs, and from results to files, with no Dask: one loop for each exchange.
+
+What lies between the two, the schedules of bounding, is in bounding.py.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgemill.tasks import ingest as steps
-from edgemill.tasks import publish
+from edgemill.tasks import publish, triangulate
 from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.numbering import BucketEdges
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from edgemill.tasks.partition import range as ranges
 from edgemill.tasks.reading import Nulls
 from edgemill.tasks.sources import Source, plan_blocks
+from edgemill.tasks.subgraph import Subgraph, build_subgraph
 from edgemill.tasks.writing import OutputFile, write_edges, write_vertices
 
 
@@ -102,6 +106,21 @@ def _partitioner(
     )
     targets = ranges.cut_targets([int(counts.sum()) for counts in out], partitions)
     return ranges.range_partitioner([ranges.cuts_within(out[b], edges[b].first, targets[b]) for b in range(len(edges))])
+
+
+def subgraphs(owned: Sequence[steps.OwnedEdges]) -> list[Subgraph]:
+    """From the edges each partition owns to its subgraph."""
+    partitions = len(owned)
+    counted = exchange(
+        (triangulate.send_lists(edges, partitions) for edges in owned),
+        partitions,
+        lambda p, mail: triangulate.count_triangles(owned[p], mail),
+    )
+    return exchange(
+        (found.replies for found in counted),
+        partitions,
+        lambda p, mail: build_subgraph(owned[p], counted[p], partitions, mail),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,16 +55,26 @@ def assert_nothing_left(client: Client) -> None:
     """No future, no task and no result of a run is left on the cluster."""
     gc.collect()
     client.sync(_turn)  # the client's loop sends what was released …
-    barrier = f"barrier-{next(_barriers)}"  # … and this comes after it, to the scheduler and to the worker
+    client.run(_all_threads_free)  # … tasks that run are let finish …
+    barrier = f"barrier-{next(_barriers)}"  # … and this comes after both, to the scheduler and to the worker
     client.submit(int, key=barrier, pure=False).result()
     kept = set(client.futures) | set(client.run_on_scheduler(_tasks))
     for results in client.run(_results).values():
         kept |= set(results)
-    assert {key for key in kept if not str(key).startswith("barrier-")} == set()
+    left = {key for key in kept if not str(key).startswith("barrier-")}
+    assert not left, sorted(left)
 
 
 async def _turn() -> None:
     """Ends when the loop has done what was asked of it before."""
+
+
+async def _all_threads_free(dask_worker: Any) -> None:
+    """Ends when every thread of the worker has come to the same place, which one that runs a task does after it."""
+    threads = dask_worker.state.nthreads
+    place = threading.Barrier(threads)
+    waiting = [dask_worker.executors["default"].submit(place.wait) for _ in range(threads)]
+    await asyncio.gather(*map(asyncio.wrap_future, waiting))
 
 
 def _tasks(dask_scheduler: Any) -> list[str]:

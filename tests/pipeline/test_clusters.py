@@ -1,0 +1,108 @@
+"""The same result wherever the tasks run: in this process, in worker processes, on a scheduler that is already there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import runs
+from distributed import Client, LocalCluster
+
+from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.tasks.generate import generate
+
+Mine = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[Client]:
+    """Two worker processes that outlive the runs on them."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def tables(result: Result) -> tuple[pa.Table, pa.Table]:
+    return result.edges.to_table(), result.vertices.to_table()
+
+
+@pytest.mark.parametrize("partitions", [3, 7])
+def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int) -> None:
+    result = mine(rows, tmp_path / "out", workers=2, partitions=partitions)
+    here = mined(rows, partitions=partitions)
+    assert tables(result) == tables(here)
+    assert [output.sha256 for output in result.manifest.outputs] == [
+        output.sha256 for output in here.manifest.outputs
+    ]
+    assert result.manifest.partitions == here.manifest.partitions
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    "bounding",
+    [{"method": "band"}, {"method": "fixpoint"}, {"method": "fixpoint", "operator": "tridn"}],
+    ids=str,
+)
+def test_a_scheduler_by_address(
+    tmp_path: Path, mined: Mine, rows: Path, scheduler: Client, bounding: dict[str, Any]
+) -> None:
+    result = mine(rows, tmp_path / "out", scheduler=scheduler.scheduler.address, partitions=7, bounding=bounding)
+    assert tables(result) == tables(mined(rows, partitions=1))
+    runs.assert_nothing_left(scheduler)
+
+
+def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, scheduler: Client) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"type": "Scheduler", "address": scheduler.scheduler.address}))
+    result = mine(rows, tmp_path / "out", scheduler_file=file, partitions=3)
+    assert tables(result) == tables(mined(rows, partitions=1))
+    runs.assert_nothing_left(scheduler)
+
+
+def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Path, scheduler: Client) -> None:
+    result = mine(rows, tmp_path / "out", client=scheduler, partitions=1)
+    assert result.manifest.bounding.method == "peel"
+    assert tables(result) == tables(mined(rows, partitions=1))
+    runs.assert_nothing_left(scheduler)
+
+
+def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
+    with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent\.json"):
+        mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")
+    with pytest.raises(UsageError, match="cluster.scheduler: 'nowhere://x:1' names no Dask scheduler"):
+        mine(rows, tmp_path / "out", scheduler="nowhere://x:1")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    with (
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            protocol="tcp",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+        ) as empty,
+        pytest.raises(ClusterLost, match="has no workers after 1 s; start some"),
+    ):
+        mine(rows, tmp_path / "out", scheduler=empty.scheduler_address)
