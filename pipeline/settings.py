@@ -90,7 +90,7 @@ class PartitioningSettings(_Section):
     """How the edges are spread over partitions."""
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
-    """Partitions, 1 to 4096; `auto`: as few as fit in memory, at most 256."""
+    """Partitions, 1 to 4096; `auto`: one for each worker, and more, up to 256, until they fit in memory."""
     method: Literal["range", "hash"] = "range"
     """Vertex to partition: `range` cuts the id order into runs of equal edges, `hash` scatters."""
 

@@ -44,6 +44,7 @@ def test_kernels(tiny: Graph) -> None:
     assert len(kernels.row(times)) == len(kernels.HEAD)
 
 
+@pytest.mark.slow
 def test_runs(tiny: Graph, cache: Path) -> None:
     layouts = [Layout.parse("1"), Layout.parse("4-hash")]
     found = runs.measure(tiny, layouts, threads=2, repeats=1, scratch=cache)
@@ -65,11 +66,11 @@ def test_first_run_compiles_and_the_next_does_not(tiny: Graph, cache: Path) -> N
     assert len(first_run.row(found)) == len(first_run.HEAD)
 
 
+@pytest.mark.slow
 def test_client_memory_does_not_grow_with_the_edges(cache: Path) -> None:
-    """Cliques take the same exchanges however many there are, so one int64 an edge would be seen; the rest is noise."""
-    small, large = (
-        client_memory.measure_apart(graph(name, cache), 2, 4, cache) for name in ("cliques400", "cliques40000")
-    )
+    """Cliques take the same exchanges however many there are; one int64 an edge would be seen."""
+    graphs = [graph(name, cache) for name in ("cliques400", "cliques40000")]
+    small, large = (client_memory.measure_apart(one, workers=2, partitions=4, scratch=cache) for one in graphs)
     assert (small.edges, large.edges, small.exchanges) == (400 * 28, 40_000 * 28, large.exchanges)
     assert large.above_bytes - small.above_bytes < 8 * (large.edges - small.edges)
     assert all(0 < peak.connected_bytes <= peak.peak_bytes and peak.seconds > 0 for peak in (small, large))

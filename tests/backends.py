@@ -1,0 +1,52 @@
+"""Where kernels run. Tests of kernels are written once and run on each: arrays go in by `put` and come out by `get`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgemill import kernels
+from edgemill.kernels.graph import Topology
+
+
+class Backend(Protocol):
+    """One array type."""
+
+    @property
+    def name(self) -> str:
+        """For the test's id."""
+        ...
+
+    def put(self, values: Any, dtype: Any = np.int32) -> Any:
+        """A new array of this backend."""
+        ...
+
+    def get(self, array: Any) -> NDArray[Any]:
+        """The same values as a NumPy array."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnCpu:
+    """NumPy arrays and Numba kernels."""
+
+    name: str = "cpu"
+
+    def put(self, values: Any, dtype: Any = np.int32) -> Any:
+        return np.array(values, dtype)
+
+    def get(self, array: Any) -> NDArray[Any]:
+        return np.asarray(array)
+
+
+BACKENDS: list[Backend] = [OnCpu()]
+"""Those of this machine."""
+
+
+def topology(backend: Backend, edges: list[tuple[int, int]], vertices: int) -> Topology:
+    """Edges sorted by (low, high), low < high, with their rows."""
+    low, high = (backend.put([edge[end] for edge in edges]) for end in (0, 1))
+    return Topology(low, high, kernels.adjacency(low, high, vertices))

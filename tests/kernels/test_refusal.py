@@ -1,0 +1,36 @@
+"""Each operation names an array type it has no kernels for; nothing falls back in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edgemill import kernels
+
+FOREIGN: Any = memoryview(b"12345678")
+ROWS: Any = SimpleNamespace(edge=FOREIGN)
+TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
+
+CALLS: dict[str, Callable[[], object]] = {
+    "adjacency": lambda: kernels.adjacency(FOREIGN, FOREIGN, 1),
+    "below": lambda: kernels.below(FOREIGN, FOREIGN, 1),
+    "cascade": lambda: kernels.cascade(TOPOLOGY),
+    "compact": lambda: kernels.compact(ROWS, FOREIGN),
+    "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, FOREIGN, 1),
+    "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "live": lambda: kernels.live(TOPOLOGY),
+    "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
+    "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),
+    "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
+    "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "sort_keys": lambda: kernels.sort_keys(FOREIGN, 1),
+}
+
+
+@pytest.mark.parametrize("operation", kernels.__all__)
+def test_other_arrays_are_refused(operation: str) -> None:
+    with pytest.raises(TypeError, match=r"there are no kernels for arrays of type builtins\.memoryview"):
+        CALLS[operation]()

@@ -1,0 +1,47 @@
+"""Rows of both directions, and what compaction leaves of them, against dictionaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import BACKENDS, Backend, topology
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies
+from edgemill import kernels
+from edgemill.kernels.graph import Adjacency
+from edgemill.kernels.threads import kernel_threads
+
+VERTICES = 12
+
+
+def as_lists(backend: Backend, rows: Adjacency) -> list[list[tuple[int, int]]]:
+    begin, length = backend.get(rows.begin).tolist(), backend.get(rows.length).tolist()
+    pairs = list(zip(backend.get(rows.neighbour).tolist(), backend.get(rows.edge).tolist(), strict=True))
+    return [pairs[b : b + n] for b, n in zip(begin, length, strict=True)]
+
+
+def expected(edges: list[tuple[int, int]], live: list[bool]) -> list[list[tuple[int, int]]]:
+    return [
+        sorted((u + v - vertex, e) for e, (u, v) in enumerate(edges) if vertex in (u, v) and live[e])
+        for vertex in range(VERTICES)
+    ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("threads", [1, 2])
+@given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
+def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn: st.DataObject) -> None:
+    edges = sorted(graph)
+    with kernel_threads(threads):
+        rows = topology(backend, edges, VERTICES).adjacency
+        assert as_lists(backend, rows) == expected(edges, [True] * len(edges))
+        assert rows.widest == max(map(len, as_lists(backend, rows)))
+        live = [True] * len(edges)
+        for _ in range(2):  # compacted rows are compacted again
+            stay = drawn.draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
+            live = [a and b for a, b in zip(live, stay, strict=True)]
+            rows = kernels.compact(rows, backend.put(live, np.bool_))
+            assert as_lists(backend, rows) == expected(edges, live)
+            assert len(rows.edge) == 2 * sum(live)

@@ -1,0 +1,137 @@
+"""Lists and triangles, against sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from backends import BACKENDS, Backend
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies
+from edgemill import kernels
+from edgemill.kernels.threads import kernel_threads
+
+VERTICES = 12
+everywhere = pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+threads = pytest.mark.parametrize("threads", [1, 2])
+
+
+def oriented(graph: strategies.EdgeList) -> tuple[list[tuple[int, int]], list[int]]:
+    """Sorted edges low → high, and where each vertex's row starts."""
+    edges = sorted({(min(edge), max(edge)) for edge in graph})
+    lows = [low for low, _ in edges]
+    return edges, [sum(low < vertex for low in lows) for vertex in range(VERTICES + 1)]
+
+
+@everywhere
+@threads
+@given(graph=strategies.simple_graphs(VERTICES), part=st.lists(st.integers(0, 2), min_size=VERTICES, max_size=VERTICES))
+def test_own_lists(backend: Backend, threads: int, graph: strategies.EdgeList, part: list[int]) -> None:
+    """Lists of one's own, of which only the home vertices have rows: as partition 0 of three would have them."""
+    edges, offsets = oriented([edge for edge in graph if part[min(edge)] == 0])
+    put = backend.put
+    arguments = (
+        put(offsets, np.int64),
+        put([high for _, high in edges]),
+        put(offsets, np.int64),
+        put([high for _, high in edges]),
+        put([p == 0 for p in part], np.bool_),
+    )
+    with kernel_threads(threads):
+        support, gain, outer = map(backend.get, kernels.intersect(*arguments))
+    check(edges, edges, part, support, gain, outer)
+
+
+@everywhere
+@threads
+@given(graph=strategies.simple_graphs(VERTICES), part=st.lists(st.integers(0, 2), min_size=VERTICES, max_size=VERTICES))
+def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeList, part: list[int]) -> None:
+    """The lists that partition 1 packs for partition 0: nothing is missing, and triangles come once."""
+    put = backend.put
+    sent, sent_offsets = oriented([edge for edge in graph if part[min(edge)] == 1])
+    here, offsets = oriented([edge for edge in graph if part[min(edge)] == 0])
+    packed = kernels.pack_lists(
+        put(sent_offsets, np.int64), put([high for _, high in sent]), put(part, np.int16), 1, 3
+    )
+    assert 1 not in packed
+    check_lists({q: tuple(map(backend.get, lists)) for q, lists in packed.items()}, sent, part)
+    if 0 not in packed:
+        return
+    starts, entry = packed[0]
+    members = [sent[e] for e in backend.get(entry).tolist()]
+    local = {vertex for edge in here for vertex in edge}
+    known = [high if high in local else -1 for _, high in members]  # a vertex without an edge here has no number here
+    with kernel_threads(threads):
+        found = kernels.intersect(
+            starts,
+            put(known),
+            put(offsets, np.int64),
+            put([high for _, high in here]),
+            put([p == 0 for p in part], np.bool_),
+        )
+    support, gain, outer = map(backend.get, found)
+    check(members, here, part, support, gain, outer)
+
+
+def check_lists(
+    packed: dict[int, tuple[np.ndarray, ...]], sent: list[tuple[int, int]], part: list[int]
+) -> None:
+    """Partition q gets the tail of each row from its first member in q on, if more than that one is left."""
+    expected: dict[int, list[list[int]]] = {}
+    for low in range(VERTICES):
+        row = [e for e, edge in enumerate(sent) if edge[0] == low]
+        for q in (0, 2):
+            firsts = [i for i, e in enumerate(row) if part[sent[e][1]] == q and i + 1 < len(row)]
+            if firsts:
+                expected.setdefault(q, []).append(row[firsts[0] :])
+    found = {
+        q: [entry[a:b].tolist() for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        for q, (starts, entry) in packed.items()
+    }
+    assert found == expected
+
+
+def check(
+    entries: list[tuple[int, int]],
+    edges: list[tuple[int, int]],
+    part: list[int],
+    support: np.ndarray,
+    gain: np.ndarray,
+    outer: np.ndarray,
+) -> None:
+    rows: dict[int, list[int]] = {}
+    for low, high in entries:
+        rows.setdefault(low, []).append(high)
+    closed: Counter[tuple[int, int]] = Counter()
+    used: Counter[tuple[int, int]] = Counter()
+    away = set()
+    for a, row in rows.items():
+        for b, c in combinations(sorted(row), 2):
+            if (b, c) in edges and part[b] == 0:
+                closed[b, c] += 1
+                used[a, b] += 1
+                used[a, c] += 1
+                if part[c] != 0:
+                    away.add((a, b))
+    assert support.tolist() == [closed[edge] for edge in edges]
+    assert gain.tolist() == [used[edge] for edge in entries]
+    assert outer.tolist() == [edge in away for edge in entries]
+
+
+@everywhere
+@threads
+@given(
+    keys=st.sets(st.integers(-(2**40), 2**40) | st.integers(0, 40)),
+    others=st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 40)),
+)
+def test_lookup(backend: Backend, threads: int, keys: set[int], others: list[int]) -> None:
+    ascending = sorted(keys)
+    wanted = [*others, *ascending, *(key + 1 for key in ascending)]
+    with kernel_threads(threads):
+        found = kernels.lookup(backend.put(ascending, np.int64), backend.put(wanted, np.int64))
+    expected = {key: i for i, key in enumerate(ascending)}
+    assert backend.get(found).tolist() == [expected.get(value, -1) for value in wanted]
