@@ -12,15 +12,18 @@ export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help run test lint types unit clean
+.PHONY: help run test test-all lint types unit clean
 
 help: ## say what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
 
 run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
 	$(BIN)/edgemill run configs/laptop.yaml --overwrite
 
-test: lint types unit ## ruff, mypy, pytest
+test: lint types unit ## ruff, mypy, pytest without the slow tests
+
+test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
+	$(BIN)/pytest
 
 lint: $(VENV)/installed-dev ## ruff check, ruff format --check
 	$(BIN)/ruff check .
@@ -29,8 +32,8 @@ lint: $(VENV)/installed-dev ## ruff check, ruff format --check
 types: $(VENV)/installed-dev ## mypy --strict
 	$(BIN)/mypy
 
-unit: $(VENV)/installed-dev ## pytest
-	$(BIN)/pytest
+unit: $(VENV)/installed-dev ## pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow'
 
 clean: ## remove the virtual environment, caches and results
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -57,7 +57,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
 
 
 def abandon(client: Client, run_id: str) -> None:
-    """Free what a failed run has on a cluster that lives on: the exception's frames would hold it as long as it is kept."""
+    """Free what a failed run has on a cluster that lives on; frames of its exception hold the futures until then."""
     if client.status == "running":
         client.cancel([Future(key, client) for key in list(client.futures) if run_id in str(key)])
 

@@ -47,6 +47,9 @@ class Subgraph:
     topology: Topology
     """Local vertices and edges."""
 
+    is_owned: NDArray[np.bool_]
+    """[local edges] true for owned edges."""
+
     owned: NDArray[np.int32]
     """[owned local edges] local numbers, ascending."""
 
@@ -69,13 +72,6 @@ class Subgraph:
     """[subscriptions] partitions that hold the edge as a ghost."""
 
     counts: PartitionCounts
-
-    @property
-    def is_owned(self) -> NDArray[np.bool_]:
-        """[local edges] true for owned edges."""
-        mask = np.zeros(self.topology.edges, np.bool_)
-        mask[self.owned] = True
-        return mask
 
 
 def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: Mapping[int, Reply]) -> Subgraph:
@@ -106,6 +102,8 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         place[by_pair] = np.arange(edges, dtype=np.int32)
     else:
         place = np.arange(edges, dtype=np.int32)
+    is_owned = np.zeros(edges, np.bool_)
+    is_owned[place[: len(number)]] = True
     offsets, subscriber = _subscribers(number, counted, parts)
     cut = owned.part[owned.high] != owned.partition
     return Subgraph(
@@ -113,6 +111,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         partitions,
         support,
         Topology(low, high, kernels.adjacency(low, high, len(rank))),
+        is_owned,
         place[: len(number)],
         number,
         place[len(number) :],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,3 +51,10 @@ def topology(backend: Backend, edges: list[tuple[int, int]], vertices: int) -> T
     """Edges sorted by (low, high), low < high, with their rows."""
     low, high = (backend.put([edge[end] for edge in edges]) for end in (0, 1))
     return Topology(low, high, kernels.adjacency(low, high, vertices))
+
+
+def kernel_types() -> dict[str, list[str]]:
+    """What each kernel of this process was compiled for, or loaded from the cache for."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("edgemill.kernels.cpu")]
+    found = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "signatures")]
+    return {f"{kernel.__module__}.{kernel.__name__}": [str(types) for types in kernel.signatures] for kernel in found}

@@ -76,9 +76,7 @@ def fixpoint(
         mail = sent
         active = {q for bundle in mail for q in bundle.parts}
         exchanges += 1
-    return [
-        rounds.fixpoint_intervals(graph, state, not active) for graph, state in zip(subgraphs, states, strict=True)
-    ]
+    return [rounds.fixpoint_intervals(graph, state, not active) for graph, state in zip(subgraphs, states, strict=True)]
 
 
 def tridn(subgraphs: Sequence[Subgraph]) -> list[Intervals]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import drive
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+import drive
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.partition import Partitioner

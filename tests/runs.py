@@ -43,7 +43,7 @@ def vertex_column(result: Result, name: str) -> dict[Any, int]:
 
 
 def planted_by_hash(wanted: Sequence[int], partitions: int) -> tuple[list[int], list[Edge]]:
-    """Ids that the hash partitioner puts where `wanted` says, and the self-loops that make ids and dense numbers agree."""
+    """Ids that the hash partitioner puts where `wanted` says, and self-loops that make ids and dense numbers agree."""
     found: list[int] = []
     for part in wanted:
         start = found[-1] + 1 if found else 0

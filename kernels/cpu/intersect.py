@@ -6,14 +6,16 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 from ..graph import IntArray, LongArray
-from .atomics import fetch_add
+from .atomics import fetch_add, prefetch
 
+AHEAD = 4
+"""How many rows ahead of its turn a row is fetched."""
 CHUNK = 32
 """Lists that a thread takes at a time: few, as a hub's list costs as much as thousands of others."""
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry, cursor, support, gain, outer):
+def _intersect(starts, members, offsets, high, home, whole, position, hit_at, hit_entry, cursor, support, gain, outer):
     """Threads take lists from a shared cursor and mark one at a time; hits are gathered without a branch."""
     lists = starts.size - 1
     for thread in prange(position.shape[0]):
@@ -31,6 +33,8 @@ def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry
                     if members[i] >= 0:
                         mark[members[i]] = i - start + 1
                 for i in range(start, stop):
+                    if i + AHEAD < stop and members[i + AHEAD] >= 0:
+                        prefetch(high, offsets[members[i + AHEAD]])
                     b = members[i]
                     if b < 0 or not home[b]:
                         continue
@@ -45,7 +49,8 @@ def _intersect(starts, members, offsets, high, home, position, hit_at, hit_entry
                     for h in range(hits):
                         fetch_add(support, row + at[h], np.int32(1))
                         gain[start + entry[h]] += 1
-                        away |= not home[high[row + at[h]]]
+                        if not whole:
+                            away |= not home[high[row + at[h]]]
                     gain[i] += hits
                     outer[i] |= away
                 for i in range(start, stop):
@@ -69,6 +74,7 @@ def intersect(
         offsets,
         high,
         home,
+        bool(home.all()),
         np.zeros((threads, vertices), np.int32),
         np.empty((threads, widest), np.int32),
         np.empty((threads, widest), np.int32),

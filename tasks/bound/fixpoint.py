@@ -62,22 +62,21 @@ def fixpoint_exchange(
 
     In the `first` round every owned edge is evaluated, and every bound that lies below a ghost's first bound is mailed.
     """
-    before, bound = bound, bound.copy()
-    known = before
+    highest = int(bound.max(initial=0))
+    known = np.full_like(bound, highest) if first else bound  # what ghosts elsewhere have
+    bound = bound.copy()
     told = [np.zeros(0, np.int32)]
     for owner, fallen in parts.items():
         start, stop = subgraph.ghost_offsets[owner], subgraph.ghost_offsets[owner + 1]
         edges = subgraph.ghost[start + np.searchsorted(subgraph.ghost_number[start:stop], fallen.number)]
         bound[edges] = fallen.bound
         told.append(edges)
-    rounds = kernels.fixpoint(subgraph.topology, subgraph.is_owned, int(before.max(initial=0)))
+    rounds = kernels.fixpoint(subgraph.topology, subgraph.is_owned, highest)
     active = subgraph.owned if first else rounds.unsettle(bound, np.concatenate(told))
     evaluations = 0
     while len(active):
         evaluations += len(active)
         active = rounds.evaluate(bound, active, operator == "tridn")
-    if first:
-        known = np.full(len(bound), int(before.max(initial=0)), np.int32)
     fell = subgraph.owned[bound[subgraph.owned] < known[subgraph.owned]]
     place, subscriber = subscribers_of(subgraph, fell)
     mail = {}

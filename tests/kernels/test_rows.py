@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import BACKENDS, Backend, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
+from backends import BACKENDS, Backend, topology
 from edgemill import kernels
 from edgemill.kernels.graph import Adjacency
 from edgemill.kernels.threads import kernel_threads

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from backends import BACKENDS, Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
+from backends import BACKENDS, Backend
 from edgemill import kernels
 from edgemill.kernels.threads import kernel_threads
 
@@ -54,9 +54,7 @@ def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeL
     put = backend.put
     sent, sent_offsets = oriented([edge for edge in graph if part[min(edge)] == 1])
     here, offsets = oriented([edge for edge in graph if part[min(edge)] == 0])
-    packed = kernels.pack_lists(
-        put(sent_offsets, np.int64), put([high for _, high in sent]), put(part, np.int16), 1, 3
-    )
+    packed = kernels.pack_lists(put(sent_offsets, np.int64), put([high for _, high in sent]), put(part, np.int16), 1, 3)
     assert 1 not in packed
     check_lists({q: tuple(map(backend.get, lists)) for q, lists in packed.items()}, sent, part)
     if 0 not in packed:
@@ -77,9 +75,7 @@ def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeL
     check(members, here, part, support, gain, outer)
 
 
-def check_lists(
-    packed: dict[int, tuple[np.ndarray, ...]], sent: list[tuple[int, int]], part: list[int]
-) -> None:
+def check_lists(packed: dict[int, tuple[np.ndarray, ...]], sent: list[tuple[int, int]], part: list[int]) -> None:
     """Partition q gets the tail of each row from its first member in q on, if more than that one is left."""
     expected: dict[int, list[list[int]]] = {}
     for low in range(VERTICES):
@@ -88,10 +84,7 @@ def check_lists(
             firsts = [i for i, e in enumerate(row) if part[sent[e][1]] == q and i + 1 < len(row)]
             if firsts:
                 expected.setdefault(q, []).append(row[firsts[0] :])
-    found = {
-        q: [entry[a:b].tolist() for a, b in zip(starts[:-1], starts[1:], strict=True)]
-        for q, (starts, entry) in packed.items()
-    }
+    found = {q: [entry[a:b].tolist() for a, b in pairwise(starts.tolist())] for q, (starts, entry) in packed.items()}
     assert found == expected
 
 

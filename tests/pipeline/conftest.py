@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import runs
 from distributed import Client, LocalCluster
 
+import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.manifest import (
     BoundingRecord,

@@ -1,17 +1,20 @@
-"""The same result wherever the tasks run: in this process, in worker processes, on a scheduler that is already there."""
+"""The same result wherever the tasks run: in this process, in worker processes, on a scheduler that was there."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import runs
 from distributed import Client, LocalCluster
 
+import runs
+from backends import kernel_types
+from edgemill.kernels.warm import warm
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.tasks.generate import generate
 
@@ -28,6 +31,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Client]:
     """Two worker processes that outlive the runs on them."""
+    with two_processes() as client:
+        yield client
+
+
+@contextmanager
+def two_processes() -> Iterator[Client]:
     with (
         LocalCluster(
             n_workers=2,
@@ -41,6 +50,10 @@ def scheduler() -> Iterator[Client]:
         yield client
 
 
+def address(client: Client) -> str:
+    return str(client.scheduler_info()["address"])
+
+
 def tables(result: Result) -> tuple[pa.Table, pa.Table]:
     return result.edges.to_table(), result.vertices.to_table()
 
@@ -50,9 +63,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
     result = mine(rows, tmp_path / "out", workers=2, partitions=partitions)
     here = mined(rows, partitions=partitions)
     assert tables(result) == tables(here)
-    assert [output.sha256 for output in result.manifest.outputs] == [
-        output.sha256 for output in here.manifest.outputs
-    ]
+    assert [output.sha256 for output in result.manifest.outputs] == [output.sha256 for output in here.manifest.outputs]
     assert result.manifest.partitions == here.manifest.partitions
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
 
@@ -65,14 +76,14 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
 def test_a_scheduler_by_address(
     tmp_path: Path, mined: Mine, rows: Path, scheduler: Client, bounding: dict[str, Any]
 ) -> None:
-    result = mine(rows, tmp_path / "out", scheduler=scheduler.scheduler.address, partitions=7, bounding=bounding)
+    result = mine(rows, tmp_path / "out", scheduler=address(scheduler), partitions=7, bounding=bounding)
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(scheduler)
 
 
 def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, scheduler: Client) -> None:
     file = tmp_path / "scheduler.json"
-    file.write_text(json.dumps({"type": "Scheduler", "address": scheduler.scheduler.address}))
+    file.write_text(json.dumps({"type": "Scheduler", "address": address(scheduler)}))
     result = mine(rows, tmp_path / "out", scheduler_file=file, partitions=3)
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(scheduler)
@@ -85,10 +96,19 @@ def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Pat
     runs.assert_nothing_left(scheduler)
 
 
+def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path, rows: Path) -> None:
+    with two_processes() as client:
+        for method in ("band", "fixpoint"):
+            client.run(warm, method, 5)
+            before = client.run(kernel_types)
+            mine(rows, tmp_path / method, client=client, partitions=5, method=method)
+            assert client.run(kernel_types) == before
+
+
 def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
     with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent\.json"):
         mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")
-    with pytest.raises(UsageError, match="cluster.scheduler: 'nowhere://x:1' names no Dask scheduler"):
+    with pytest.raises(UsageError, match=r"cluster\.scheduler: 'nowhere://x:1' names no Dask scheduler"):
         mine(rows, tmp_path / "out", scheduler="nowhere://x:1")
     assert not (tmp_path / "out").exists()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import runs
 from distributed import Client
 
+import runs
 from edgemill.pipeline import InternalError, exchange, mine
 from edgemill.tasks.messages import Bundle, collect
 

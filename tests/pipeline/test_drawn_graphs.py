@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import runs
 from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import oracles
+import runs
 import strategies
 from edgemill.pipeline import mine
 

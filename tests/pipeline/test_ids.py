@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import runs
 
+import runs
 from edgemill.pipeline import Result
 
 Mine = Callable[..., Result]
@@ -64,7 +64,12 @@ def test_a_clique_on_the_corners_of_a_type(
 
 @pytest.mark.parametrize(
     ("first", "second", "common"),
-    [("int32", "int64", "int64"), ("uint64", "int8", "int64"), ("uint8", "uint32", "uint32"), ("int8", "uint8", "int16")],
+    [
+        ("int32", "int64", "int64"),
+        ("uint64", "int8", "int64"),
+        ("uint8", "uint32", "uint32"),
+        ("int8", "uint8", "int16"),
+    ],
 )
 def test_files_of_different_widths(tmp_path: Path, mined: Mine, first: str, second: str, common: str) -> None:
     folder = tmp_path / "rows"

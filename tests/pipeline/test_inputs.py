@@ -1,6 +1,6 @@
-"""What the command says to input it cannot use, and the code it exits with: one line that names the place, no traceback.
+"""What the command says to input it cannot use, and its exit code: one line that names the place, no traceback.
 
-Wrong settings are in test_cli.py and test_config.py, the rules themselves in tests/tasks/test_sources.py and test_reading.py.
+Wrong settings are in test_cli.py and test_config.py; the rules are in tests/tasks/test_sources.py and test_reading.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import runs
 from click.testing import CliRunner
 from click.testing import Result as Outcome
 
+import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
 
@@ -68,7 +68,10 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     "text": (lambda path: (path / "rows.parquet").write_text("1,2\n"), "rows.parquet cannot be read as Parquet"),
 }
 ROWS: dict[str, tuple[Write, str]] = {
-    "null": (table(src=[1, None], dst=ids), "rows.parquet: row group 0 has null ids: 1 in column 'src'; set input.nulls"),
+    "null": (
+        table(src=[1, None], dst=ids),
+        "rows.parquet: row group 0 has null ids: 1 in column 'src'; set input.nulls",
+    ),
     "null string": (table(src=["a", "b"], dst=["c", None]), "row group 0 has null ids: 1 in column 'dst'"),
     "above 2^63-1": (
         table(src=pa.array([1, 2**63], pa.uint64()), dst=ids),

@@ -22,7 +22,6 @@ LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
 
 
-
 def matrix() -> Iterator[object]:
     """Every case; the quick ones are one partition and one other count for each graph, partitioners in turn."""
     for turn, graph in enumerate(known_graphs()):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import runs
 from click.testing import CliRunner
 
 import oracles
+import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.verify import verify

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import runs
 
+import runs
 from edgemill.pipeline import Result
 
 Mine = Callable[..., Result]

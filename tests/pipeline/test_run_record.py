@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import runs
 
+import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.telemetry import STAGES
 from edgemill.tasks.generate import generate

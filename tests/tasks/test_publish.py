@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import drive
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import drive
 import known_graphs
 import strategies
 from edgemill.tasks import publish, writing
