@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import dask
 from distributed import Client, Future, LocalCluster
 
 from ..tasks.errors import ClusterLost, UsageError
@@ -37,9 +36,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
-    quiet = {"distributed.admin.tick.interval": "1s", "distributed.scheduler.worker-saturation": "inf"}
     with (
-        dask.config.set(quiet),
         LocalCluster(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,

@@ -161,6 +161,10 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
     ingested = drive.ingest(source)
     vertices = publish.BucketVertices(0, np.zeros(6, np.int64), np.zeros(6, np.int64), *[np.zeros(6, np.int32)] * 2)
+    gone = tmp_path / "of a run that failed"
+    with pytest.raises(UsageError, match="cannot write"):
+        writing.write_vertices(gone, source, ingested.ids[0].ids, vertices)
+    assert not gone.exists()
     (tmp_path / "vertices").touch()
     with pytest.raises(UsageError, match=r"cannot write .*part-00000"):
         writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
