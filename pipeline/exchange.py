@@ -29,14 +29,14 @@ class Mail:
                 self._senders.setdefault(receiver, []).append(sender)
                 self.expected[receiver] += count
 
-    def to(self, receiver: int) -> list[Future]:
-        """Bundles with mail for a receiver: whole ones in shared memory, else its parts alone, which are then all that
-        travels.
-        """
-        senders = [self._bundles[s] for s in self._senders.get(receiver, [])]
+    def to(self, receivers: Sequence[int]) -> list[list[Future]]:
+        """For each receiver the bundles with mail for it: whole ones in shared memory, else only its parts travel."""
+        senders = [[self._bundles[s] for s in self._senders.get(receiver, [])] for receiver in receivers]
         if self._engine.shares_memory:
             return senders
-        return self._engine.map(f"{self._name}-part", cut, [(bundle, receiver) for bundle in senders])
+        pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
+        parts = iter(self._engine.map(f"{self._name}-part", cut, pairs))
+        return [[next(parts) for _ in own] for own in senders]
 
 
 def cut(sent: Any, receiver: int) -> Bundle[Any]:
@@ -67,5 +67,6 @@ def exchange(
     mail.
     """
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
-    tasks = [(function, i, mail.expected[i], mail.to(i), *own) for i, own in enumerate(arguments)]
+    delivered = mail.to(range(len(arguments)))
+    tasks = [(function, i, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
     return engine.map(name, receive, tasks)

@@ -91,7 +91,7 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method)
     subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
     with events.stage("bound", 0):
-        bounded = bound(engine, events, subgraphs, counts, settings.bounding)
+        bounded = bound(engine, events, subgraphs, counts, plan.method, settings.bounding)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from distributed import get_worker
@@ -14,12 +14,11 @@ from ..tasks.bound import band as banding
 from ..tasks.bound import fixpoint as rounds
 from ..tasks.bound.band import Order
 from ..tasks.bound.peel import Peeled, peel
-from ..tasks.messages import Bundle
 from ..tasks.subgraph import PartitionCounts, Subgraph
 from .engine import Engine, Future
-from .exchange import Mail, receive
 from .ledger import Ledger
 from .manifest import BoundingRecord, ExchangeRecord
+from .rounds import Round, end, start
 from .settings import BoundingSettings
 from .telemetry import Events
 
@@ -57,12 +56,10 @@ def bound(
     events: Events,
     subgraphs: Sequence[Future],
     counts: Sequence[PartitionCounts],
+    method: str,
     settings: BoundingSettings,
 ) -> Bounded:
-    """Run the schedule that the settings name, or the default for so many partitions."""
-    method = settings.method
-    if method == "auto":
-        method = "peel" if len(subgraphs) == 1 else "band"
+    """Run the schedule `method`: peel, band or fixpoint."""
     if method == "peel":
         return _peel(engine, events, subgraphs[0], settings)
     schedule = _band if method == "band" else _fixpoint
@@ -108,68 +105,6 @@ def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
     return banding.highest_lambda(total)
 
 
-class _Outcome(NamedTuple):
-    """What a partition's part in an exchange gives."""
-
-    state: Any
-    mail: Bundle[Any]
-    report: Any
-
-
-class _Round:
-    """One exchange: the partitions that have something to do run; the others keep their state."""
-
-    def __init__(self, engine: Engine, name: str, states: list[Future]) -> None:
-        self._engine, self._name = engine, name
-        self.states = states
-        """[partitions] the _Outcome that holds the state of each."""
-        self._mail = Mail(engine, name, [], [])
-
-    def receivers(self) -> set[int]:
-        """Partitions with mail."""
-        return set(self._mail.expected)
-
-    def run(
-        self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]
-    ) -> dict[int, Any]:
-        """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
-        active = sorted(partitions)
-        mail = self._mail
-        tasks = self._engine.map(
-            self._name, _step, [(function, p, mail.expected[p], mail.to(p), *arguments[p]) for p in active]
-        )
-        found = self._engine.peek(tasks, _report)
-        for p, task in zip(active, tasks, strict=True):
-            self.states[p] = task
-        self._mail = Mail(self._engine, self._name, tasks, [rows for _, rows in found])
-        return {p: report for p, (report, _) in zip(active, found, strict=True)}
-
-
-def _step(
-    function: Callable[..., tuple[Any, Bundle[Any], Any]],
-    partition: int,
-    expected: int,
-    mail: Sequence[Bundle[Any] | _Outcome],
-    subgraph: Subgraph,
-    state: _Outcome,
-    *arguments: Any,
-) -> _Outcome:
-    bundles = [part.mail if isinstance(part, _Outcome) else part for part in mail]
-    return _Outcome(*receive(function, partition, expected, bundles, subgraph, state.state, *arguments))
-
-
-def _start(function: Callable[..., Any], subgraph: Subgraph, *arguments: Any) -> _Outcome:
-    return _Outcome(function(subgraph, *arguments), Bundle(subgraph.partition, {}, {}), None)
-
-
-def _report(outcome: _Outcome) -> tuple[Any, Mapping[int, int]]:
-    return outcome.report, outcome.mail.rows
-
-
-def _end(function: Callable[..., Any], subgraph: Subgraph, outcome: _Outcome, *arguments: Any) -> Any:
-    return function(subgraph, outcome.state, *arguments)
-
-
 def _band(
     engine: Engine,
     events: Events,
@@ -182,7 +117,7 @@ def _band(
     total = sum(c.owned for c in counts)
     highest = _highest(engine, subgraphs)
     ledger = Ledger(highest, [c.local for c in counts])
-    round_ = _Round(engine, "band", engine.map("bands", _start, [(banding.start_bands, s, highest) for s in subgraphs]))
+    round_ = Round(engine, "band", engine.map("bands", start, [(banding.start_bands, s, highest) for s in subgraphs]))
     batches: list[list[list[Order]]] = [[] for _ in partitions]
     orders = ledger.start()
     exchanges = evaluations = 0
@@ -202,7 +137,7 @@ def _band(
             evaluations += report.evaluations
             if report.stale:
                 subgraphs[p] = engine.submit(
-                    "compact", _end, banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
+                    "compact", end, banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
                 )
         ledger.record(reports)
         orders = ledger.split()
@@ -227,7 +162,7 @@ def _band(
     upper = ledger.upper_ends()
     ends = engine.map(
         "intervals",
-        _end,
+        end,
         [(banding.band_intervals, subgraphs[p], round_.states[p], batches[p], upper) for p in partitions],
     )
     record = BoundingRecord(method="band", steps=ledger.steps, exchanges=exchanges, evaluations=evaluations)
@@ -244,8 +179,8 @@ def _fixpoint(
     limits = _Limits(settings)
     total, local = sum(c.owned for c in counts), sum(c.local for c in counts)
     highest = _highest(engine, subgraphs)
-    round_ = _Round(
-        engine, "fixpoint", engine.map("bounds", _start, [(rounds.start_bounds, s, highest) for s in subgraphs])
+    round_ = Round(
+        engine, "fixpoint", engine.map("bounds", start, [(rounds.start_bounds, s, highest) for s in subgraphs])
     )
     active = set(range(len(subgraphs)))
     exchanges = evaluations = 0
@@ -276,7 +211,7 @@ def _fixpoint(
         )
     ends = engine.map(
         "intervals",
-        _end,
+        end,
         [(rounds.fixpoint_intervals, s, state, not active) for s, state in zip(subgraphs, round_.states, strict=True)],
     )
     record = BoundingRecord(method="fixpoint", steps=exchanges, exchanges=exchanges, evaluations=evaluations)

@@ -1,0 +1,82 @@
+"""Exchanges of a schedule: partitions with something to do run a step each, and their mail goes on to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..tasks.messages import Bundle
+from ..tasks.subgraph import Subgraph
+from .engine import Engine, Future
+from .exchange import Mail, receive
+
+__all__ = ["Outcome", "Round", "end", "start"]
+
+
+class Outcome(NamedTuple):
+    """What a partition's part in an exchange gives."""
+
+    state: Any
+    mail: Bundle[Any]
+    report: Any
+
+
+class Round:
+    """One exchange: the partitions that have something to do run; the others keep their state."""
+
+    def __init__(self, engine: Engine, name: str, states: list[Future]) -> None:
+        self._engine, self._name = engine, name
+        self.states = states
+        """[partitions] the Outcome that holds the state of each."""
+        self._mail = Mail(engine, name, [], [])
+
+    def receivers(self) -> set[int]:
+        """Partitions with mail."""
+        return set(self._mail.expected)
+
+    def run(
+        self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]
+    ) -> dict[int, Any]:
+        """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
+        active = sorted(partitions)
+        expected = self._mail.expected
+        tasks = self._engine.map(
+            self._name,
+            _step,
+            [
+                (function, p, expected[p], mail, *arguments[p])
+                for p, mail in zip(active, self._mail.to(active), strict=True)
+            ],
+        )
+        found = self._engine.peek(tasks, _report)
+        for p, task in zip(active, tasks, strict=True):
+            self.states[p] = task
+        self._mail = Mail(self._engine, self._name, tasks, [rows for _, rows in found])
+        return {p: report for p, (report, _) in zip(active, found, strict=True)}
+
+
+def _step(
+    function: Callable[..., tuple[Any, Bundle[Any], Any]],
+    partition: int,
+    expected: int,
+    mail: Sequence[Bundle[Any] | Outcome],
+    subgraph: Subgraph,
+    state: Outcome,
+    *arguments: Any,
+) -> Outcome:
+    bundles = [part.mail if isinstance(part, Outcome) else part for part in mail]
+    return Outcome(*receive(function, partition, expected, bundles, subgraph, state.state, *arguments))
+
+
+def start(function: Callable[..., Any], subgraph: Subgraph, *arguments: Any) -> Outcome:
+    """Task: the state `function(subgraph, *arguments)` before the first exchange."""
+    return Outcome(function(subgraph, *arguments), Bundle(subgraph.partition, {}, {}), None)
+
+
+def _report(outcome: Outcome) -> tuple[Any, Mapping[int, int]]:
+    return outcome.report, outcome.mail.rows
+
+
+def end(function: Callable[..., Any], subgraph: Subgraph, outcome: Outcome, *arguments: Any) -> Any:
+    """Task: `function(subgraph, state, *arguments)` on the state after the last exchange."""
+    return function(subgraph, outcome.state, *arguments)
