@@ -229,6 +229,7 @@ def test_full_disk_has_its_own_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 RUN = """
 import signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
 run = types.ModuleType("edgemill.pipeline.mining")
 def mine_settings(settings, *, client, events):
     from edgemill.pipeline.output import LOG_NAME, Staging
