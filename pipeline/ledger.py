@@ -101,7 +101,7 @@ class Ledger:
 
         The cut is low, at lo + √(hi - lo), as only edges that fall cost work. Against the geometric mean it took a
         fifth fewer evaluations in as many exchanges (ego-Twitter, cnr-2000 and R-MAT 16 with 4 partitions). At lo + 1,
-        which is peeling, they are fewer by half again, and the exchanges five times as many.
+        which is peeling, it takes less than half of those, and five times the exchanges.
         """
         if hi - lo < 2 or not edges.any():
             return 0

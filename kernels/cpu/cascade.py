@@ -19,8 +19,7 @@ from .sort import sort_keys
 CHUNK = 256
 """Frontier edges that a thread takes at a time."""
 MARK_COST = 6
-"""A row is marked when it is shorter than this times the entries that will be looked up in it (measured: 4 to 8
-alike)."""
+"""A row is marked when it is shorter than this times the entries to be looked up in it; measured, 4 to 8 are alike."""
 ROOM = 2**20
 """Entries of the loss lists of all threads together, at least; a round that needs more takes several passes."""
 AHEAD = 4
@@ -189,6 +188,7 @@ def _apply(losses, fill, count, band, threshold, falling, fallen):
 
 @njit(cache=True, nogil=True)
 def _set(count, edges, value):
+    """Give many edges one count."""
     for i in range(edges.size):
         count[edges[i]] = value
 
@@ -205,7 +205,7 @@ class Cascade:
         self._marks = np.zeros((threads, vertices), np.int32)
         self._found = np.empty((2, threads, widest + 1), np.int32)
         self._losses = np.empty((threads, owners, room), np.int32)
-        # Rows wide enough that no two threads count in one cache line: that halved the speed of two threads.
+        # Rows wide enough that no two threads count in one cache line: else two threads gather a fifth slower.
         self._fill = np.zeros((threads, max(owners, LONE)), np.int64)
         self._todo = np.zeros((threads, LONE), np.int64)
         self._cursor = np.zeros(1, np.int64)
