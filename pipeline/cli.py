@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -164,9 +165,13 @@ def show(out: str) -> None:
 @click.pass_context
 def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
     """Check the result in the folder OUT by definition, with code that shares nothing with the kernels."""
+    from rich.console import Console
+
     from ..tasks.verify import verify as check
 
-    report = check(out, input_path=input_path)
+    console = Console(stderr=True)
+    with console.status("checking") if console.is_terminal else nullcontext() as status:
+        report = check(out, input_path, (lambda name: status.update(f"checking {name}")) if status else None)
     for name, ok, detail in report.checks:
         click.echo(f"{'ok    ' if ok else 'FAILED'}  {name}{': ' if detail else ''}{detail}")
     if not report.ok:

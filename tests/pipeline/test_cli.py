@@ -173,7 +173,7 @@ def test_verify_prints_each_check(monkeypatch: pytest.MonkeyPatch, ok: bool, cod
         def __init__(self) -> None:
             self.ok = ok
 
-    stand_in(monkeypatch, "edgemill.tasks.verify", verify=lambda out, input_path: Report())
+    stand_in(monkeypatch, "edgemill.tasks.verify", verify=lambda out, input_path, progress: Report())
     result = call("verify", "out", "--input", "edges")
     assert result.exit_code == code
     assert result.stdout.splitlines()[0] == "ok      manifest"
