@@ -26,7 +26,7 @@ def _fill(low, high, lower, upper, neighbour, edge):
 def _live(begin, length, edge, live, kept):
     for v in prange(begin.size):
         n = 0
-        for q in range(begin[v], begin[v] + length[v]):
+        for q in range(np.uintp(begin[v]), np.uintp(begin[v] + length[v])):
             n += live[edge[q]]
         kept[v] = n
 
@@ -34,12 +34,12 @@ def _live(begin, length, edge, live, kept):
 @njit(parallel=True, cache=True, nogil=True)
 def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):
     for v in prange(begin.size):
-        to = new_begin[v]
-        for q in range(begin[v], begin[v] + length[v]):
+        to = np.uintp(new_begin[v])
+        for q in range(np.uintp(begin[v]), np.uintp(begin[v] + length[v])):
             if live[edge[q]]:
                 new_neighbour[to] = neighbour[q]
                 new_edge[to] = edge[q]
-                to += 1
+                to += np.uintp(1)
 
 
 def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
@@ -57,11 +57,12 @@ def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
 def compact(rows: Adjacency, live: np.ndarray) -> Adjacency:
     """The same rows without the edges that are not live, packed anew."""
     kept = np.empty(len(rows.begin), np.int32)
-    _live(rows.begin, rows.length, rows.edge, live, kept)
+    numbers = rows.edge.view(np.uint32)
+    _live(rows.begin, rows.length, numbers, live, kept)
     total = np.cumsum(kept, dtype=np.int64)
     begin = total - kept
     entries = int(total[-1]) if len(total) else 0
     neighbour = np.empty(entries, np.int32)
     edge = np.empty(entries, np.int32)
-    _move(rows.begin, rows.length, rows.neighbour, rows.edge, live, begin, neighbour, edge)
+    _move(rows.begin, rows.length, rows.neighbour, numbers, live, begin, neighbour, edge)
     return Adjacency(begin, kept, neighbour, edge)

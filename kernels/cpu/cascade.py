@@ -5,6 +5,8 @@ the edges that fall now, and works in two passes without atomics on counts: `_ga
 triangle, by the thread that owns them; `_apply` lets each thread lower the counts it owns and note who falls next. The
 level-synchronous rounds and the tie-break (of two edges of one triangle that fall together, the lower number takes it)
 follow PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017).
+
+Inner loops index with unsigned numbers: Numba tests every signed index for being negative, which cost a quarter.
 """
 
 from __future__ import annotations
@@ -35,18 +37,20 @@ LINE = 6
 @njit(cache=True, nogil=True)
 def _search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
     """Common neighbours of two rows, the first the shorter one: gallop through the longer."""
-    hits = 0
-    for q in range(a, a_stop):
+    hits = np.uintp(0)
+    b = np.uintp(b)
+    b_stop = np.uintp(b_stop)
+    for q in range(np.uintp(a), np.uintp(a_stop)):
         w = neighbour[q]
-        step = 1
+        step = np.uintp(1)
         while b + step < b_stop and neighbour[b + step] < w:
             b += step
-            step *= 2
+            step += step
         hi = min(b + step, b_stop)
         while b < hi:
-            middle = (b + hi) >> 1
+            middle = (b + hi) >> np.uintp(1)
             if neighbour[middle] < w:
-                b = middle + 1
+                b = middle + np.uintp(1)
             else:
                 hi = middle
         if b >= b_stop:
@@ -54,8 +58,67 @@ def _search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
         if neighbour[b] == w:
             to_f[hits] = edge[q]
             to_g[hits] = edge[b]
-            hits += 1
-    return hits
+            hits += np.uintp(1)
+    return np.int64(hits)
+
+
+@njit(cache=True, nogil=True)
+def _mark(mark, neighbour, edge, start, stop):
+    """Note at every neighbour which edge leads there, plus one."""
+    for q in range(np.uintp(start), np.uintp(stop)):
+        mark[neighbour[q]] = edge[q] + 1
+
+
+@njit(cache=True, nogil=True)
+def _unmark(mark, neighbour, start, stop):
+    """Undo `_mark`."""
+    for q in range(np.uintp(start), np.uintp(stop)):
+        mark[neighbour[q]] = 0
+
+
+@njit(cache=True, nogil=True)
+def _probe(mark, neighbour, edge, start, stop, to_f, to_g):
+    """Common neighbours of a row and the marked one, gathered without a branch."""
+    hits = np.uintp(0)
+    for q in range(np.uintp(start), np.uintp(stop)):
+        m = mark[neighbour[q]]
+        to_f[hits] = edge[q]
+        to_g[hits] = m - 1
+        hits += np.uintp(m != 0)
+    return np.int64(hits)
+
+
+@njit(cache=True, nogil=True)
+def _lose(e, hits, to_f, to_g, count, band, loss, used):
+    """List which edges of e's triangles lose one by its fall, each at its owner; gives how many."""
+    owners = np.uintp(loss.shape[0] - 1)
+    listed = 0
+    for h in range(np.uintp(hits)):
+        f = to_f[h]
+        g = to_g[h]
+        cf = count[f]
+        cg = count[g]
+        if band is None:
+            f_falls = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
+            g_falls = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
+        else:
+            # An edge of a higher band stands; one of a lower band never held this triangle.
+            here = band[e]
+            f_here = band[f] == here
+            g_here = band[g] == here
+            f_stands = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
+            g_stands = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
+            f_falls = f_here & (cf >= 0) & g_stands
+            g_falls = g_here & (cg >= 0) & f_stands
+        owner = (np.uintp(f) >> np.uintp(LINE)) & owners
+        loss[owner, used[owner]] = f
+        used[owner] += np.uintp(f_falls)
+        owner = (np.uintp(g) >> np.uintp(LINE)) & owners
+        loss[owner, used[owner]] = g
+        used[owner] += np.uintp(g_falls)
+        listed += f_falls
+        listed += g_falls
+    return listed
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -82,7 +145,6 @@ def _gather(
 
     A thread whose lists are full leaves the rest of its chunk in `todo`.
     """
-    owners = losses.shape[1]
     room = losses.shape[2]
     for thread in prange(marks.shape[0]):
         mark = marks[thread]
@@ -112,8 +174,7 @@ def _gather(
                 row_stop = row + length[hub]
                 marked = length[hub] < work * MARK_COST
                 if marked:
-                    for q in range(row, row_stop):
-                        mark[neighbour[q]] = edge[q] + 1
+                    _mark(mark, neighbour, edge, row, row_stop)
                 while i < end:
                     if i + AHEAD < frontier.size:
                         ahead = begin[low[frontier[i + AHEAD]]]
@@ -126,45 +187,15 @@ def _gather(
                         full = True
                         break
                     if marked:
-                        hits = 0
-                        for q in range(other, other_stop):
-                            m = mark[neighbour[q]]
-                            to_f[hits] = edge[q]
-                            to_g[hits] = m - 1
-                            hits += m != 0
+                        hits = _probe(mark, neighbour, edge, other, other_stop, to_f, to_g)
                     elif other_stop - other <= row_stop - row:
                         hits = _search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
                     else:
                         hits = _search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
-                    for h in range(hits):
-                        f = to_f[h]
-                        g = to_g[h]
-                        cf = count[f]
-                        cg = count[g]
-                        if band is None:
-                            f_falls = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
-                            g_falls = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
-                        else:
-                            # An edge of a higher band stands; one of a lower band never held this triangle.
-                            here = band[e]
-                            f_here = band[f] == here
-                            g_here = band[g] == here
-                            f_stands = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
-                            g_stands = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
-                            f_falls = f_here & (cf >= 0) & g_stands
-                            g_falls = g_here & (cg >= 0) & f_stands
-                        owner = (f >> LINE) & (owners - 1)
-                        loss[owner, used[owner]] = f
-                        used[owner] += f_falls
-                        owner = (g >> LINE) & (owners - 1)
-                        loss[owner, used[owner]] = g
-                        used[owner] += g_falls
-                        written += f_falls
-                        written += g_falls
+                    written += _lose(e, hits, to_f, to_g, count, band, loss, used)
                     i += 1
                 if marked:
-                    for q in range(row, row_stop):
-                        mark[neighbour[q]] = 0
+                    _unmark(mark, neighbour, row, row_stop)
             todo[thread, 0] = i
             todo[thread, 1] = stop
 
@@ -173,16 +204,17 @@ def _gather(
 def _apply(losses, fill, count, band, threshold, falling, fallen):
     """Every owner lowers its counts and lists the edges that drop below their threshold."""
     for owner in prange(falling.shape[0]):
-        n = fallen[owner]
+        fall = falling[owner]
+        n = np.uintp(fallen[owner])
         for thread in range(losses.shape[0]):
             loss = losses[thread, owner]
-            for i in range(fill[thread, owner]):
+            for i in range(np.uintp(fill[thread, owner])):
                 e = loss[i]
                 c = count[e]
                 count[e] = c - 1
-                limit = threshold[0] if band is None else threshold[band[e]]
-                falling[owner, n] = e
-                n += c == limit
+                limit = threshold[0] if band is None else threshold[np.uintp(band[e])]
+                fall[n] = e
+                n += np.uintp(c == limit)
         fallen[owner] = n
 
 
@@ -203,10 +235,10 @@ class Cascade:
         owners = 1 << (threads - 1).bit_length()
         room = max(2 * widest + 2, ROOM // threads)
         self._marks = np.zeros((threads, vertices), np.int32)
-        self._found = np.empty((2, threads, widest + 1), np.int32)
-        self._losses = np.empty((threads, owners, room), np.int32)
+        self._found = np.empty((2, threads, widest + 1), np.uint32)
+        self._losses = np.empty((threads, owners, room), np.uint32)
         # Rows wide enough that no two threads count in one cache line: else two threads gather a fifth slower.
-        self._fill = np.zeros((threads, max(owners, LONE)), np.int64)
+        self._fill = np.zeros((threads, max(owners, LONE)), np.uint64)
         self._todo = np.zeros((threads, LONE), np.int64)
         self._cursor = np.zeros(1, np.int64)
         span = owners << LINE
@@ -255,8 +287,8 @@ class Cascade:
                 self.high,
                 rows.begin,
                 rows.length,
-                rows.neighbour,
-                rows.edge,
+                rows.neighbour.view(np.uint32),
+                rows.edge.view(np.uint32),
                 count,
                 band,
                 chunk,

@@ -38,20 +38,23 @@ def _intersect(starts, members, offsets, high, home, whole, position, hit_at, hi
                     b = members[i]
                     if b < 0 or not home[b]:
                         continue
-                    row = offsets[b]
-                    hits = 0
-                    for j in range(row, offsets[b + 1]):
+                    row = np.uintp(offsets[b])
+                    hits = np.uintp(0)
+                    # Unsigned indices: Numba would test signed ones for being negative, at every access.
+                    for j in range(row, np.uintp(offsets[b + 1])):
                         m = mark[high[j]]
                         at[hits] = j - row
                         entry[hits] = m - 1
-                        hits += m != 0
+                        hits += np.uintp(m != 0)
                     away = False
+                    own = gain[start:stop]
                     for h in range(hits):
-                        fetch_add(support, row + at[h], np.int32(1))
-                        gain[start + entry[h]] += 1
+                        edge = row + np.uintp(at[h])
+                        fetch_add(support, edge, np.int32(1))
+                        own[entry[h]] += 1
                         if not whole:
-                            away |= not home[high[row + at[h]]]
-                    gain[i] += hits
+                            away |= not home[high[edge]]
+                    gain[i] += np.int32(hits)
                     outer[i] |= away
                 for i in range(start, stop):
                     if members[i] >= 0:
@@ -72,12 +75,12 @@ def intersect(
         starts,
         members,
         offsets,
-        high,
+        high.view(np.uint32),
         home,
         bool(home.all()),
         np.zeros((threads, vertices), np.int32),
-        np.empty((threads, widest), np.int32),
-        np.empty((threads, widest), np.int32),
+        np.empty((threads, widest), np.uint32),
+        np.empty((threads, widest), np.uint32),
         np.zeros(1, np.int64),
         support,
         gain,
