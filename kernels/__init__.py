@@ -7,7 +7,6 @@ fallback. Kernels never write to their inputs, except where the text says so.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +19,18 @@ threads.wait_passively()
 from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
 from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
 
-if TYPE_CHECKING:
-    from .cpu.scan import Live
-
 __all__ = [
     "adjacency",
-    "below",
     "cascade",
     "compact",
     "fixpoint",
     "intersect",
-    "live",
     "lookup",
     "order_pairs",
     "pack_lists",
+    "peeling",
     "reband",
+    "row_numbers",
     "sort_keys",
 ]
 
@@ -42,7 +38,16 @@ __all__ = [
 def _twin(array: object) -> ModuleType:
     if isinstance(array, np.ndarray):
         return cpu
+    if type(array).__module__.partition(".")[0] == "cupy":
+        from . import gpu  # CuPy is an extra, and slow to import
+
+        return gpu
     raise TypeError(f"there are no kernels for arrays of type {type(array).__module__}.{type(array).__qualname__}")
+
+
+def row_numbers(offsets: LongArray) -> IntArray:
+    """The row of each entry, int32 [entries], of a CSR with `offsets` [rows + 1]."""
+    return _twin(offsets).row_numbers(offsets)
 
 
 def lookup(keys: LongArray, wanted: LongArray) -> IntArray:
@@ -90,27 +95,26 @@ def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
     return _twin(rows.edge).compact(rows, live)
 
 
-def live(topology: Topology) -> Live:
-    """All edges of a subgraph, as the mutable list from which `below` drops what has fallen."""
-    return _twin(topology.low).Live(topology.edges)
+def peeling(topology: Topology, support: IntArray) -> cpu.Peeling:
+    """The peeling of a subgraph whose edges have `support` [edges] triangles.
 
-
-def below(edges: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
-    """The live edges with 0 ≤ count < threshold, ascending, and the least count of the others (2^31 - 1 if none)."""
-    return _twin(count).below(edges, count, threshold)
+    `advance()`, while edges are `left`, lets those of the next level, or of several, fall. After each call `low`
+    [edges] is λ of the fallen edges, `count` the triangles that the others have left (negative for the fallen), `level`
+    the next level and `levels` how many had edges.
+    """
+    return _twin(topology.low).Peeling(topology, support)
 
 
 def cascade(topology: Topology) -> cpu.Cascade:
     """Scratch for cascades in a subgraph: `run(rows, count, frontier, threshold, band) -> (fallen edges, rounds)`.
 
     `run` lets the edges of `frontier` fall (counts ≥ 0 before), lowers the `count` (int32 [edges], changed in place)
-    of each edge that loses a triangle to them, lets every edge fall whose count drops below `threshold`, and so on
-    until silence. A fallen edge has count GONE. With `band` (int32 [edges]) the threshold is `threshold[band[e]]`, a
-    triangle counts for e only if its other edges lie in a higher band or stand in e's own, and only edges of e's band
-    lose by e's fall; without, it is `threshold[0]` and there is one band. Reads the shorter row of each fallen edge
-    and, for each triangle, two counts; writes one entry for each count lowered.
+    of each edge that loses a triangle to them, lets every edge fall whose count drops below `threshold[band[e]]`, and
+    so on until silence. A triangle counts for e only if its other edges lie in a higher `band` (int32 [edges]) or stand
+    in e's own, and only edges of e's band lose by e's fall. A fallen edge has count GONE. Reads the shorter row of each
+    fallen edge and, for each triangle, two counts. The fallen are the caller's until the next `run`.
     """
-    return _twin(topology.low).Cascade(topology.low, topology.high, topology.vertices, topology.adjacency.widest)
+    return _twin(topology.low).Cascade(topology)
 
 
 def reband(

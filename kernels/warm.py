@@ -41,12 +41,11 @@ def warm(method: str, partitions: int) -> Warmed:
         cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
         cpu.lookup(np.arange(3), np.arange(3))
     if method == "peel":
-        frontier, _ = cpu.below(cpu.Live(3), one, 2)
-        cpu.Cascade(low, high, 3, 2).run(rows, one, frontier, np.array([2], np.int32), None)
+        cpu.Peeling(topology, one).advance()
     elif method == "band":
         table, zero = np.full(3, 2, np.int32), np.zeros(3, np.int32)
         _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
-        cpu.Cascade(low, high, 3, 2).run(rows, count, frontier, table, zero)
+        cpu.Cascade(topology).run(rows, count, frontier, table, zero)
     else:
         rounds = cpu.Fixpoint(topology, np.ones(3, np.bool_), 1)
         rounds.evaluate(one, np.arange(3, dtype=np.int32), False)

@@ -40,9 +40,14 @@ def fits_table(span: int, values: int) -> bool:
     return span <= TABLE_SLACK * values + 1024
 
 
+def largest(values: Ints) -> int:
+    """The largest value; 0 for none."""
+    return int(values.max()) if len(values) else 0
+
+
 def heads(ordered: NDArray[Any]) -> NDArray[np.bool_]:
     """Mask of the first of each run of equal values in a sorted array."""
-    mask = np.ones(len(ordered), np.bool_)
+    mask = np.ones(len(ordered), np.bool_, like=ordered)
     np.not_equal(ordered[1:], ordered[:-1], out=mask[1:])
     return mask
 
@@ -72,7 +77,7 @@ def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
     """The distinct values of columns of one type, ascending, and each column as positions in them."""
     filled = [column for column in columns if len(column)]
     if not filled:
-        return columns[0], [np.zeros(0, np.int32) for _ in columns]
+        return columns[0], [column.astype(np.int32) for column in columns]
     floor = min(int(column.min()) for column in filled)
     span = max(int(column.max()) for column in filled) - floor + 1
     if fits_table(span, sum(map(len, columns))):
@@ -81,7 +86,7 @@ def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
 
 
 def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
-    present = np.zeros(span, np.bool_)
+    present = np.zeros(span, np.bool_, like=places[0])
     for place in places:
         present[place] = True
     values = (np.flatnonzero(present) + floor).astype(places[0].dtype)
@@ -118,10 +123,10 @@ def recode(
 def lookup(values: Ints, wanted: Ints) -> NDArray[np.int32]:
     """Positions in `values` (sorted, distinct) of `wanted`, each of which occurs there."""
     if np.array_equal(values, wanted):
-        return np.arange(len(values), dtype=np.int32)
+        return np.arange(len(values), dtype=np.int32, like=values)
     if len(values) and fits_table(int(values[-1]) - int(values[0]) + 1, len(wanted)):
-        position = np.zeros(int(values[-1]) - int(values[0]) + 1, np.int32)
-        position[values - int(values[0])] = np.arange(len(values), dtype=np.int32)
+        position = np.zeros(int(values[-1]) - int(values[0]) + 1, np.int32, like=values)
+        position[values - int(values[0])] = np.arange(len(values), dtype=np.int32, like=values)
         return position[wanted - int(values[0])]
     return np.searchsorted(values, wanted).astype(np.int32)
 
@@ -159,7 +164,7 @@ def _pack(upper: Ints, lower: Ints, lower_bits: int) -> NDArray[np.int64]:
 
 
 def _order_keys(code: Ints, rows: int) -> NDArray[np.int64]:
-    key = _pack(code, np.arange(rows), bits(rows))
+    key = _pack(code, np.arange(rows, like=code), bits(rows))
     key.sort()
     key &= (1 << bits(rows)) - 1
     return key
@@ -180,6 +185,6 @@ def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArr
 
 def offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Where each of consecutive runs starts, and where the last one ends: [len(sizes) + 1]."""
-    ends = np.zeros(len(sizes) + 1, np.int64)
+    ends = np.zeros(len(sizes) + 1, np.int64, like=sizes)
     np.cumsum(sizes, out=ends[1:])
     return ends

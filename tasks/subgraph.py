@@ -84,25 +84,27 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         support[reply.edge] += reply.triangles
         outer[reply.edge] = True
     number = np.flatnonzero(support).astype(np.int32)
-    ghosts = _ghosts(counted, parts, partitions)
+    ghosts = _ghosts(owned, counted, parts, partitions)
     edges = len(number) + sum(map(len, ghosts))
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"partition {owned.partition} holds {edges:,} edges with its ghosts, over the {MAX_LOCAL_EDGES:,} allowed; "
             f"raise partitioning.count (now {partitions})"
         )
-    low_vertex = np.repeat(np.arange(len(owned.rank), dtype=np.int32), np.diff(owned.offsets))
-    low_rank = np.concatenate([owned.rank[low_vertex[number]], *(g.low for g in ghosts)])
-    high_rank = np.concatenate([owned.rank[owned.high[number]], *(g.high for g in ghosts)])
-    rank, (low, high) = order.encode(low_rank, high_rank)
+    low_vertex = kernels.row_numbers(owned.offsets)
+    low, high, vertices = low_vertex[number], owned.high[number], len(owned.rank)
     if ghosts:
-        by_pair = order.order_pairs(low, high, len(rank), len(rank))
+        low_rank = np.concatenate([owned.rank[low], *(g.low for g in ghosts)])
+        high_rank = np.concatenate([owned.rank[high], *(g.high for g in ghosts)])
+        rank, (low, high) = order.encode(low_rank, high_rank)
+        vertices = len(rank)
+        by_pair = order.order_pairs(low, high, vertices, vertices)
         low, high = low[by_pair], high[by_pair]
-        place = np.empty(edges, np.int32)
-        place[by_pair] = np.arange(edges, dtype=np.int32)
+        place = np.empty_like(low)
+        place[by_pair] = np.arange(edges, dtype=np.int32, like=low)
     else:
-        place = np.arange(edges, dtype=np.int32)
-    is_owned = np.zeros(edges, np.bool_)
+        place = np.arange(edges, dtype=np.int32, like=low)
+    is_owned = np.zeros(edges, np.bool_, like=low)
     is_owned[place[: len(number)]] = True
     offsets, subscriber = _subscribers(number, counted, parts)
     cut = owned.part[owned.high] != owned.partition
@@ -110,12 +112,12 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         owned.partition,
         partitions,
         support,
-        Topology(low, high, kernels.adjacency(low, high, len(rank))),
+        Topology(low, high, kernels.adjacency(low, high, vertices)),
         is_owned,
         place[: len(number)],
         number,
         place[len(number) :],
-        np.concatenate([np.zeros(0, np.int32), *(g.edge for g in ghosts)]),
+        np.concatenate([number[:0], *(g.edge for g in ghosts)]),
         order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64)),
         offsets,
         subscriber,
@@ -132,7 +134,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     )
 
 
-def _ghosts(counted: Counted, parts: Mapping[int, Reply], partitions: int) -> list[GhostEdges]:
+def _ghosts(owned: OwnedEdges, counted: Counted, parts: Mapping[int, Reply], partitions: int) -> list[GhostEdges]:
     """Each owner's ghosts, once: those of its lists, and those it named in its reply. Empty for a single partition."""
     merged = []
     for owner in range(partitions if partitions > 1 else 0):
@@ -140,11 +142,11 @@ def _ghosts(counted: Counted, parts: Mapping[int, Reply], partitions: int) -> li
         if owner in parts:
             found.append(parts[owner].ghosts)
         if not found:
-            none = np.zeros(0, np.int64)
+            none = owned.rank[:0]
             merged.append(GhostEdges(none.astype(np.int32), none, none))
             continue
         edge = np.concatenate([g.edge for g in found])
-        ascending = order.order_by(edge, int(edge.max(initial=0)) + 1)
+        ascending = order.order_by(edge, order.largest(edge) + 1)
         first = ascending[order.heads(edge[ascending])]
         low, high = (np.concatenate([getattr(g, name) for g in found])[first] for name in ("low", "high"))
         merged.append(GhostEdges(edge[first], low, high))
@@ -163,9 +165,10 @@ def _subscribers(
         if q in parts:
             known.append(parts[q].edge)
         edges.append(order.distinct(np.concatenate(known)))
-        senders.append(np.full(len(edges[-1]), q, np.int16))
+        senders.append(np.full(len(edges[-1]), q, np.int16, like=number))
     if not edges:
-        return np.zeros(len(number) + 1, np.int64), np.zeros(0, np.int16)
+        nowhere = np.broadcast_to(np.zeros(1, np.int64, like=number), len(number) + 1)
+        return nowhere, np.zeros(0, np.int16, like=number)
     index = order.lookup(number, np.concatenate(edges))
     by_edge = order.order_by(index, len(number))
     return order.offsets(np.bincount(index, minlength=len(number))), np.concatenate(senders)[by_edge]

@@ -102,7 +102,7 @@ def send_lists(owned: OwnedEdges, partitions: int) -> Bundle[Lists]:
     """Partition → partitions: every oriented list, to the partitions that own a member which is not its last."""
     if partitions == 1:
         return bundle(owned.partition, {})
-    low = np.repeat(owned.rank, np.diff(owned.offsets))
+    low = owned.rank[kernels.row_numbers(owned.offsets)]
     packed = kernels.pack_lists(owned.offsets, owned.high, owned.part, owned.partition, partitions)
     lists = {}
     for q, (starts, edge) in packed.items():
@@ -115,7 +115,7 @@ def count_triangles(owned: OwnedEdges, parts: Mapping[int, Lists]) -> Counted:
     home = owned.part == owned.partition
     support, gain, outer = kernels.intersect(owned.offsets, owned.high, owned.offsets, owned.high, home)
     support += gain
-    low = np.repeat(np.arange(len(owned.rank), dtype=np.int32), np.diff(owned.offsets)) if parts else None
+    low = kernels.row_numbers(owned.offsets) if parts else None
     ghosts, subscribed, replies = {}, {}, {}
     for sender in sorted(parts):
         lists = parts[sender]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from edgemill import kernels
@@ -43,8 +44,33 @@ class OnCpu:
         return np.asarray(array)
 
 
-BACKENDS: list[Backend] = [OnCpu()]
-"""Those of this machine."""
+@dataclass(frozen=True)
+class OnGpu:
+    """CuPy arrays and CUDA kernels."""
+
+    name: str = "gpu"
+
+    def put(self, values: Any, dtype: Any = np.int32) -> Any:
+        import cupy
+
+        return cupy.asarray(np.array(values, dtype))
+
+    def get(self, array: Any) -> NDArray[Any]:
+        return np.asarray(array.get())
+
+
+BACKENDS = [pytest.param(OnCpu(), id="cpu"), pytest.param(OnGpu(), id="gpu", marks=pytest.mark.gpu)]
+"""To parametrise by."""
+
+
+def devices() -> int:
+    """CUDA devices of this machine."""
+    try:
+        import cupy
+
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # no package, no driver or no device: all the same to the caller
+        return 0
 
 
 def topology(backend: Backend, edges: list[tuple[int, int]], vertices: int) -> Topology:

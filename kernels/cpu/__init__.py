@@ -1,25 +1,26 @@
 """The CPU twins: Numba kernels over NumPy arrays."""
 
-from .adjacency import adjacency, compact
+from .adjacency import adjacency, compact, row_numbers
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
-from .scan import Live, below, reband
+from .peel import Peeling
+from .scan import reband
 from .sort import order_pairs, sort_keys
 
 __all__ = [
     "Cascade",
     "Fixpoint",
-    "Live",
+    "Peeling",
     "adjacency",
-    "below",
     "compact",
     "intersect",
     "lookup",
     "order_pairs",
     "pack_lists",
     "reband",
+    "row_numbers",
     "sort_keys",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from ..graph import Adjacency, IntArray
+from ..graph import Adjacency, IntArray, LongArray
 
 
 @njit(cache=True, nogil=True)
@@ -40,6 +40,11 @@ def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_ed
                 new_neighbour[to] = neighbour[q]
                 new_edge[to] = edge[q]
                 to += np.uintp(1)
+
+
+def row_numbers(offsets: LongArray) -> IntArray:
+    """The row of each entry of a CSR."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
 def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:

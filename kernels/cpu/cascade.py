@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from ..graph import CURRENT, GONE, Adjacency, IntArray
+from ..graph import CURRENT, GONE, Adjacency, IntArray, Topology
 from .atomics import fetch_add, prefetch
 from .sort import sort_keys
 
@@ -228,8 +228,9 @@ def _set(count, edges, value):
 class Cascade:
     """Scratch of one subgraph's cascades, reused from call to call. Not for several threads at once."""
 
-    def __init__(self, low: IntArray, high: IntArray, vertices: int, widest: int) -> None:
-        self.low, self.high = low, high
+    def __init__(self, topology: Topology) -> None:
+        low, vertices, widest = topology.low, topology.vertices, topology.adjacency.widest
+        self.low, self.high = low, topology.high
         self._edge_bits, self._vertex_bits = len(low).bit_length(), vertices.bit_length()
         threads = get_num_threads()
         owners = 1 << (threads - 1).bit_length()

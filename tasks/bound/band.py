@@ -89,9 +89,9 @@ class BandReport:
 def start_bands(subgraph: Subgraph, highest: int) -> Bands:
     """All edges in one band from 0, nothing fallen; no λ of the run exceeds `highest`."""
     edges = subgraph.topology.edges
-    count = np.full(edges, UNCOUNTED, np.int32)
+    count = np.full(edges, UNCOUNTED, np.int32, like=subgraph.support)
     count[subgraph.owned] = subgraph.support[subgraph.number]
-    return Bands(np.zeros(edges, np.int32), count, count, np.zeros(highest + 2, np.int32))
+    return Bands(np.zeros_like(count), count, count, np.zeros(highest + 2, np.int32))
 
 
 def support_histogram(subgraph: Subgraph) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ def band_exchange(
 
 def carry_out(bands: Bands, batches: Sequence[Sequence[Order]]) -> tuple[Bands, NDArray[np.int32]]:
     """Carry out orders, oldest batch first; also the edges that start to fall by the newest."""
-    falling = np.zeros(0, np.int32)
+    falling = bands.count[:0]
     for batch in batches:
         threshold, touched, commit = _tables(bands.threshold, batch)
         band, count, start, falling = kernels.reband(bands.band, bands.count, bands.start, commit, touched, threshold)
@@ -179,7 +179,7 @@ def _tables(
 
 def _ghosts(subgraph: Subgraph, parts: Mapping[int, EdgeNumbers]) -> NDArray[np.int32]:
     """Local numbers of the ghosts that messages name."""
-    found = [np.zeros(0, np.int32)]
+    found = [subgraph.ghost[:0]]
     for owner, numbers in parts.items():
         first, stop = subgraph.ghost_offsets[owner], subgraph.ghost_offsets[owner + 1]
         found.append(subgraph.ghost[first + np.searchsorted(subgraph.ghost_number[first:stop], numbers)])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
 from .band import subscribers_of
@@ -50,7 +51,7 @@ class FixpointReport:
 
 def start_bounds(subgraph: Subgraph, highest: int) -> NDArray[np.int32]:
     """[local edges] first bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""
-    bound = np.full(subgraph.topology.edges, highest, np.int32)
+    bound = np.full(subgraph.topology.edges, highest, np.int32, like=subgraph.support)
     bound[subgraph.owned] = np.minimum(subgraph.support[subgraph.number], highest)
     return bound
 
@@ -62,10 +63,10 @@ def fixpoint_exchange(
 
     In the `first` round every owned edge is evaluated, and every bound that lies below a ghost's first bound is mailed.
     """
-    highest = int(bound.max(initial=0))
+    highest = order.largest(bound)
     known = np.full_like(bound, highest) if first else bound  # what ghosts elsewhere have
     bound = bound.copy()
-    told = [np.zeros(0, np.int32)]
+    told = [subgraph.owned[:0]]
     for owner, fallen in parts.items():
         start, stop = subgraph.ghost_offsets[owner], subgraph.ghost_offsets[owner + 1]
         edges = subgraph.ghost[start + np.searchsorted(subgraph.ghost_number[start:stop], fallen.number)]

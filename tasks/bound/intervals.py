@@ -28,10 +28,10 @@ class Intervals:
 
 def intervals(subgraph: Subgraph, low: NDArray[np.int32], high: NDArray[np.int32]) -> Intervals:
     """From the interval of each owned local edge to that of each owned edge: without triangles it is [0, 0]."""
-    full = np.zeros(len(subgraph.support), np.int32)
+    full = np.zeros_like(subgraph.support)
     full[subgraph.number] = low
-    if np.array_equal(low, high):
+    if low is high or np.array_equal(low, high):
         return Intervals(full, full)
-    above = np.zeros(len(subgraph.support), np.int32)
+    above = np.zeros_like(subgraph.support)
     above[subgraph.number] = high
     return Intervals(full, above)

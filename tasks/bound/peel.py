@@ -18,9 +18,6 @@ from ..errors import InternalError
 from ..subgraph import Subgraph
 from .intervals import Intervals, intervals
 
-COMPACT_AT = 0.85
-"""Rows are compacted when this share of their edges is left. Measured from 0.7 to 0.9: flat."""
-
 
 @dataclass(frozen=True)
 class Peeled:
@@ -36,36 +33,24 @@ class Peeled:
 def peel(
     subgraph: Subgraph, max_seconds: float | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Peeled:
-    """Peel the only partition of a run; `progress(level, edges left)` is called after each level.
+    """Peel the only partition of a run; `progress(level, edges left)` is called now and then.
 
-    After `max_seconds` it stops between two levels: an edge that is left has λ between the next level and its
+    After `max_seconds` it stops after a level: an edge that is left has λ between the next level and its
     triangles left. Raises InternalError for a subgraph with ghosts.
     """
     if len(subgraph.ghost):
         raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
     deadline = None if max_seconds is None else time.monotonic() + max_seconds
     topology = subgraph.topology
-    rows = topology.adjacency
-    count = subgraph.support[subgraph.number]
-    low = np.zeros(topology.edges, np.int32)
-    live, cascade = kernels.live(topology), kernels.cascade(topology)
-    left = in_rows = topology.edges
-    level = levels = 0
-    while left and (deadline is None or time.monotonic() < deadline):
-        frontier, least = kernels.below(live, count, level + 1)
-        if not len(frontier):
-            level = least
-            continue
-        fallen, _ = cascade.run(rows, count, frontier, np.array([level + 1], np.int32), None)
-        low[fallen] = level
-        left -= len(fallen)
-        level += 1
-        levels += 1
-        if left < COMPACT_AT * in_rows:
-            rows, in_rows = kernels.compact(rows, count >= 0), left
+    peeling = kernels.peeling(topology, subgraph.support[subgraph.number])
+    while peeling.left and (deadline is None or time.monotonic() < deadline):
+        peeling.advance()
         if progress is not None:
-            progress(level, left)
-    unsettled = count >= 0
-    high = np.where(unsettled, count, low)
-    low[unsettled] = level
-    return Peeled(intervals(subgraph, low, high), levels, topology.edges - left)
+            progress(peeling.level, peeling.left)
+    low = peeling.low
+    if not peeling.left:
+        return Peeled(intervals(subgraph, low, low), peeling.levels, topology.edges)
+    unsettled = peeling.count >= 0
+    high = np.where(unsettled, peeling.count, low)
+    low = np.where(unsettled, peeling.level, low)
+    return Peeled(intervals(subgraph, low, high), peeling.levels, topology.edges - peeling.left)

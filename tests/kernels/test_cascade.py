@@ -22,7 +22,7 @@ Edge = tuple[int, int]
 Triangles = list[list[tuple[int, int]]]
 
 pytestmark = [
-    pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name),
+    pytest.mark.parametrize("backend", BACKENDS),
     pytest.mark.parametrize("threads", [1, 2]),
 ]
 rooms = pytest.mark.parametrize("room", [None, 1], ids=["one pass", "many passes"])
@@ -111,34 +111,35 @@ def test_filters_of_many_bands(
 @given(graph=strategies.simple_graphs(VERTICES))
 @settings(max_examples=100)
 def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList) -> None:
-    """One band, rows compacted on the way, and `below` names each level's first edges and the level after."""
+    """After each advance all edges below the level have fallen, at theirs, and the others know what they have left."""
     edges = sorted(graph)
     triangles, band, owned = triangles_of(edges), [0] * len(edges), [True] * len(edges)
-    stands = [True] * len(edges)
-    count = backend.put([len(found) for found in triangles])
+    stands, low = [True] * len(edges), [0] * len(edges)
+    level = 0
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
             patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
-        whole = topology(backend, edges, VERTICES)
-        rows, live, cascade = whole.adjacency, kernels.live(whole), kernels.cascade(whole)
-        for level in range(1, VERTICES):
-            now = backend.get(count).tolist()
-            frontier, least = kernels.below(live, count, level)
-            assert backend.get(frontier).tolist() == [e for e, c in enumerate(now) if 0 <= c < level]
-            assert least == min((c for c in now if c >= level), default=2**31 - 1)
-            fallen, _ = cascade.run(rows, count, frontier, backend.put([level]), None)
-            was, stands = stands, settle(triangles, band, [level], stands, owned)
-            fell = [e for e in range(len(edges)) if was[e] and not stands[e]]
-            assert sorted(backend.get(fallen).tolist()) == fell
-            expected = [left(e, triangles, band, stands) if stands[e] else GONE for e in range(len(edges))]
-            assert backend.get(count).tolist() == expected
-            rows = kernels.compact(rows, count >= 0)
+        peeling = kernels.peeling(topology(backend, edges, VERTICES), backend.put([len(found) for found in triangles]))
+        levels = 0
+        while peeling.left:
+            peeling.advance()
+            while level < peeling.level:
+                was, stands = stands, settle(triangles, band, [level + 1], stands, owned)
+                fell = [e for e in range(len(edges)) if was[e] and not stands[e]]
+                levels += bool(fell)
+                for e in fell:
+                    low[e] = level
+                level += 1
+            assert (peeling.left, peeling.levels) == (sum(stands), levels)
+            assert backend.get(peeling.low).tolist() == low
+            count = backend.get(peeling.count).tolist()
+            expected = [left(e, triangles, band, stands) if stands[e] else -1 for e in range(len(edges))]
+            assert [max(c, -1) for c in count] == expected
     assert not any(stands)
 
 
 @rooms
-@pytest.mark.parametrize("banded", [False, True])
-def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int | None, banded: bool) -> None:
+def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int | None) -> None:
     """Every edge loses many triangles in one round; with little room the round takes many passes."""
     size = 60
     edges = list(combinations(range(size), 2))
@@ -149,7 +150,7 @@ def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int |
         whole = topology(backend, edges, size)
         cascade = kernels.cascade(whole)
         first = [e for e, (u, v) in enumerate(edges) if (u + v) % 3 == 0]
-        band = backend.put([0] * len(edges)) if banded else None
+        band = backend.put([0] * len(edges))
         fallen, _ = cascade.run(whole.adjacency, count, backend.put(first), backend.put([3]), band)
     triangles = triangles_of(edges)
     stands = settle_all(triangles, 3, {*first})

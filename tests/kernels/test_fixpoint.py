@@ -40,7 +40,7 @@ def lowered(edges: list[tuple[int, int]], bound: list[int], owned: list[bool]) -
     return bound
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("by_one", [False, True])
 @given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())

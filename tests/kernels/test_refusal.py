@@ -16,16 +16,16 @@ TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
 CALLS: dict[str, Callable[[], object]] = {
     "adjacency": lambda: kernels.adjacency(FOREIGN, FOREIGN, 1),
-    "below": lambda: kernels.below(FOREIGN, FOREIGN, 1),
     "cascade": lambda: kernels.cascade(TOPOLOGY),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
-    "live": lambda: kernels.live(TOPOLOGY),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),
+    "peeling": lambda: kernels.peeling(TOPOLOGY, FOREIGN),
     "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "row_numbers": lambda: kernels.row_numbers(FOREIGN),
     "sort_keys": lambda: kernels.sort_keys(FOREIGN, 1),
 }
 

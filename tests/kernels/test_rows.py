@@ -19,7 +19,10 @@ VERTICES = 12
 def as_lists(backend: Backend, rows: Adjacency) -> list[list[tuple[int, int]]]:
     begin, length = backend.get(rows.begin).tolist(), backend.get(rows.length).tolist()
     pairs = list(zip(backend.get(rows.neighbour).tolist(), backend.get(rows.edge).tolist(), strict=True))
-    return [pairs[b : b + n] for b, n in zip(begin, length, strict=True)]
+    lists = [pairs[b : b + n] for b, n in zip(begin, length, strict=True)]
+    if backend.name == "cpu":  # a hash table needs no order
+        assert lists == [sorted(row) for row in lists]
+    return [sorted(row) for row in lists]
 
 
 def expected(edges: list[tuple[int, int]], live: list[bool]) -> list[list[tuple[int, int]]]:
@@ -29,7 +32,7 @@ def expected(edges: list[tuple[int, int]], live: list[bool]) -> list[list[tuple[
     ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("threads", [1, 2])
 @given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
 def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn: st.DataObject) -> None:

@@ -16,7 +16,7 @@ from edgemill import kernels
 from edgemill.kernels.threads import kernel_threads
 
 VERTICES = 12
-everywhere = pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+everywhere = pytest.mark.parametrize("backend", BACKENDS)
 threads = pytest.mark.parametrize("threads", [1, 2])
 
 

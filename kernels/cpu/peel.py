@@ -1,0 +1,42 @@
+"""Peeling, level by level, on the kernels of cascades."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph import IntArray, Topology
+from .adjacency import compact
+from .cascade import Cascade
+from .scan import Live, below
+
+COMPACT_AT = 0.85
+"""Rows are compacted when this share of their edges is left. Measured from 0.7 to 0.9: flat."""
+
+
+class Peeling:
+    """The state of one subgraph's peeling; see `kernels.peeling`. Not for several threads at once."""
+
+    def __init__(self, topology: Topology, support: IntArray) -> None:
+        self.count = support.copy()
+        self.low = np.zeros(topology.edges, np.int32)
+        self.left = topology.edges
+        self.level = 0
+        self.levels = 0
+        self._rows = topology.adjacency
+        self._in_rows = topology.edges
+        self._live, self._cascade = Live(topology.edges), Cascade(topology)
+
+    def advance(self) -> None:
+        """Let the edges of the next level that has some fall."""
+        frontier, least = below(self._live, self.count, self.level + 1)
+        if not len(frontier):
+            self.level = least
+            frontier, _ = below(self._live, self.count, self.level + 1)
+        limit = np.array([self.level + 1], np.int32)
+        fallen, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
+        self.low[fallen] = self.level
+        self.left -= len(fallen)
+        self.level += 1
+        self.levels += 1
+        if self.left < COMPACT_AT * self._in_rows:
+            self._rows, self._in_rows = compact(self._rows, self.count >= 0), self.left

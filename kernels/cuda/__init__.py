@@ -1,0 +1,1 @@
+"""CUDA sources, each headed by its contract; `kernels.gpu.source` compiles them."""

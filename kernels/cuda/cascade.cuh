@@ -1,0 +1,296 @@
+// Rounds in which edges fall and take their triangles along, under cascade.cu (many bands) and peel.cu (level by level).
+//
+// A round takes the frontier queue[begun .. end). Each triangle of these edges is lost by its other two: their counts go down
+// by one, and an edge whose count drops below its limit is appended to the queue, to fall in the next round. One barrier of
+// the whole grid parts two rounds, because the count of a falling edge says itself in which round it falls: it is moved to
+// one of three ranges below zero, round % 3 in turn, by an addition that other threads' decrements do not disturb.
+//
+// Threads   a warp takes up to CHUNK edges at a time and their shorter rows in units of UNIT entries. Parts of edges with
+//           many units are left to all warps: else an edge between two hubs would be the end of every round. Where there are
+//           fewer edges than warps each edge is shared out from the start.
+// Reads     8 bytes an entry of the shorter row and the bucket (16 bytes) where its neighbour belongs in the longer one; for
+//           each triangle an entry (8) and two counts, and lowers counts by atomics.
+// Ties      of two edges of one triangle that fall in one round the lower number takes it, as in PKT (Kabir and Madduri,
+//           "Parallel k-truss decomposition on multicore systems", HPEC 2017).
+//
+// BANDS: an edge's limit is threshold[band[e]], and a triangle counts for e only if its other edges lie in a higher band or
+// stand in e's own. Without, the limit is one for all.
+#pragma once
+#include "rows.cuh"
+
+#ifndef BANDS
+#define BANDS 0
+#endif
+// Measured on one H200, R-MAT 24: three blocks with two entries and two triangles under way in a lane are 6 % faster than two
+// blocks with four of each; chunks and splits from 4 to 32 are alike.
+constexpr int WARPS = 16;                // of a block; as in launch.py
+constexpr int BLOCKS = 3;                // of a multiprocessor
+constexpr int CHUNK = 8;                 // most edges that a warp takes at a time; as in launch.py
+constexpr int ENTRIES = 2;               // entries of a row that a lane has under way at once
+constexpr int UNIT = 32 * ENTRIES;
+constexpr int SPLIT = 16;                // units of a part of a heavy edge
+constexpr int BATCH = 2;                 // triangles that a lane has under way at once
+constexpr int FOUND = UNIT + 32 * BATCH; // triangles that a warp keeps; as in launch.py
+constexpr uint32 HEAVY = 1 << 20;        // room for parts of heavy edges; as in launch.py
+constexpr int FALLS = -(1 << 27);        // count of an edge falling in a round 0, 3, 6 ...; decrements are fewer than 2^26
+
+__device__ __forceinline__ int falling_in(uint32 round) {
+    return FALLS * static_cast<int>(round % 3 + 1);
+}
+
+struct Graph {
+    const int* __restrict__ low;
+    const int* __restrict__ high;
+    const int64* __restrict__ begin;
+    const int64* __restrict__ bucket;
+    const int2* __restrict__ entry;
+    const uint4* __restrict__ slot;
+};
+
+// What a round reads and writes of the edges.
+struct Fall {
+    int* queue;
+    uint32* tail;
+    int* count;
+    int now;   // count of edges that fall in this round, give or take decrements
+    int next;  // and in the next one
+#if BANDS
+    const int* __restrict__ threshold;
+    const int* __restrict__ band;
+#else
+    int limit;
+    int near;    // an edge whose count drops below this is noted, once
+    int* noted;
+    uint32* notes;
+#endif
+};
+
+enum State { STANDS, FALLS_NOW, FELL };
+
+__device__ __forceinline__ State state_of(const Fall& fall, int count) {
+    if (count >= 0) return STANDS;
+    constexpr int NEAR = -FALLS / 2;
+    if (abs(count - fall.now) < NEAR) return FALLS_NOW;
+    return abs(count - fall.next) < NEAR ? STANDS : FELL;
+}
+
+// What follows from taking one from the count of an edge, which was `before`.
+__device__ __forceinline__ void take_note(const Fall& fall, int edge, int before) {
+#if BANDS
+    const int limit = fall.threshold[fall.band[edge]];
+#else
+    const int limit = fall.limit;
+#endif
+    if (before == limit) {
+        atomicAdd(&fall.count[edge], fall.next - (limit - 1));
+        fall.queue[atomicAdd(fall.tail, 1u)] = edge;
+    }
+#if !BANDS
+    else if (before == fall.near) fall.noted[atomicAdd(fall.notes, 1u)] = edge;
+#endif
+}
+
+struct Lost {
+    bool f, g;
+};
+
+// Whether f and g lose their triangle with e, which falls; their counts are given.
+__device__ __forceinline__ Lost who_loses(const Fall& fall, int e, int f, int g, int count_f, int count_g) {
+    const State state_f = state_of(fall, count_f), state_g = state_of(fall, count_g);
+    const bool f_here = state_f == STANDS || (state_f == FALLS_NOW && e < f);
+    const bool g_here = state_g == STANDS || (state_g == FALLS_NOW && e < g);
+#if BANDS
+    const int here = fall.band[e], band_f = fall.band[f], band_g = fall.band[g];
+    const bool f_stands = band_f > here || (band_f == here && f_here), g_stands = band_g > here || (band_g == here && g_here);
+    return {band_f == here && state_f == STANDS && g_stands, band_g == here && state_g == STANDS && f_stands};
+#else
+    return {state_f == STANDS && g_here, state_g == STANDS && f_here};
+#endif
+}
+
+// What one warp has taken: edges, their rows, where the units of each start; and the triangles it has found.
+struct Work {
+    Row shorter[CHUNK];
+    Row longer[CHUNK];
+    int edge[CHUNK];
+    int unit[CHUNK];
+    int e[FOUND];
+    int f[FOUND];
+    int g[FOUND];
+};
+
+// A warp lowers counts for the triangles it has found, BATCH a lane under way at once.
+__device__ __forceinline__ void settle(const Work& work, int found, const Fall& fall) {
+    __syncwarp();
+    for (int base = 0; base < found; base += 32 * BATCH) {
+        int f[BATCH], g[BATCH], count_f[BATCH], count_g[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            const int h = base + k * 32 + (threadIdx.x & 31);
+            f[k] = h < found ? work.f[h] : -1;
+            g[k] = h < found ? work.g[h] : -1;
+            count_f[k] = h < found ? __ldcg(&fall.count[f[k]]) : 0;
+            count_g[k] = h < found ? __ldcg(&fall.count[g[k]]) : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            if (f[k] < 0) continue;
+            const int h = base + k * 32 + (threadIdx.x & 31);
+            const Lost lost = who_loses(fall, work.e[h], f[k], g[k], count_f[k], count_g[k]);
+            if (!lost.f) f[k] = -1;
+            if (!lost.g) g[k] = -1;
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            if (f[k] >= 0) count_f[k] = atomicSub(&fall.count[f[k]], 1);
+            if (g[k] >= 0) count_g[k] = atomicSub(&fall.count[g[k]], 1);
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            if (f[k] >= 0) take_note(fall, f[k], count_f[k]);
+            if (g[k] >= 0) take_note(fall, g[k], count_g[k]);
+        }
+    }
+    __syncwarp();
+}
+
+// One lane looks up the rows of an edge; gives the units of the shorter one.
+__device__ __forceinline__ int look_up(Work& work, int place, int edge, const Graph& graph) {
+    const Row one = row_of(graph.begin, graph.bucket, graph.low[edge]);
+    const Row other = row_of(graph.begin, graph.bucket, graph.high[edge]);
+    const bool swap = one.length > other.length;
+    work.edge[place] = edge;
+    work.shorter[place] = swap ? other : one;
+    work.longer[place] = swap ? one : other;
+    return ((swap ? other.length : one.length) + UNIT - 1) / UNIT;
+}
+
+// A warp takes UNIT entries of the shorter row and keeps the triangles it finds until they are many.
+__device__ __forceinline__ void take_unit(
+    Work& work, int i, int start, int& found, const Graph& graph, const Fall& fall) {
+    const int lane = threadIdx.x & 31;
+    const Row longer = work.longer[i];
+    const int64 from = work.shorter[i].begin;
+    const int length = work.shorter[i].length;
+    int2 mine[ENTRIES];
+    uint4 first[ENTRIES];
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        const int j = start + k * 32 + lane;
+        mine[k] = j < length ? graph.entry[from + j] : make_int2(-1, -1);
+    }
+    if (longer.buckets) {
+#pragma unroll
+        for (int k = 0; k < ENTRIES; ++k) {
+            if (mine[k].x >= 0) first[k] = graph.slot[longer.bucket + __umulhi(scramble(mine[k].x), longer.buckets)];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        int edge = -1;
+        if (mine[k].x >= 0) {
+            edge = longer.buckets ? find_in_table(longer, graph.entry, graph.slot, mine[k].x, first[k])
+                                  : find_in_short(longer, graph.entry, mine[k].x);
+        }
+        const uint32 hit = __ballot_sync(ALL_LANES, edge >= 0);
+        if (edge >= 0) {
+            const int place = found + __popc(hit & ((1u << lane) - 1));
+            work.e[place] = work.edge[i];
+            work.f[place] = mine[k].y;
+            work.g[place] = edge;
+        }
+        found += __popc(hit);
+    }
+    if (found > FOUND - UNIT) {
+        settle(work, found, fall);
+        found = 0;
+    }
+}
+
+// The edges queue[first .. first + edges) are one warp's work, but for those of more than SPLIT units, whose parts go on the
+// list of heavy ones while it has room.
+__device__ __forceinline__ void take_chunk(
+    Work& work, uint32 first, int edges, int& found, int2* heavy, uint32* heavy_parts, const Graph& graph,
+    const Fall& fall) {
+    const int lane = threadIdx.x & 31;
+    int units = 0;
+    if (lane < edges) {
+        const int edge = __ldcg(&fall.queue[first + lane]);
+        units = look_up(work, lane, edge, graph);
+        if (units > SPLIT) {
+            const uint32 parts = (units + SPLIT - 1) / SPLIT, room = atomicAdd(heavy_parts, parts);
+            const bool fits = room + parts <= HEAVY;
+            for (uint32 p = 0; p < parts && room + p < HEAVY; ++p) {
+                heavy[room + p] = make_int2(fits ? edge : -1, static_cast<int>(p));
+            }
+            if (fits) units = 0;
+        }
+    }
+    int sum = units;
+    for (int step = 1; step < CHUNK; step *= 2) {
+        const int before = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step) sum += before;
+    }
+    if (lane < CHUNK) work.unit[lane] = sum - units;
+    const int all = __shfl_sync(ALL_LANES, sum, CHUNK - 1);
+    __syncwarp();
+    for (int unit = 0; unit < all; ++unit) {
+        const int i = __popc(__ballot_sync(ALL_LANES, lane < edges && work.unit[lane < edges ? lane : 0] <= unit)) - 1;
+        take_unit(work, i, (unit - work.unit[i]) * UNIT, found, graph, fall);
+    }
+    __syncwarp();
+}
+
+// Every step-th unit of one edge from `first` on, as far as `stop`.
+__device__ __forceinline__ void take_part(
+    Work& work, int edge, int first, int stop, int step, int& found, const Graph& graph, const Fall& fall) {
+    int units = 0;
+    if ((threadIdx.x & 31) == 0) units = look_up(work, 0, edge, graph);
+    units = __shfl_sync(ALL_LANES, units, 0);
+    __syncwarp();
+    for (int unit = first; unit < min(units, stop); unit += step) take_unit(work, 0, unit * UNIT, found, graph, fall);
+    __syncwarp();
+}
+
+// The next run of `chunk` items: one a warp is its own, the others come from the cursor; `end` and beyond for none.
+__device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
+    if (warps * chunk >= end) return end;
+    uint32 taken = 0;
+    if ((threadIdx.x & 31) == 0) taken = warps * chunk + atomicAdd(cursor, chunk);
+    return __shfl_sync(ALL_LANES, taken, 0);
+}
+
+// One round, up to and with the barrier after it; gives the queue's tail. `counters` are the round's own three, 0 at first: edges taken, heavy
+// parts, heavy parts taken.
+__device__ __forceinline__ uint32 run_round(
+    Work& work, uint32 begun, uint32 end, uint32* counters, int2* heavy, Barrier* barrier, const Graph& graph,
+    const Fall& fall) {
+    const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
+    const uint32 edges = end - begun;
+    int found = 0;  // triangles the warp keeps
+    if (edges <= warps) {
+        const uint32 parts = warps / edges, part = warp / edges;
+        if (part < parts) {
+            const int edge = __ldcg(&fall.queue[begun + warp % edges]);
+            take_part(work, edge, static_cast<int>(part), 0x7FFFFFFF, static_cast<int>(parts), found, graph, fall);
+        }
+        settle(work, found, fall);
+        return grid_barrier(barrier, fall.tail);
+    }
+    const uint32 chunk = max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * 8)));
+    for (uint32 first = warp * chunk; first < edges; first = next_items(&counters[0], chunk, edges, warps)) {
+        const int size = static_cast<int>(min(chunk, edges - first));
+        take_chunk(work, begun + first, size, found, heavy, &counters[1], graph, fall);
+    }
+    settle(work, found, fall);
+    const uint32 tail = grid_barrier(barrier, fall.tail);
+    const uint32 parts = min(__ldcg(&counters[1]), HEAVY);
+    if (parts == 0) return tail;
+    found = 0;
+    for (uint32 p = warp; p < parts; p = next_items(&counters[2], 1, parts, warps)) {
+        const int2 part = __ldcg(&heavy[p]);
+        if (part.x >= 0) take_part(work, part.x, part.y * SPLIT, (part.y + 1) * SPLIT, 1, found, graph, fall);
+    }
+    settle(work, found, fall);
+    return grid_barrier(barrier, fall.tail);
+}

@@ -1,0 +1,179 @@
+// Every triangle a < b < c of which the list of a is given and the edge (b, c) is owned here, each once; see
+// kernels.intersect. For each entry (a, b) of the list of a one of two sets goes into a hash table in shared memory and the
+// other is streamed past it:
+//
+//   side 0  table of the list of a, stream N+(b)                                   a table for each list
+//   side 1  table of N+(b), stream what follows b in the list of a                 a table for each b
+//
+// choose     one thread an entry: picks the side that streams less, its table's share in building included; marks lists
+//            that need a table, and counts the entries of each b on side 1.
+// group      one thread an entry: puts those of side 1 together by b.
+// intersect  a team of TEAM threads builds a table for up to PART sets (a hub's table is built by many teams); each of its warps streams a set at a time, 4 bytes a member, coalesced, and one
+//            or two words of shared memory; for a triangle one addition in shared memory and one next to its neighbours'.
+//
+// Needs      outputs start at 0 and are added to; members of -1 are unknown here; `home` is null where every vertex is at
+//            home.
+// Source     the forward algorithm (Schank and Wagner, WEA 2005); choosing sides divides what is streamed by 3.
+#include "common.cuh"
+
+#ifndef SIDE
+#define SIDE 0
+#endif
+#ifndef WARPS
+#define WARPS 8
+#endif
+#ifndef ONE_WARP  // a team is one warp of the block, or else the whole block
+#define ONE_WARP 1
+#endif
+#ifndef SLOTS
+#define SLOTS 128
+#endif
+
+constexpr int TEAM = ONE_WARP ? 32 : 32 * WARPS;
+constexpr int MEMBERS = SLOTS / 4;  // most members of a table at once; larger sets take several passes
+constexpr int PER_LANE = 4;
+constexpr int PART = 1024;   // sets that one team streams past a table; as in intersect.py
+constexpr int BUILDING = 4;  // what a member costs in a table's building, in members streamed
+
+extern "C" __global__ void choose(
+    const int* __restrict__ members, int64 entries, const int* __restrict__ list, const int64* __restrict__ starts,
+    const int64* __restrict__ offsets, const bool* __restrict__ home, const int* __restrict__ used, signed char* side,
+    bool* table, int* grouped) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
+        const int b = members[i], a = list[i];
+        const int64 after = starts[a + 1] - i - 1;
+        signed char chosen = -1;
+        if (b >= 0 && after > 0 && (!home || home[b])) {
+            const int64 row = offsets[b + 1] - offsets[b];
+            if (row > 0) {
+                chosen = after + BUILDING * row / used[b] < row;
+                if (chosen) {
+                    atomicAdd(&grouped[b], 1);
+                } else {
+                    table[a] = true;
+                }
+            }
+        }
+        side[i] = chosen;
+    }
+}
+
+extern "C" __global__ void group(
+    const int* __restrict__ members, int64 entries, const signed char* __restrict__ side, unsigned long long* next,
+    int64* entry) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
+        if (side[i] == 1) entry[atomicAdd(&next[members[i]], 1ull)] = i;
+    }
+}
+
+__device__ __forceinline__ void team_barrier() {
+#if ONE_WARP
+    __syncwarp();
+#else
+    __syncthreads();
+#endif
+}
+
+__device__ __forceinline__ int place_of(const int* key, uint32 mask, int shift, int vertex) {
+    uint32 at = scramble(vertex) >> shift;
+    while (true) {
+        const int there = key[at];
+        if (there == vertex) return static_cast<int>(at);
+        if (there == -1) return -1;
+        at = (at + 1) & mask;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
+    const int* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
+    const int* __restrict__ list,
+    const int64* __restrict__ starts, const int* __restrict__ members, const int64* __restrict__ offsets,
+    const int* __restrict__ high, const bool* __restrict__ home, const signed char* __restrict__ side,
+    const int64* __restrict__ group_starts, const int64* __restrict__ entry, int* support, int* gain, bool* outer) {
+    extern __shared__ int shared[];
+    __shared__ int taken;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int thread = ONE_WARP ? lane : threadIdx.x;  // within the team
+    const int first_of_warp = ONE_WARP ? 0 : warp, step = ONE_WARP ? 1 : WARPS;
+    int* key = shared + (ONE_WARP ? warp * 2 * SLOTS : 0);
+    int* hits = key + SLOTS;
+    const int* in_table = SIDE ? high : members;
+    const int* streamed = SIDE ? members : high;
+    int* table_hits = SIDE ? support : gain;
+    int* stream_hits = SIDE ? gain : support;
+    while (true) {
+        int turn;
+        if (ONE_WARP) {
+            if (lane == 0) turn = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
+            turn = __shfl_sync(ALL_LANES, turn, 0);
+        } else {
+            if (threadIdx.x == 0) taken = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
+            __syncthreads();
+            turn = taken;
+        }
+        if (turn >= count) break;
+        const int x = tables[count - 1 - turn];  // the large ones stand at the end: they go first
+        const int64 begin = SIDE ? offsets[x] : starts[x], end = SIDE ? offsets[x + 1] : starts[x + 1];
+        const int64 from = (SIDE ? group_starts[x] : begin) + static_cast<int64>(parts[count - 1 - turn]) * PART;
+        const int64 to = min(SIDE ? group_starts[x + 1] : end, from + PART);
+        for (int64 first = begin; first < end; first += MEMBERS) {
+            const int size = static_cast<int>(min(end - first, static_cast<int64>(MEMBERS)));
+            const int bits = 34 - __clz(max(size - 1, 1)), shift = 32 - bits;  // a quarter full at most
+            const uint32 mask = (1u << bits) - 1;
+            for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
+            team_barrier();
+            for (int i = thread; i < size; i += TEAM) {
+                const int vertex = in_table[first + i];
+                uint32 at = scramble(vertex) >> shift;
+                while (vertex >= 0 && atomicCAS(&key[at], -1, vertex) != -1) at = (at + 1) & mask;
+            }
+            team_barrier();
+            for (int64 q = from + first_of_warp; q < to; q += step) {
+                int64 i, row, stop;
+                if (SIDE) {
+                    i = entry[q];
+                    row = i + 1;
+                    stop = starts[list[i] + 1];
+                } else {
+                    i = q;
+                    if (side[i] != 0) continue;
+                    row = offsets[members[i]];
+                    stop = offsets[members[i] + 1];
+                }
+                int found = 0;
+                bool away = false;
+                for (int64 base = row; base < stop; base += 32 * PER_LANE) {
+                    int c[PER_LANE];
+#pragma unroll
+                    for (int k = 0; k < PER_LANE; ++k) {
+                        const int64 j = base + 32 * k + lane;
+                        c[k] = j < stop ? streamed[j] : -1;
+                    }
+#pragma unroll
+                    for (int k = 0; k < PER_LANE; ++k) {
+                        const int at = c[k] < 0 ? -1 : place_of(key, mask, shift, c[k]);
+                        if (at >= 0) {
+                            atomicAdd(&hits[at], 1);
+                            atomicAdd(&stream_hits[base + 32 * k + lane], 1);
+                            ++found;
+                            if (home) away |= !home[c[k]];
+                        }
+                    }
+                }
+                found = warp_sum(found);
+                away = __any_sync(ALL_LANES, away);
+                if (lane == 0 && found) atomicAdd(&gain[i], found);
+                if (lane == 0 && away) outer[i] = true;
+            }
+            team_barrier();
+            for (int i = thread; i < size; i += TEAM) {
+                const int vertex = in_table[first + i];
+                const int at = vertex < 0 ? -1 : place_of(key, mask, shift, vertex);
+                if (at >= 0 && hits[at]) atomicAdd(&table_hits[first + i], hits[at]);
+            }
+            team_barrier();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+"""The GPU twins: CUDA kernels over CuPy arrays."""
+
+from .cascade import Cascade
+from .fixpoint import Fixpoint
+from .intersect import intersect
+from .lists import pack_lists
+from .lookup import lookup
+from .peel import Peeling
+from .reband import reband
+from .rows import adjacency, compact, row_numbers
+from .sort import order_pairs, sort_keys
+
+__all__ = [
+    "Cascade",
+    "Fixpoint",
+    "Peeling",
+    "adjacency",
+    "compact",
+    "intersect",
+    "lookup",
+    "order_pairs",
+    "pack_lists",
+    "reband",
+    "row_numbers",
+    "sort_keys",
+]

@@ -1,0 +1,56 @@
+"""Fixpoint rounds on the device; fixpoint.cu holds the kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ..graph import Topology
+from . import source
+from .rows import HashedRows
+
+_BLOCK = 256
+_WARPS = _BLOCK // 32
+
+
+class Fixpoint:
+    """Scratch of one subgraph's fixpoint rounds."""
+
+    def __init__(self, topology: Topology, owned: Any, highest: int) -> None:
+        self._topology, self._owned, self._highest = topology, owned, highest
+        self._blocks = source.grid(topology.edges, _WARPS)
+        self._tally = cupy.empty(self._blocks * _WARPS * (highest + 1), np.int32)
+
+    def unsettle(self, bound: Any, fallen: Any) -> Any:
+        """Owned edges to look at again after the bounds of the ghosts `fallen` came down, ascending."""
+        return self._run("fixpoint:unsettle", fallen, bound, self._owned)
+
+    def evaluate(self, bound: Any, active: Any, by_one: bool) -> Any:
+        """Evaluate `active` once, in place in `bound`; gives the edges to look at again, ascending."""
+        extra = (self._owned, np.bool_(by_one), self._tally, np.int32(self._highest))
+        return self._run("fixpoint:evaluate", active, bound, *extra)
+
+    def _run(self, name: str, edges: Any, bound: Any, *extra: Any) -> Any:
+        rows = self._topology.adjacency
+        assert isinstance(rows, HashedRows)
+        again = cupy.zeros(self._topology.edges, np.bool_)
+        source.kernel(name)(
+            (self._blocks,),
+            (_BLOCK,),
+            (
+                edges,
+                np.int32(len(edges)),
+                self._topology.low,
+                self._topology.high,
+                rows.offsets,
+                rows.buckets,
+                rows.pairs,
+                rows.slots,
+                bound,
+                *extra,
+                again,
+            ),
+        )
+        return cupy.flatnonzero(again).astype(np.int32)

@@ -1,0 +1,96 @@
+"""Rows of a subgraph in both directions, with a hash table a row, and their compaction as edges leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+
+from . import source
+
+SHORT = 16
+"""Rows of up to so many entries are searched from end to end; as in rows.cuh."""
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class HashedRows:
+    """Rows as in `graph.Adjacency`, packed, in no order; rows.cuh tells what the table holds."""
+
+    low: Any
+    """int32 [all edges] endpoints, to build compacted rows from."""
+    high: Any
+    offsets: Any
+    """int64 [vertices + 1] where each row starts."""
+    buckets: Any
+    """int64 [vertices + 1] where the buckets of each row start."""
+    pairs: Any
+    """int32 [entries, 2] neighbour and edge."""
+    slots: Any
+    """uint32 [4 x buckets]"""
+    widest: int
+    """Entries of the longest row."""
+
+    @property
+    def begin(self) -> Any:
+        """int64 [vertices] where each row starts."""
+        return self.offsets[:-1]
+
+    @property
+    def length(self) -> Any:
+        """int64 [vertices] entries in each row."""
+        return cupy.diff(self.offsets)
+
+    @property
+    def neighbour(self) -> Any:
+        """int32 [entries]"""
+        return self.pairs[:, 0]
+
+    @property
+    def edge(self) -> Any:
+        """int32 [entries]"""
+        return self.pairs[:, 1]
+
+
+def row_numbers(offsets: Any) -> Any:
+    """The row of each entry of a CSR: how many rows end at it or before."""
+    ends = cupy.zeros(int(offsets[-1]) + 1, np.int32)
+    cupy.add.at(ends, offsets[1:], 1)
+    return cupy.cumsum(ends, dtype=np.int32)[:-1]
+
+
+def adjacency(low: Any, high: Any, vertices: int) -> HashedRows:
+    """Rows of the edges (low, high), which are sorted by (low, high)."""
+    return _build(low, high, vertices, None)
+
+
+def compact(rows: HashedRows, live: Any) -> HashedRows:
+    """The rows without the edges that are not live, built anew from those that are."""
+    edges = cupy.flatnonzero(live).astype(np.int32)
+    return _build(rows.low, rows.high, len(rows.offsets) - 1, edges)
+
+
+def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
+    count = len(low) if edges is None else len(edges)
+    given = 0 if edges is None else edges
+    blocks = source.grid(count, _BLOCK, 32)
+    length = cupy.zeros(vertices, np.int32)
+    source.kernel("rows:measure_rows")((blocks,), (_BLOCK,), (given, np.int64(count), low, high, length))
+    offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 1) >> 1, 0))
+    pairs = cupy.empty((2 * count, 2), np.int32)
+    slots = cupy.full(4 * int(buckets[-1]), 0xFFFFFFFF, np.uint32)
+    widest = int(length.max()) if vertices else 0
+    used = cupy.zeros(vertices, np.int32)
+    source.kernel("rows:fill_rows")(
+        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, buckets, used, pairs, slots)
+    )
+    return HashedRows(low, high, offsets, buckets, pairs, slots, widest)
+
+
+def starts_of(sizes: Any) -> Any:
+    """Where each of consecutive runs starts, and where the last one ends."""
+    starts = cupy.zeros(len(sizes) + 1, np.int64)
+    cupy.cumsum(sizes, dtype=np.int64, out=starts[1:])
+    return starts

@@ -1,0 +1,43 @@
+"""Every CUDA kernel compiles for every supported device, without one."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from cupy_backends.cuda.libs import nvrtc
+
+from edgemill.kernels.gpu import source
+from edgemill.kernels.gpu.intersect import SIZES
+
+VARIANTS: dict[str, list[dict[str, int]]] = {
+    "cascade": [{}],
+    "fixpoint": [{}],
+    "intersect": [
+        {"SIDE": side, "SLOTS": slots, "WARPS": warps, "ONE_WARP": one_warp}
+        for side in (0, 1)
+        for _, slots, warps, one_warp in SIZES
+    ],
+    "peel": [{}],
+    "reband": [{}],
+    "rows": [{}],
+}
+
+
+def test_all_sources_are_listed() -> None:
+    folder = files("edgemill.kernels.cuda")
+    assert {entry.name for entry in folder.iterdir() if entry.name.endswith(".cu")} == {f"{n}.cu" for n in VARIANTS}
+
+
+@pytest.mark.parametrize("capability", [75, 80, 86, 89, 90, 100, 120])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_compiles(name: str, capability: int) -> None:
+    for defines in VARIANTS[name]:
+        program = nvrtc.createProgram(source.read(f"{name}.cu"), f"{name}.cu", [], [])
+        options = [*source.OPTIONS, *source.definitions(defines), f"-arch=compute_{capability}"]
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            pytest.fail(nvrtc.getProgramLog(program))
+        finally:
+            nvrtc.destroyProgram(program)
