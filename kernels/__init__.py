@@ -17,21 +17,26 @@ cache.install()
 threads.wait_passively()
 
 from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
+from .device import device, on_host, to_device, to_host  # noqa: E402
 from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
 
 __all__ = [
     "adjacency",
     "cascade",
     "compact",
+    "device",
     "fixpoint",
     "intersect",
     "lookup",
+    "on_host",
     "order_pairs",
     "pack_lists",
     "peeling",
     "reband",
     "row_numbers",
     "sort_keys",
+    "to_device",
+    "to_host",
 ]
 
 

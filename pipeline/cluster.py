@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from distributed import Client, Future, LocalCluster
 
+from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
+from .engine import GPU
 from .settings import ClusterSettings
 
-__all__ = ["abandon", "connect", "cores"]
+__all__ = ["abandon", "check_device", "connect", "cores", "local_gpu"]
 
 _START_SECONDS = 30
 """How long to wait for a scheduler, and then for its first worker."""
@@ -36,11 +39,12 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
+    if not local_gpu(settings).lack:
+        options["resources"] = {GPU: 1}
     with (
-        LocalCluster(
+        _cluster_type(settings)(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
-            processes=settings.workers is not None,
             # No dashboard. What is left of its server listens on this machine alone, and not on the port that all
             # runs would want.
             dashboard_address=None,
@@ -51,6 +55,38 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def check_device(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers started here should have a GPU and this machine has none."""
+    if settings.scheduler is None and settings.scheduler_file is None:
+        local_gpu(settings)
+
+
+def local_gpu(settings: ClusterSettings) -> Device:
+    """The GPU that workers started here would use. Raises UsageError if one is asked for and there is none."""
+    if settings.device == "cpu":
+        return Device("", 0, 0, "cluster.device is cpu")
+    found = device()
+    if settings.device == "gpu" and found.lack:
+        raise UsageError(f"cluster.device is gpu, and this machine has none: {found.lack}")
+    return found
+
+
+def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
+    """Worker processes, on a GPU each where GPUs compute, or one worker in this process."""
+    if settings.workers is None:
+        return partial(LocalCluster, processes=False)
+    gpu = local_gpu(settings)
+    if gpu.lack:
+        return partial(LocalCluster, processes=True)
+    if settings.workers > gpu.count:
+        raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError as error:
+        raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
+    return partial(LocalCUDACluster, protocol=settings.protocol)
 
 
 def abandon(client: Client, run_id: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -12,13 +12,18 @@ import distributed
 from distributed import CancelledError, Client, KilledWorker, as_completed
 from distributed.comm.core import CommClosedError
 
+from .. import kernels
+from ..kernels.device import Device
 from ..kernels.threads import kernel_threads
-from ..tasks.errors import ClusterLost, EdgemillError
+from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 
 if TYPE_CHECKING:
     from .telemetry import Stage
 
-__all__ = ["Capacity", "Engine", "Future"]
+__all__ = ["GPU", "Capacity", "Engine", "Future"]
+
+GPU = "GPU"
+"""Resource of Dask workers that have a GPU, one each."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -34,6 +39,8 @@ class Capacity:
     """Threads of the smallest worker."""
     memory_bytes: int
     """Memory of the smallest worker; 0 for no limit."""
+    device_bytes: int = 0
+    """Memory of the smallest GPU that computes; 0 where the CPU does."""
 
 
 class Engine:
@@ -48,6 +55,7 @@ class Engine:
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
             min((worker["memory_limit"] or 0 for worker in self._workers.values()), default=0),
         )
+        self._resources: dict[str, float] | None = None
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
@@ -61,6 +69,32 @@ class Engine:
         """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
         at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
         self._kernel_threads = max(1, self.capacity.threads // max(1, at_once))
+
+    def use(self, device: str) -> str:
+        """Choose what `device` (auto, cpu or gpu) means on these workers, and count its memory; gives its name.
+
+        Raises UsageError if a worker lacks the GPU that is asked for.
+        """
+        if device == "cpu":
+            return "cpu"
+        found: list[Device] = self.everywhere(kernels.device)
+        for worker, own in zip(self._workers.values(), found, strict=True):
+            if own.lack and device == "gpu":
+                raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.lack}")
+        if any(own.lack for own in found):
+            return "cpu"
+        self.capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
+        return found[0].name
+
+    @contextmanager
+    def on_device(self) -> Iterator[None]:
+        """Within it, where a GPU computes, a worker runs one task at a time: its memory is not shared out."""
+        if self.capacity.device_bytes and all(GPU in worker["resources"] for worker in self._workers.values()):
+            self._resources = {GPU: 1}
+        try:
+            yield
+        finally:
+            self._resources = None
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
         """Start one task; see `map`."""
@@ -78,17 +112,21 @@ class Engine:
         self._submitted += len(arguments)
         keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
         task = partial(_call, function, self._kernel_threads)
-        futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, pure=False)
+        futures: list[Future] = self._client.map(
+            task, [list(own) for own in arguments], key=keys, pure=False, resources=self._resources
+        )
         return futures
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Run a task once on every worker; gives the results."""
         self.spread(1)
         task = partial(_call, function, self._kernel_threads, arguments)
+        first = self._submitted + 1
+        self._submitted += len(self._workers)
         return self.gather(
             [
                 self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
-                for i, address in enumerate(self._workers)
+                for i, address in enumerate(self._workers, first)
             ]
         )
 
@@ -127,7 +165,10 @@ class Engine:
 
 def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
     with kernel_threads(threads):
-        return function(*arguments)
+        try:
+            return function(*arguments)
+        except MemoryError as error:
+            raise OutOfRoom(f"a task ran out of memory: {error}; use more partitions (partitioning.count)") from error
 
 
 class _Lost:

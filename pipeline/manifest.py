@@ -155,6 +155,8 @@ class Manifest(_Record):
     input: InputRecord
     counts: Counts
     partitions: list[PartitionRecord]
+    device: str = "cpu"
+    """What found triangles and λ: `cpu`, or the name of a GPU."""
     bounding: BoundingRecord
     exchanges: list[ExchangeRecord]
     stages: list[StageRecord]

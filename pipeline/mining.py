@@ -15,7 +15,7 @@ from ..tasks.errors import InternalError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from . import stages
-from .cluster import abandon, connect
+from .cluster import abandon, check_device, connect
 from .config import make_settings
 from .engine import Engine
 from .manifest import (
@@ -57,6 +57,8 @@ def mine(
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
     """Run with the given settings, telling `events`. Raises as `mine` does."""
+    if client is None:
+        check_device(settings.cluster)
     with (
         Staging(
             settings.output.path,
@@ -82,6 +84,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
 
 
 def _run(settings: Settings, source: Source, engine: Engine, events: Events, staging: Staging) -> Manifest:
+    device = engine.use(settings.cluster.device)
     plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     _warm(engine, events, plan)
@@ -90,7 +93,7 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     del blocks
     partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method)
     subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
-    with events.stage("bound", 0):
+    with events.stage("bound", 0), engine.on_device():
         bounded = bound(engine, events, subgraphs, counts, plan.method, settings.bounding)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
@@ -105,13 +108,14 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
         settings.output,
         bounded.converged,
     )
-    return _manifest(settings, source, rows, buckets, counts, bounded, unsettled, published, events)
+    return _manifest(settings, source, rows, buckets, counts, bounded, unsettled, published, device, events)
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:
     """Have the kernels compiled, or loaded from the cache, by every worker."""
     with events.stage("compile", 0):
-        reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions)
+        on_gpu = bool(engine.capacity.device_bytes)
+        reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions, on_gpu)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 
@@ -124,6 +128,7 @@ def _manifest(
     bounded: Bounded,
     unsettled: int,
     published: stages.Published,
+    device: str,
     events: Events,
 ) -> Manifest:
     summaries = published.summaries
@@ -138,6 +143,7 @@ def _manifest(
     return Manifest(
         run=events.run_id,
         versions=versions(),
+        device=device,
         settings=settings.model_dump(),
         started=events.started,
         finished=datetime.now(UTC),

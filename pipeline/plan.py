@@ -10,7 +10,7 @@ from distributed.system import MEMORY_LIMIT
 from ..tasks.errors import OutOfRoom
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
-from .cluster import connect, cores
+from .cluster import check_device, connect, cores, local_gpu
 from .engine import Capacity, Engine
 from .settings import Settings
 
@@ -23,6 +23,10 @@ EDGE_BYTES = 140
 
 Measured: 115 (actor-collaboration) to 170 (R-MAT 18) on one partition, 135 on four.
 """
+GPU_EDGE_BYTES = 150
+"""Memory of a local edge on a GPU, from its triangles to λ. Measured: 147, R-MAT 18 to 24 on one partition."""
+GPU_FILL = 0.9
+"""Share of a GPU's memory that a partition may take."""
 WORKER_BYTES = 350 * 2**20
 """Memory of a worker with nothing to do, and of the kernels' buffers."""
 FILL = 0.6
@@ -56,6 +60,13 @@ class Plan:
         return int(self.source.rows * self.replication / self.partitions * EDGE_BYTES)
 
     @property
+    def device_bytes(self) -> int:
+        """Projected memory of a partition on a GPU; 0 if the CPU computes."""
+        if not self.capacity.device_bytes:
+            return 0
+        return int(self.source.rows * self.replication / self.partitions * GPU_EDGE_BYTES)
+
+    @property
     def at_once(self) -> int:
         """Partitions that a worker bounds at once."""
         return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
@@ -79,10 +90,18 @@ class Plan:
     def fits(self) -> bool:
         """Whether the projected memory of a worker is within its limit."""
         limit = self.capacity.memory_bytes
-        return not limit or self.worker_bytes <= FILL * limit
+        return self._fits_device() and (not limit or self.worker_bytes <= FILL * limit)
+
+    def _fits_device(self) -> bool:
+        return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
 
     def refuse_if_hopeless(self) -> None:
-        """Raises OutOfRoom if the projected memory of a worker exceeds its limit."""
+        """Raises OutOfRoom if the projected memory of a worker, or of its GPU, exceeds its limit."""
+        if not self._fits_device():
+            raise OutOfRoom(
+                f"each of {self.partitions} partitions would need about {format_bytes(self.device_bytes)} on a GPU "
+                f"of {format_bytes(self.capacity.device_bytes)}: raise partitioning.count, or use cluster.device cpu"
+            )
         limit = self.capacity.memory_bytes
         if limit and self.worker_bytes > limit:
             raise OutOfRoom(
@@ -103,6 +122,7 @@ class Plan:
             ),
             ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),
             ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit} each"),
+            ("device", _device(self)),
             ("blocks", f"{len(self.blocks)}, at most {max((b.rows for b in self.blocks), default=0):,} rows"),
             ("partitions", f"{self.partitions} by {self.partitioning}, at most {source.rows:,} edges in all"),
             ("replication", f"at most {self.replication:.1f} copies of an edge, assumed (by range it is often near 1)"),
@@ -118,19 +138,29 @@ class Plan:
         return "\n".join(f"{name:<12} {text}" for name, text in rows)
 
 
+def _device(plan: Plan) -> str:
+    if not plan.device_bytes:
+        return "cpu"
+    return f"gpu, {format_bytes(plan.device_bytes)} a partition of {format_bytes(plan.capacity.device_bytes)}"
+
+
 def make_plan(settings: Settings) -> Plan:
     """Plan a run without starting it. A running scheduler is asked for its workers; nothing else is contacted.
 
     Raises InputError, and ClusterLost if a scheduler does not answer.
     """
+    check_device(settings.cluster)
     source = open_input(settings)
     cluster = settings.cluster
     if cluster.scheduler is not None or cluster.scheduler_file is not None:
         with connect(cluster) as client:
-            return plan_run(settings, source, Engine(client, "plan").capacity)
+            engine = Engine(client, "plan")
+            engine.use(cluster.device)
+            return plan_run(settings, source, engine.capacity)
     workers = cluster.workers or 1
     threads = cluster.threads_per_worker or max(1, cores() // workers)
-    return plan_run(settings, source, Capacity(workers, threads, cluster.memory_limit_bytes or MEMORY_LIMIT // workers))
+    memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
+    return plan_run(settings, source, Capacity(workers, threads, memory, local_gpu(cluster).memory_bytes))
 
 
 def open_input(settings: Settings) -> Source:

@@ -118,9 +118,11 @@ class ClusterSettings(_Section):
     """What computes."""
 
     device: Literal["auto", "cpu", "gpu"] = "auto"
-    """`cpu`, or `auto`: the best that this version offers, which is the CPU; `gpu` is refused in this version."""
+    """What finds triangles and λ: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
     workers: int | None = Field(None, ge=1)
-    """Worker processes to start on this machine; none: one worker inside this process."""
+    """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
+    protocol: Literal["tcp", "ucxx"] = "tcp"
+    """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
     threads_per_worker: int | None = Field(None, ge=1)
     """Threads of each worker; none: the machine's cores shared out evenly."""
     memory_limit_bytes: int | None = Field(None, ge=1)
@@ -132,8 +134,6 @@ class ClusterSettings(_Section):
 
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
-        if self.device == "gpu":
-            raise ValueError("cluster.device: GPU workers are not available in this version; use cpu or auto")
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
         if self.scheduler is not None or self.scheduler_file is not None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tasks import ingest, publish, subgraph, triangulate, writing
+from .. import kernels
+from ..tasks import device, ingest, publish, subgraph, triangulate, writing
 from ..tasks.blocks import BlockEdges
 from ..tasks.bound.intervals import Intervals
 from ..tasks.identity import Ids
@@ -158,10 +159,15 @@ def _partitioner(
 def triangulate_partitions(
     engine: Engine, events: Events, owned: Sequence[Future]
 ) -> tuple[list[Future], list[PartitionCounts]]:
-    """Find every triangle once; gives each partition's subgraph with its ghosts, and its sizes."""
+    """Find every triangle once; gives each partition's subgraph with its ghosts, and its sizes.
+
+    From here to the end of bounding everything lies on the device that computes.
+    """
     partitions = len(owned)
     engine.spread(partitions)
-    with events.stage("triangulate", 2 * partitions) as stage:
+    with events.stage("triangulate", 2 * partitions) as stage, engine.on_device():
+        if engine.capacity.device_bytes:
+            owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned])
         lists = engine.map("send-lists", triangulate.send_lists, [(o, partitions) for o in owned])
         counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned])
         engine.wait(counted, stage)
@@ -209,7 +215,8 @@ def publish_results(
 
 
 def _send_results(owned: OwnedEdges, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
-    return publish.send_results(owned, subgraph.support, ends.low, ends.high)
+    ends = device.intervals_to_host(ends)
+    return publish.send_results(owned, kernels.to_host(subgraph.support), ends.low, ends.high)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def largest(values: Ints) -> int:
 
 def heads(ordered: NDArray[Any]) -> NDArray[np.bool_]:
     """Mask of the first of each run of equal values in a sorted array."""
-    mask = np.ones(len(ordered), np.bool_, like=ordered)
+    mask = np.ones_like(ordered, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=mask[1:])
     return mask
 
@@ -82,7 +82,7 @@ def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
     span = max(int(column.max()) for column in filled) - floor + 1
     if fits_table(span, sum(map(len, columns))):
         return _encode_by_table([column - floor if floor else column for column in columns], floor, span)
-    return _encode_by_hash(columns)
+    return _encode_by_hash(columns) if kernels.on_host(filled[0]) else _encode_by_sort(columns)
 
 
 def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
@@ -94,6 +94,11 @@ def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Int
         return values, [place.astype(np.int32) for place in places]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return values, [code[place] for place in places]
+
+
+def _encode_by_sort(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
+    values, code = np.unique(np.concatenate(columns), return_inverse=True)
+    return values, np.split(code.astype(np.int32), np.cumsum([len(column) for column in columns])[:-1].tolist())
 
 
 def _encode_by_hash(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:

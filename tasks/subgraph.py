@@ -165,7 +165,7 @@ def _subscribers(
         if q in parts:
             known.append(parts[q].edge)
         edges.append(order.distinct(np.concatenate(known)))
-        senders.append(np.full(len(edges[-1]), q, np.int16, like=number))
+        senders.append(np.full_like(number, q, np.int16, shape=len(edges[-1])))
     if not edges:
         nowhere = np.broadcast_to(np.zeros(1, np.int64, like=number), len(number) + 1)
         return nowhere, np.zeros(0, np.int16, like=number)

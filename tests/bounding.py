@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edgemill import kernels
 from edgemill.pipeline.ledger import Ledger
 from edgemill.tasks.bound import band as banding
 from edgemill.tasks.bound import fixpoint as rounds
@@ -20,7 +21,7 @@ Schedule = Callable[[Sequence[Subgraph]], list[Intervals]]
 
 def highest(subgraphs: Sequence[Subgraph]) -> int:
     """A value that no λ exceeds."""
-    supports = np.concatenate([subgraph.support for subgraph in subgraphs])
+    supports = np.concatenate([kernels.to_host(subgraph.support) for subgraph in subgraphs])
     return banding.highest_lambda(np.bincount(supports[supports > 0]))
 
 

@@ -9,6 +9,7 @@ from .peel import Peeling
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .sort import order_pairs, sort_keys
+from .warm import warm
 
 __all__ = [
     "Cascade",
@@ -23,4 +24,5 @@ __all__ = [
     "reband",
     "row_numbers",
     "sort_keys",
+    "warm",
 ]

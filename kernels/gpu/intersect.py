@@ -56,7 +56,7 @@ def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> 
             if not len(tables):
                 continue
             tables, part = _in_parts(tables, streams[by_b])
-            kernel = source.kernel("intersect", SIDE=by_b, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
+            kernel = _kernel(by_b, slots, warps, one_warp)
             shared = 8 * slots * (warps if one_warp else 1)
             kernel.max_dynamic_shared_size_bytes = shared
             blocks = source.grid(len(tables), warps if one_warp else 1, 16)
@@ -65,6 +65,17 @@ def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> 
                 (blocks,), (32 * warps,), (tables, part, np.int32(len(tables)), cursor, *arguments), shared_mem=shared
             )
     return support, gain, outer
+
+
+def _kernel(side: int, slots: int, warps: int, one_warp: int) -> Any:
+    return source.kernel("intersect", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
+
+
+def compile_all() -> None:
+    """Load the kernels for tables of every size."""
+    for side in (0, 1):
+        for _, slots, warps, one_warp in SIZES:
+            _kernel(side, slots, warps, one_warp).compile()
 
 
 def _in_parts(tables: Any, streams: Any) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import UNCOUNTED
+from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
 from .intervals import Intervals, intervals
@@ -89,14 +90,14 @@ class BandReport:
 def start_bands(subgraph: Subgraph, highest: int) -> Bands:
     """All edges in one band from 0, nothing fallen; no λ of the run exceeds `highest`."""
     edges = subgraph.topology.edges
-    count = np.full(edges, UNCOUNTED, np.int32, like=subgraph.support)
+    count = np.full_like(subgraph.support, UNCOUNTED, shape=edges)
     count[subgraph.owned] = subgraph.support[subgraph.number]
     return Bands(np.zeros_like(count), count, count, np.zeros(highest + 2, np.int32))
 
 
 def support_histogram(subgraph: Subgraph) -> NDArray[np.int64]:
     """[highest support + 1] owned edges with each support, those without triangles left out."""
-    return np.bincount(subgraph.support[subgraph.number])
+    return kernels.to_host(np.bincount(subgraph.support[subgraph.number]))
 
 
 def highest_lambda(histogram: NDArray[np.int64]) -> int:
@@ -159,7 +160,7 @@ def band_intervals(
     top = np.arange(len(bands.threshold), dtype=np.int32)
     for lo, highest in upper.items():
         top[lo] = highest
-    return intervals(subgraph, low, top[low])
+    return intervals(subgraph, low, np.asarray(top, like=low)[low])
 
 
 def _tables(
@@ -168,12 +169,12 @@ def _tables(
     threshold = threshold.copy()
     touched = np.zeros(len(threshold), np.bool_)
     commit = np.zeros(len(threshold), np.int32)
-    for order in batch:
-        touched[order.band] = True
-        commit[order.band] = order.commit
-        threshold[order.band] = order.lower
-        if order.commit:
-            threshold[order.commit] = order.upper
+    for given in batch:
+        touched[given.band] = True
+        commit[given.band] = given.commit
+        threshold[given.band] = given.lower
+        if given.commit:
+            threshold[given.commit] = given.upper
     return threshold, touched, commit
 
 
@@ -193,9 +194,10 @@ def subscribers_of(subgraph: Subgraph, edges: NDArray[np.int32]) -> tuple[NDArra
         place[subgraph.owned[np.minimum(place, len(subgraph.owned) - 1)] == edges] if len(subgraph.owned) else place[:0]
     )
     first, stop = subgraph.subscriber_offsets[place], subgraph.subscriber_offsets[place + 1]
-    many = stop - first
-    entry = np.repeat(first - (np.cumsum(many) - many), many) + np.arange(int(many.sum()))
-    return np.repeat(place, many), subgraph.subscriber[entry]
+    starts = order.offsets(stop - first)
+    of_edge = kernels.row_numbers(starts)
+    entry = (first - starts[:-1])[of_edge] + np.arange(len(of_edge), like=starts)
+    return place[of_edge], subgraph.subscriber[entry]
 
 
 def _mail(

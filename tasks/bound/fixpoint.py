@@ -51,7 +51,7 @@ class FixpointReport:
 
 def start_bounds(subgraph: Subgraph, highest: int) -> NDArray[np.int32]:
     """[local edges] first bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""
-    bound = np.full(subgraph.topology.edges, highest, np.int32, like=subgraph.support)
+    bound = np.full_like(subgraph.support, highest, shape=subgraph.topology.edges)
     bound[subgraph.owned] = np.minimum(subgraph.support[subgraph.number], highest)
     return bound
 

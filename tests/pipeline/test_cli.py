@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from edgemill.kernels.device import Device
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.exits import Terminated
@@ -118,7 +119,6 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, arguments: l
         (["run", *PATHS, "--partitions", "-1"], "got -1"),
         (["run", *PATHS, "--partitions", "many"], "got 'many'"),
         (["run", *PATHS, "--set", "cluster.gpus=1"], "error: unknown setting cluster.gpus; there are: device"),
-        (["run", *PATHS, "--device", "gpu"], "GPU workers are not available in this version"),
         (["run", *PATHS, "--method", "guess"], "'guess' is not one of"),
         (["run", *PATHS, "--colour"], "No such option"),
         (["plan", *PATHS, "--method", "peel", "--partitions", "2"], "peel works on one partition"),
@@ -131,6 +131,14 @@ def test_wrong_arguments_exit_2(arguments: list[str], text: str) -> None:
     assert result.exit_code == 2
     assert text in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster.device", lambda: Device("", 0, 0, "no CUDA driver"))
+    result = call(command, *PATHS, "--device", "gpu")
+    assert result.exit_code == 2
+    assert result.stderr == "error: cluster.device is gpu, and this machine has none: no CUDA driver\n"
 
 
 def test_print_config_gives_the_settings_in_effect(pytestconfig: pytest.Config) -> None:

@@ -1,0 +1,65 @@
+"""Whether this process has a GPU, and the way there and back for arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .graph import AnyArray
+
+
+@dataclass(frozen=True)
+class Device:
+    """What this process may compute on beside the CPU."""
+
+    name: str
+    """Of the GPU; empty if there is none."""
+    memory_bytes: int
+    """Of the GPU; 0 if there is none."""
+    count: int
+    """GPUs that this process sees."""
+    lack: str
+    """Why there is none, and what to do; empty if there is one."""
+
+
+@cache
+def device() -> Device:
+    """The first GPU that this process sees. Needs no package to find out that there is none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return _none("no CUDA driver (libcuda.so.1)")
+    found = ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(found)) or not found.value:
+        return _none("no CUDA device that this process may use")
+    try:
+        import cupy
+    except ImportError:
+        return _none("no CuPy: install edgemill[cu13] or edgemill[cu12], as the driver has it")
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    return Device(properties["name"].decode(), int(properties["totalGlobalMem"]), found.value, "")
+
+
+def _none(lack: str) -> Device:
+    return Device("", 0, 0, lack)
+
+
+def on_host(array: Any) -> bool:
+    """Whether the array lies in the host's memory."""
+    return isinstance(array, np.ndarray)
+
+
+def to_device(array: AnyArray) -> Any:
+    """The array in the GPU's memory."""
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def to_host(array: Any) -> AnyArray:
+    """The array in the host's memory; itself if it is there."""
+    return array if on_host(array) else array.get()

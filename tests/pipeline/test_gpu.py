@@ -1,0 +1,62 @@
+"""Whole runs on a GPU, against the CPU and known answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgemill.pipeline import OutOfRoom, mine
+from edgemill.tasks.generate import generate
+
+FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
+    return folder
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 8])
+@pytest.mark.parametrize("method", ["range", "hash"])
+def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, method: str) -> None:
+    results = [
+        mine(rows, tmp_path / device, device=device, partitioning={"count": partitions, "method": method})
+        for device in ("cpu", "gpu")
+    ]
+    assert results[0].edges.to_table() == results[1].edges.to_table()
+    assert results[0].vertices.to_table() == results[1].vertices.to_table()
+    assert results[0].manifest.device == "cpu"
+    assert "NVIDIA" in results[1].manifest.device
+
+
+def test_fixpoint(rows: Path, tmp_path: Path) -> None:
+    peeled = mine(rows, tmp_path / "peel", device="gpu")
+    rounds = mine(rows, tmp_path / "fixpoint", device="gpu", partitions=3, method="fixpoint")
+    assert peeled.edges.to_table() == rounds.edges.to_table()
+
+
+def test_a_graph_with_known_answers(tmp_path: Path) -> None:
+    manifest = mine(FACEBOOK, tmp_path / "out", device="gpu").manifest
+    assert (manifest.counts.edges, manifest.counts.triangles, manifest.lam.max) == (88234, 1612010, 95)
+
+
+def test_a_limit_ends_with_intervals(rows: Path, tmp_path: Path) -> None:
+    exact = mine(rows, tmp_path / "exact", device="gpu").edges.to_table()["lambda"].to_pylist()
+    cut = mine(rows, tmp_path / "cut", device="gpu", partitions=3, bounding={"max_exchanges": 2})
+    assert not cut.converged
+    table = cut.edges.to_table()
+    ends = zip(table["lambda_low"].to_pylist(), exact, table["lambda_high"].to_pylist(), strict=True)
+    assert all(low <= value <= high for low, value, high in ends)
+
+
+def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.GPU_EDGE_BYTES", 10**9)
+    with pytest.raises(
+        OutOfRoom, match=r"each of 1 partitions would need about .* on a GPU of .*: raise partitioning.count"
+    ):
+        mine(rows, tmp_path / "out", device="gpu", partitions=1)

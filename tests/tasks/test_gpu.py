@@ -1,0 +1,39 @@
+"""The tasks of triangulation and bounding on the GPU, against the same tasks on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bounding
+import drive
+import strategies
+from cut_graphs import cut_graph
+from edgemill import kernels
+from edgemill.tasks.device import intervals_to_host, owned_to_device
+
+VERTICES = 40
+
+pytestmark = pytest.mark.gpu
+
+
+@given(
+    rows=strategies.edge_lists(VERTICES),
+    partitions=st.sampled_from([1, 2, 3, 7]),
+    method=st.sampled_from(["range", "hash"]),
+)
+@settings(max_examples=100)
+def test_drawn_graphs(rows: strategies.EdgeList, partitions: int, method: str) -> None:
+    graph = cut_graph(rows, partitions, "hash" if method == "hash" else "range")
+    there = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    for here, subgraph in zip(graph.subgraphs, there, strict=True):
+        assert here.counts == subgraph.counts
+        assert np.array_equal(here.support, kernels.to_host(subgraph.support))
+        for name in ("owned", "number", "ghost", "ghost_number", "subscriber_offsets", "subscriber", "is_owned"):
+            assert np.array_equal(getattr(here, name), kernels.to_host(getattr(subgraph, name))), name
+    for schedule in bounding.schedules(partitions):
+        for here_ends, ends in zip(schedule(graph.subgraphs), map(intervals_to_host, schedule(there)), strict=True):
+            assert np.array_equal(here_ends.low, ends.low), schedule
+            assert np.array_equal(here_ends.high, ends.high), schedule
