@@ -1,4 +1,4 @@
-"""Peeling on the device: many levels in one launch, then compaction; peel.cu is the kernel."""
+"""Peeling on the device: many levels in one launch, then the edges that are left are numbered anew; peel.cu."""
 
 from __future__ import annotations
 
@@ -9,44 +9,68 @@ import numpy as np
 
 from ..graph import GONE, Topology
 from .launch import Rounds
-from .rows import compact
+from .rows import adjacency
 
-COMPACT_AT = 0.7
-"""Rows are compacted when this share of their edges is left. Measured from 0.6 to 0.9: 0.6 to 0.8 are alike."""
+SHRINK_AT = 0.7
+"""Edges are numbered anew when this share of them is left."""
 MOST_ROUNDS = 1000
 """Rounds of one launch: a tenth of a second or so, after which limits are looked at and progress is told."""
 
 
 class Peeling:
-    """The state of one subgraph's peeling; see `kernels.peeling`."""
+    """The state of one subgraph's peeling; see `kernels.peeling`.
+
+    Edges that are left get numbers of their own as they become few: their counts then lie close together.
+    """
 
     def __init__(self, topology: Topology, support: Any) -> None:
-        self.count = support.copy()
-        self.low = cupy.zeros(topology.edges, np.int32)
         self.left = topology.edges
         self.level = 0
         self.levels = 0
-        self._rows: Any = topology.adjacency
-        self._in_rows = topology.edges
-        self._rounds = Rounds(topology)
-        self._noted = cupy.empty(topology.edges, np.int32)
+        self._low = cupy.zeros(topology.edges, np.int32)
+        self._origin: Any = None  # number at the start of each edge there is now; None for the same
+        self._start(topology, support.copy())
+
+    @property
+    def low(self) -> Any:
+        """λ of the fallen edges."""
+        if self._origin is not None:
+            fell = cupy.flatnonzero(self._count == GONE)
+            self._low[self._origin[fell]] = self._fell_at[fell]
+        return self._low
+
+    @property
+    def count(self) -> Any:
+        """Triangles that the edges have left; negative for fallen ones."""
+        if self._origin is None:
+            return self._count
+        count = cupy.full_like(self._low, GONE)
+        count[self._origin] = self._count
+        return count
 
     def advance(self) -> None:
-        """Let levels fall until rows are worth compacting, and compact them."""
-        stop_at = int(COMPACT_AT * self._in_rows)
-        edges = len(self.count)
-        self._rounds.launch(
-            "peel",
-            self._rows,
-            self.count,
-            self._noted,
-            self.low,
-            np.uint32(stop_at),
-            np.uint32(MOST_ROUNDS),
-            size=(np.int32(edges),),
-        )
+        """Let levels fall until the edges that are left are worth numbering anew, and do so."""
+        edges = len(self._count)
+        stop_at = int(SHRINK_AT * edges)
+        limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS))
+        rows: Any = self._topology.adjacency
+        size = (np.int32(edges),)
+        self._rounds.launch("peel", rows, self._count, self._noted, self._fell_at, *limits, size=size)
         fallen, _, _, self.level, self.levels = self._rounds.state[:5].get().tolist()
         self.left = edges - fallen
         if 0 < self.left <= stop_at:
-            self._rows = compact(self._rows, self.count > GONE)
-            self._in_rows = self.left
+            self._shrink()
+
+    def _start(self, topology: Topology, count: Any) -> None:
+        self._topology, self._count = topology, count
+        self._fell_at = self._low if self._origin is None else cupy.zeros_like(count)
+        self._noted = cupy.empty_like(count)
+        self._rounds = Rounds(topology)
+        self._rounds.state[3], self._rounds.state[4] = self.level, self.levels
+
+    def _shrink(self) -> None:
+        _ = self.low  # what has fallen is written down before the numbers change
+        stay = cupy.flatnonzero(self._count != GONE).astype(np.int32)
+        self._origin = stay if self._origin is None else self._origin[stay]
+        low, high, vertices = self._topology.low[stay], self._topology.high[stay], self._topology.vertices
+        self._start(Topology(low, high, adjacency(low, high, vertices)), self._count[stay])  # type: ignore[arg-type]

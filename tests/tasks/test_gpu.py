@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
     partitions=st.sampled_from([1, 2, 3, 7]),
     method=st.sampled_from(["range", "hash"]),
 )
-@settings(max_examples=100)
+@settings(max_examples=500)
 def test_drawn_graphs(rows: strategies.EdgeList, partitions: int, method: str) -> None:
     graph = cut_graph(rows, partitions, "hash" if method == "hash" else "range")
     there = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
