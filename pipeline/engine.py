@@ -77,7 +77,7 @@ class Engine:
         """
         if device == "cpu":
             return "cpu"
-        found: list[Device] = self.everywhere(kernels.device)
+        found: list[Device] = [kernels.device()] if self.shares_memory else self.everywhere(kernels.device)
         for worker, own in zip(self._workers.values(), found, strict=True):
             if own.lack and device == "gpu":
                 raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.lack}")

@@ -11,9 +11,11 @@ from typing import Any
 from distributed import Client
 
 from ..kernels.warm import Warmed, warm
+from ..tasks.device import owned_to_device
 from ..tasks.errors import InternalError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
+from ..tasks.warm import run_clique
 from . import stages
 from .cluster import abandon, check_device, connect
 from .config import make_settings
@@ -116,6 +118,8 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
     with events.stage("compile", 0):
         on_gpu = bool(engine.capacity.device_bytes)
         reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions, on_gpu)
+        if on_gpu:
+            engine.everywhere(run_clique, plan.method, plan.partitions, owned_to_device)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 

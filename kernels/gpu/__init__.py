@@ -2,14 +2,13 @@
 
 from .cascade import Cascade
 from .fixpoint import Fixpoint
-from .intersect import intersect
+from .intersect import compile_all, intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .sort import order_pairs, sort_keys
-from .warm import warm
 
 __all__ = [
     "Cascade",
@@ -17,6 +16,7 @@ __all__ = [
     "Peeling",
     "adjacency",
     "compact",
+    "compile_all",
     "intersect",
     "lookup",
     "order_pairs",
@@ -24,5 +24,4 @@ __all__ = [
     "reband",
     "row_numbers",
     "sort_keys",
-    "warm",
 ]

@@ -54,11 +54,6 @@ def kernel(name: str, *, cooperative: bool = False, **defines: int) -> Any:
     return _function(name, tuple(sorted(defines.items())), cooperative, cupy.cuda.runtime.getDevice())
 
 
-def loaded() -> int:
-    """Kernels that this process has compiled, or loaded from CuPy's cache."""
-    return _function.cache_info().currsize
-
-
 @cache
 def processors(device: int) -> int:
     """Multiprocessors of a device."""

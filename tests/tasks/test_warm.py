@@ -1,0 +1,19 @@
+"""The tiny run that warms a device finds what it should: else it would not call what a run calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgemill import kernels
+from edgemill.tasks.device import owned_to_device
+from edgemill.tasks.warm import CLIQUE, run_clique
+
+METHODS = [("peel", 1), ("band", 1), ("band", 3), ("fixpoint", 1), ("fixpoint", 3)]
+
+
+@pytest.mark.parametrize(("method", "partitions"), METHODS)
+@pytest.mark.parametrize("place", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_lambda_of_a_clique(method: str, partitions: int, place: str) -> None:
+    found = run_clique(method, partitions, owned_to_device if place == "gpu" else lambda owned: owned)
+    low = [value for ends in found for value in kernels.to_host(ends.low).tolist()]
+    assert low == [CLIQUE - 2] * (CLIQUE * (CLIQUE - 1) // 2)
