@@ -21,10 +21,11 @@
 #ifndef BANDS
 #define BANDS 0
 #endif
-// Measured on one H200, R-MAT 24: three blocks with two entries and two triangles under way in a lane are 6 % faster than two
-// blocks with four of each; chunks and splits from 4 to 32 are alike.
+// Measured on one H200, R-MAT 24: two blocks of 16 warps, which have registers enough, take 1.77 s; of 20 warps 1.83 s; of 24
+// warps and three blocks of 16, which spill, 2.26 s. Four entries under way in a lane 1.86 s. Chunks and splits from 4 to 32 are
+// alike.
 constexpr int WARPS = 16;                // of a block; as in launch.py
-constexpr int BLOCKS = 3;                // of a multiprocessor
+constexpr int BLOCKS = 2;                // of a multiprocessor
 constexpr int CHUNK = 8;                 // most edges that a warp takes at a time; as in launch.py
 constexpr int ENTRIES = 2;               // entries of a row that a lane has under way at once
 constexpr int UNIT = 32 * ENTRIES;
@@ -185,12 +186,24 @@ __device__ __forceinline__ void take_unit(
             if (mine[k].x >= 0) first[k] = graph.slot[longer.bucket + __umulhi(scramble(mine[k].x), longer.buckets)];
         }
     }
+    int place[ENTRIES];
+    int2 seen[ENTRIES];
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        const uint32 print = scramble(mine[k].x) << place_bits(longer.length);
+        const bool may = longer.buckets && mine[k].x >= 0;
+        place[k] = may ? place_in_bucket(first[k], print, longer.length) : -1;
+        if (place[k] >= 0) seen[k] = graph.entry[longer.begin + place[k]];
+    }
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
         int edge = -1;
-        if (mine[k].x >= 0) {
-            edge = longer.buckets ? find_in_table(longer, graph.entry, graph.slot, mine[k].x, first[k])
-                                  : find_in_short(longer, graph.entry, mine[k].x);
+        if (place[k] >= 0 && seen[k].x == mine[k].x) {
+            edge = seen[k].y;
+        } else if (mine[k].x >= 0 && !longer.buckets) {
+            edge = find_in_short(longer, graph.entry, mine[k].x);
+        } else if (mine[k].x >= 0 && (place[k] >= 0 || first[k].w != EMPTY)) {
+            edge = find_in_table(longer, graph.entry, graph.slot, mine[k].x, first[k]);
         }
         const uint32 hit = __ballot_sync(ALL_LANES, edge >= 0);
         if (edge >= 0) {

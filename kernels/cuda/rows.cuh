@@ -30,28 +30,34 @@ __device__ __forceinline__ int place_bits(int length) {
     return 32 - __clz(length);
 }
 
-// The edge to `wanted` if the slot points there, else -1.
-__device__ __forceinline__ int edge_in_slot(
-    uint32 slot, uint32 print, const Row& row, const int2* __restrict__ entry, int wanted) {
-    uint32 place = slot ^ print;
-    if (place >= static_cast<uint32>(row.length)) return -1;
-    int2 found = entry[row.begin + place];
-    return found.x == wanted ? found.y : -1;
+// The first place in a row of `length` entries that a bucket gives for a neighbour with these bits of hash, -1 if none. All four
+// slots are compared before any entry is read: or the lanes of a warp would wait for four reads in turn.
+__device__ __forceinline__ int place_in_bucket(uint4 slots, uint32 print, int length) {
+    const uint32 n = static_cast<uint32>(length);
+    const uint32 a = slots.x ^ print, b = slots.y ^ print, c = slots.z ^ print, d = slots.w ^ print;
+    return static_cast<int>(a < n ? a : b < n ? b : c < n ? c : d < n ? d : 0xFFFFFFFFu);
 }
 
 // The edge of the row that leads to `wanted`, -1 if none does. `first` is the bucket where `wanted` belongs, loaded before.
 __device__ __forceinline__ int find_in_table(
     const Row& row, const int2* __restrict__ entry, const uint4* __restrict__ slot, int wanted, uint4 first) {
-    uint32 hash = scramble(wanted);
-    uint32 print = hash << place_bits(row.length);
+    const uint32 hash = scramble(wanted);
+    const uint32 print = hash << place_bits(row.length);
     uint32 at = __umulhi(hash, row.buckets);
     uint4 slots = first;
     while (true) {
-        int edge = edge_in_slot(slots.x, print, row, entry, wanted);
-        if (edge < 0) edge = edge_in_slot(slots.y, print, row, entry, wanted);
-        if (edge < 0) edge = edge_in_slot(slots.z, print, row, entry, wanted);
-        if (edge < 0) edge = edge_in_slot(slots.w, print, row, entry, wanted);
-        if (edge >= 0 || slots.w == EMPTY) return edge;
+        const bool full = slots.w != EMPTY;
+        for (int place; (place = place_in_bucket(slots, print, row.length)) >= 0;) {
+            const int2 found = entry[row.begin + place];
+            if (found.x == wanted) return found.y;
+            // Another neighbour with the same bits: on to the next slot that has them.
+            const uint32 other = print ^ static_cast<uint32>(place);
+            if (slots.x == other) slots.x = EMPTY;
+            else if (slots.y == other) slots.y = EMPTY;
+            else if (slots.z == other) slots.z = EMPTY;
+            else slots.w = EMPTY;
+        }
+        if (!full) return -1;
         at = at + 1 == row.buckets ? 0 : at + 1;
         slots = slot[row.bucket + at];
     }
