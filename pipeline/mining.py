@@ -91,7 +91,7 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     plan.refuse_if_hopeless()
     _warm(engine, events, plan)
     blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls)
-    buckets = stages.number(engine, events, source, blocks, plan.partitions)
+    buckets = stages.number(engine, events, source, blocks, plan.buckets)
     del blocks
     partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method)
     subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)

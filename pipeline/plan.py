@@ -33,6 +33,8 @@ FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
+MIN_BUCKET_ROWS = 1_000_000
+"""Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
 """Smaller blocks cost more in tasks than they bring in parallel reading."""
 
@@ -53,6 +55,14 @@ class Plan:
     def replication(self) -> float:
         """Assumed copies of an edge over all partitions: measured on R-MAT by hash, the worst case, near 1.1 P^0.65."""
         return 1.0 if self.partitions == 1 else min(self.partitions, 1.1 * self.partitions**0.65)
+
+    @property
+    def buckets(self) -> int:
+        """Ranges of ids that are numbered, and written, apart: two for each thread while they are large enough, and one
+        for each partition at least.
+        """
+        threads = self.capacity.workers * self.capacity.threads
+        return max(self.partitions, min(2 * threads, self.source.rows // MIN_BUCKET_ROWS))
 
     @property
     def partition_bytes(self) -> int:
@@ -85,7 +95,7 @@ class Plan:
     @property
     def tasks(self) -> int:
         """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
-        return 5 * len(self.blocks) + (14 if self.partitions == 1 else 19) * self.partitions + 21 * self.partitions
+        return 5 * len(self.blocks) + (14 if self.partitions == 1 else 19) * self.partitions + 21 * self.buckets
 
     def fits(self) -> bool:
         """Whether the projected memory of a worker is within its limit."""

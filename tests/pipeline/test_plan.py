@@ -1,0 +1,46 @@
+"""More buckets than partitions: chosen by threads and rows, and of no effect on the result but its files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgemill.pipeline import mine
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Capacity
+from edgemill.pipeline.plan import make_plan, open_input, plan_run
+from edgemill.tasks.generate import generate
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=2, seed=5, scale=10, edge_factor=8)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("partitions", "threads", "buckets"), [(1, 1, 2), (1, 3, 6), (1, 100, 8), (7, 3, 7), (9, 4, 9)]
+)
+def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
+    settings = make_settings(str(rows), "out", partitions=partitions)
+    plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
+    assert plan.buckets == buckets
+    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
+
+
+def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
+    assert make_plan(make_settings(str(rows), "out", partitions=1)).buckets == 1
+
+
+def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mine(rows, tmp_path / "plain", partitions=1)
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 1000)
+    spread = mine(rows, tmp_path / "spread", partitions=1, cluster={"threads_per_worker": 2})
+    assert spread.edges.to_table() == plain.edges.to_table()
+    assert spread.vertices.to_table() == plain.vertices.to_table()
+    assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (2, 8)
+    assert len(spread.manifest.partitions) == 1
