@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from distributed import Client, Future, LocalCluster
@@ -16,7 +17,7 @@ from ..tasks.errors import ClusterLost, UsageError
 from .engine import GPU
 from .settings import ClusterSettings
 
-__all__ = ["abandon", "check_device", "connect", "cores", "local_gpu"]
+__all__ = ["abandon", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
 _START_SECONDS = 30
 """How long to wait for a scheduler, and then for its first worker."""
@@ -39,7 +40,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
-    if not local_gpu(settings).lack:
+    if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
     with (
         _cluster_type(settings)(
@@ -73,13 +74,24 @@ def local_gpu(settings: ClusterSettings) -> Device:
     return found
 
 
+def has_gpu_workers(settings: ClusterSettings) -> bool:
+    """Whether workers started here are to have a GPU each: if asked for, or by `auto` where there are GPUs enough.
+
+    Raises UsageError if GPUs are asked for and there is none.
+    """
+    gpu = local_gpu(settings)
+    if gpu.lack or settings.workers is None or settings.device == "gpu":
+        return not gpu.lack
+    return settings.workers <= gpu.count and find_spec("dask_cuda") is not None
+
+
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     """Worker processes, on a GPU each where GPUs compute, or one worker in this process."""
     if settings.workers is None:
         return partial(LocalCluster, processes=False)
-    gpu = local_gpu(settings)
-    if gpu.lack:
+    if not has_gpu_workers(settings):
         return partial(LocalCluster, processes=True)
+    gpu = local_gpu(settings)
     if settings.workers > gpu.count:
         raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
     try:

@@ -73,9 +73,12 @@ class Engine:
     def use(self, device: str) -> str:
         """Choose what `device` (auto, cpu or gpu) means on these workers, and count its memory; gives its name.
 
+        `auto` takes the GPUs of workers that all declare the resource GPU: others may share one without knowing.
+
         Raises UsageError if a worker lacks the GPU that is asked for.
         """
-        if device == "cpu":
+        declared = all(GPU in worker["resources"] for worker in self._workers.values())
+        if device == "cpu" or (device == "auto" and not declared):
             return "cpu"
         found: list[Device] = [kernels.device()] if self.shares_memory else self.everywhere(kernels.device)
         for worker, own in zip(self._workers.values(), found, strict=True):

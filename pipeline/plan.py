@@ -10,7 +10,7 @@ from distributed.system import MEMORY_LIMIT
 from ..tasks.errors import OutOfRoom
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
-from .cluster import check_device, connect, cores, local_gpu
+from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
 from .settings import Settings
 
@@ -170,7 +170,8 @@ def make_plan(settings: Settings) -> Plan:
     workers = cluster.workers or 1
     threads = cluster.threads_per_worker or max(1, cores() // workers)
     memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
-    return plan_run(settings, source, Capacity(workers, threads, memory, local_gpu(cluster).memory_bytes))
+    on_gpu = local_gpu(cluster).memory_bytes if has_gpu_workers(cluster) else 0
+    return plan_run(settings, source, Capacity(workers, threads, memory, on_gpu))
 
 
 def open_input(settings: Settings) -> Source:

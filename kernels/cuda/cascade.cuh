@@ -273,8 +273,8 @@ __device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint3
     return __shfl_sync(ALL_LANES, taken, 0);
 }
 
-// One round, up to and with the barrier after it; gives the queue's tail. `counters` are the round's own three, 0 at first: edges taken, heavy
-// parts, heavy parts taken.
+// One round, up to and with the barrier after it; gives the queue's tail. `counters` are the round's own three, 0 at first:
+// edges taken, heavy parts, heavy parts taken.
 __device__ __forceinline__ uint32 run_round(
     Work& work, uint32 begun, uint32 end, uint32* counters, int2* heavy, Barrier* barrier, const Graph& graph,
     const Fall& fall) {

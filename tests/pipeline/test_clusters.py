@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -14,8 +14,11 @@ from distributed import Client, LocalCluster
 
 import runs
 from backends import kernel_types
+from edgemill.kernels.device import Device
 from edgemill.kernels.warm import warm
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline.cluster import has_gpu_workers
+from edgemill.pipeline.settings import ClusterSettings
 from edgemill.tasks.generate import generate
 
 Mine = Callable[..., Result]
@@ -126,3 +129,26 @@ def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: py
         pytest.raises(ClusterLost, match="has no workers after 1 s; start some"),
     ):
         mine(rows, tmp_path / "out", scheduler=empty.scheduler_address)
+
+
+@pytest.mark.parametrize(
+    ("device", "workers", "gpus", "expected"),
+    [
+        ("auto", None, 1, True),
+        ("auto", 2, 1, False),
+        ("auto", 2, 0, False),
+        ("cpu", None, 1, False),
+        ("gpu", 2, 2, True),
+    ],
+)
+def test_which_workers_get_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+    device: Literal["auto", "cpu", "gpu"],
+    workers: int | None,
+    gpus: int,
+    expected: bool,
+) -> None:
+    """By `auto`, workers that would have to share a GPU compute on the CPU: only what was asked for is refused."""
+    found = Device("H200", 10**9, gpus, "" if gpus else "no CUDA device")
+    monkeypatch.setattr("edgemill.pipeline.cluster.device", lambda: found)
+    assert has_gpu_workers(ClusterSettings(device=device, workers=workers)) is expected
