@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -291,26 +291,27 @@ def _empty_folder(folder: Path) -> Path:
 
 
 def _write(recipe: Kind, seed: int, paths: list[Path]) -> None:
-    schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
+    """Files side by side; a chunk on the border of two is drawn for both."""
     cuts = [recipe.rows * number // len(paths) for number in range(len(paths) + 1)]
-    stream = _chunks(recipe, seed)
-    chunk_start, src, dst = 0, np.empty(0, np.int64), np.empty(0, np.int64)
-    for path, (start, stop) in zip(paths, pairwise(cuts), strict=True):
-        with pq.ParquetWriter(
-            path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
-        ) as writer:
-            at = start
-            while at < stop:
-                if at == chunk_start + src.size:
-                    chunk_start, src, dst = next(stream)
-                here = slice(at - chunk_start, min(stop - chunk_start, src.size))
-                writer.write_table(pa.table({"src": src[here], "dst": dst[here]}, schema=schema))
-                at = chunk_start + here.stop
+    with ThreadPoolExecutor(min(len(paths), pa.cpu_count())) as threads:
+        tasks = [
+            threads.submit(_write_file, recipe, seed, path, *ends)
+            for path, ends in zip(paths, pairwise(cuts), strict=True)
+        ]
+        try:
+            for task in tasks:
+                task.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
 
 
-def _chunks(recipe: Kind, seed: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    for start in range(0, recipe.rows, CHUNK_ROWS):
-        yield start, *recipe.draw(start, min(start + CHUNK_ROWS, recipe.rows), seed)
+def _write_file(recipe: Kind, seed: int, path: Path, start: int, stop: int) -> None:
+    schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True) as writer:
+        for chunk in range(start - start % CHUNK_ROWS, stop, CHUNK_ROWS):
+            src, dst = recipe.draw(chunk, min(chunk + CHUNK_ROWS, recipe.rows), seed)
+            own = slice(max(start - chunk, 0), stop - chunk)
+            writer.write_table(pa.table({"src": src[own], "dst": dst[own]}, schema=schema))
 
 
 def _require(holds: bool, kind: Kind, parameter: str, allowed: str) -> None:
