@@ -90,9 +90,9 @@ def intersect(
     return _twin(high).intersect(starts, members, offsets, high, home)
 
 
-def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
-    """Rows of both directions for int32 edges sorted by (low, high), low < high < vertices."""
-    return _twin(low).adjacency(low, high, vertices)
+def adjacency(topology: Topology) -> Adjacency:
+    """Rows of both directions."""
+    return _twin(topology.low).adjacency(topology)
 
 
 def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
@@ -110,8 +110,10 @@ def peeling(topology: Topology, support: IntArray) -> cpu.Peeling:
     return _twin(topology.low).Peeling(topology, support)
 
 
-def cascade(topology: Topology) -> cpu.Cascade:
+def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:
     """Scratch for cascades in a subgraph: `run(rows, count, frontier, threshold, band) -> (fallen edges, rounds)`.
+
+    `rows` are those it has now; each run may be given others, compacted from them.
 
     `run` lets the edges of `frontier` fall (counts ≥ 0 before), lowers the `count` (int32 [edges], changed in place)
     of each edge that loses a triangle to them, lets every edge fall whose count drops below `threshold[band[e]]`, and
@@ -119,7 +121,7 @@ def cascade(topology: Topology) -> cpu.Cascade:
     in e's own, and only edges of e's band lose by e's fall. A fallen edge has count GONE. Reads the shorter row of each
     fallen edge and, for each triangle, two counts. The fallen are the caller's until the next `run`.
     """
-    return _twin(topology.low).Cascade(topology)
+    return _twin(topology.low).Cascade(topology, rows)
 
 
 def reband(
@@ -141,14 +143,14 @@ def reband(
     return _twin(band).reband(band, count, start, commit, touched, threshold)
 
 
-def fixpoint(topology: Topology, owned: NDArray[np.bool_], highest: int) -> cpu.Fixpoint:
+def fixpoint(topology: Topology, rows: Adjacency, owned: NDArray[np.bool_], highest: int) -> cpu.Fixpoint:
     """Scratch for fixpoint rounds in a subgraph whose bounds are at most `highest`.
 
     `evaluate(bound, active, by_one)` lowers the bound of each active edge once, in place (to the h-index of its
     triangles' lesser other bounds, or by one if fewer than its bound support it), and gives the owned edges to look at
     again; `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
     """
-    return _twin(topology.low).Fixpoint(topology, owned, highest)
+    return _twin(topology.low).Fixpoint(topology, rows, owned, highest)
 
 
 def sort_keys(keys: LongArray, bits: int) -> LongArray:

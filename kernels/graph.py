@@ -63,15 +63,10 @@ class Topology:
     """[edges] the endpoint of lower degree order."""
     high: IntArray
     """[edges] the other endpoint."""
-    adjacency: Adjacency
-    """Rows of the edges that still matter; edge numbers stay when it is compacted."""
+    vertices: int
+    """Number of local vertices."""
 
     @property
     def edges(self) -> int:
-        """Number of edges, gone ones included."""
+        """Number of edges."""
         return len(self.low)
-
-    @property
-    def vertices(self) -> int:
-        """Number of local vertices."""
-        return len(self.adjacency.begin)

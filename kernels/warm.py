@@ -44,9 +44,9 @@ def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
     cpu.sort_keys(offsets, 2)
     cpu.order_pairs(low, high, 3, 3)
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
-    rows = cpu.adjacency(low, high, 3)
+    topology = Topology(low, high, 3)
+    rows = cpu.adjacency(topology)
     cpu.compact(rows, np.ones(3, np.bool_))
-    topology = Topology(low, high, rows)
     one = np.ones(3, np.int32)
     if partitions > 1:
         cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
@@ -56,9 +56,9 @@ def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
     elif method == "band":
         table, zero = np.full(3, 2, np.int32), np.zeros(3, np.int32)
         _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
-        cpu.Cascade(topology).run(rows, count, frontier, table, zero)
+        cpu.Cascade(topology, rows).run(rows, count, frontier, table, zero)
     else:
-        rounds = cpu.Fixpoint(topology, np.ones(3, np.bool_), 1)
+        rounds = cpu.Fixpoint(topology, rows, np.ones(3, np.bool_), 1)
         rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
         rounds.unsettle(one, np.arange(3, dtype=np.int32))
     return Warmed(_compiled() - before, time.perf_counter() - start)

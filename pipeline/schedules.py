@@ -135,10 +135,6 @@ def _band(
         for p, report in reports.items():
             batches[p] = []
             evaluations += report.evaluations
-            if report.stale:
-                subgraphs[p] = engine.submit(
-                    "compact", end, banding.without_settled, subgraphs[p], round_.states[p], ledger.floor
-                )
         ledger.record(reports)
         orders = ledger.split()
         exchanges += 1

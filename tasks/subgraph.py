@@ -112,7 +112,7 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         owned.partition,
         partitions,
         support,
-        Topology(low, high, kernels.adjacency(low, high, vertices)),
+        Topology(low, high, vertices),
         is_owned,
         place[: len(number)],
         number,

@@ -53,7 +53,6 @@ def _band(subgraphs: list[Subgraph]) -> list[Intervals]:
         for p, subgraph in enumerate(subgraphs):
             states[p], mail, _ = band.band_exchange(subgraph, states[p], [batch], 0, collect(p, sent))
             sent.append(mail)
-    subgraphs = [band.without_settled(subgraph, states[p], 0) for p, subgraph in enumerate(subgraphs)]
     done = [band.Order(top, top + 1, 0, 0)]
     return [band.band_intervals(subgraph, states[p], [done], {}) for p, subgraph in enumerate(subgraphs)]
 

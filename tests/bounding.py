@@ -46,8 +46,6 @@ def band(subgraphs: Sequence[Subgraph], max_exchanges: int | None = None) -> lis
             )
             batches[p] = []
             sent.append(bundle)
-            if reports[p].stale:
-                graphs[p] = banding.without_settled(graphs[p], states[p], ledger.floor)
         mail = sent
         ledger.record(reports)
         orders = ledger.split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from ..graph import Adjacency, IntArray, LongArray
+from ..graph import Adjacency, IntArray, LongArray, Topology
 
 
 @njit(cache=True, nogil=True)
@@ -47,8 +47,9 @@ def row_numbers(offsets: LongArray) -> IntArray:
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
-def adjacency(low: IntArray, high: IntArray, vertices: int) -> Adjacency:
-    """Rows of the edges (low, high), which are sorted by (low, high)."""
+def adjacency(topology: Topology) -> Adjacency:
+    """Rows of both directions."""
+    low, high, vertices = topology.low, topology.high, topology.vertices
     below = np.bincount(high, minlength=vertices)
     above = np.bincount(low, minlength=vertices)
     length = below + above

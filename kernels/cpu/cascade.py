@@ -228,8 +228,8 @@ def _set(count, edges, value):
 class Cascade:
     """Scratch of one subgraph's cascades, reused from call to call. Not for several threads at once."""
 
-    def __init__(self, topology: Topology) -> None:
-        low, vertices, widest = topology.low, topology.vertices, topology.adjacency.widest
+    def __init__(self, topology: Topology, rows: Adjacency) -> None:
+        low, vertices, widest = topology.low, topology.vertices, rows.widest
         self.low, self.high = low, topology.high
         self._edge_bits, self._vertex_bits = len(low).bit_length(), vertices.bit_length()
         threads = get_num_threads()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from ..graph import IntArray, Topology
+from ..graph import Adjacency, IntArray, Topology
 from .atomics import fetch_add
 from .cascade import _search_shorter
 
@@ -84,16 +84,16 @@ def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, t
 class Fixpoint:
     """Scratch of one subgraph's fixpoint rounds. Not for several threads at once."""
 
-    def __init__(self, topology: Topology, owned: np.ndarray, highest: int) -> None:
+    def __init__(self, topology: Topology, rows: Adjacency, owned: np.ndarray, highest: int) -> None:
         threads = get_num_threads()
-        self.topology, self.owned = topology, owned
-        self._found = np.empty((2, threads, topology.adjacency.widest + 1), np.int32)
+        self.topology, self.rows, self.owned = topology, rows, owned
+        self._found = np.empty((2, threads, rows.widest + 1), np.int32)
         self._tally = np.zeros((threads, highest + 1), np.int32)
         self._cursor = np.zeros(1, np.int64)
 
     def unsettle(self, bound: IntArray, fallen: IntArray) -> IntArray:
         """Owned edges to look at again after the bounds of the ghosts `fallen` came down, ascending."""
-        rows = self.topology.adjacency
+        rows = self.rows
         again = np.zeros(self.topology.edges, np.bool_)
         _unsettle(
             fallen,
@@ -112,7 +112,7 @@ class Fixpoint:
 
     def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
         """Evaluate `active` once, in place in `bound`; gives the edges to look at again, ascending."""
-        rows = self.topology.adjacency
+        rows = self.rows
         again = np.zeros(self.topology.edges, np.bool_)
         self._cursor[0] = 0
         _evaluate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import IntArray, Topology
-from .adjacency import compact
+from .adjacency import adjacency, compact
 from .cascade import Cascade
 from .scan import Live, below
 
@@ -22,9 +22,9 @@ class Peeling:
         self.left = topology.edges
         self.level = 0
         self.levels = 0
-        self._rows = topology.adjacency
+        self._rows = adjacency(topology)
         self._in_rows = topology.edges
-        self._live, self._cascade = Live(topology.edges), Cascade(topology)
+        self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows)
 
     def advance(self) -> None:
         """Let the edges of the next level that has some fall."""

@@ -15,7 +15,7 @@ from .rows import HashedRows
 class Cascade:
     """Scratch of one subgraph's cascades, reused from call to call."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, rows: HashedRows) -> None:
         self._rounds = Rounds(topology)
 
     def run(self, rows: HashedRows, count: Any, frontier: Any, threshold: Any, band: Any) -> tuple[Any, int]:

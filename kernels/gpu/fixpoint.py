@@ -18,8 +18,8 @@ _WARPS = _BLOCK // 32
 class Fixpoint:
     """Scratch of one subgraph's fixpoint rounds."""
 
-    def __init__(self, topology: Topology, owned: Any, highest: int) -> None:
-        self._topology, self._owned, self._highest = topology, owned, highest
+    def __init__(self, topology: Topology, rows: HashedRows, owned: Any, highest: int) -> None:
+        self._topology, self._rows, self._owned, self._highest = topology, rows, owned, highest
         self._blocks = source.grid(topology.edges, _WARPS)
         self._tally = cupy.empty(self._blocks * _WARPS * (highest + 1), np.int32)
 
@@ -33,8 +33,7 @@ class Fixpoint:
         return self._run("fixpoint:evaluate", active, bound, *extra)
 
     def _run(self, name: str, edges: Any, bound: Any, *extra: Any) -> Any:
-        rows = self._topology.adjacency
-        assert isinstance(rows, HashedRows)
+        rows = self._rows
         again = cupy.zeros(self._topology.edges, np.bool_)
         source.kernel(name)(
             (self._blocks,),

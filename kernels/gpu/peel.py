@@ -53,9 +53,8 @@ class Peeling:
         edges = len(self._count)
         stop_at = int(SHRINK_AT * edges)
         limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS))
-        rows: Any = self._topology.adjacency
         size = (np.int32(edges),)
-        self._rounds.launch("peel", rows, self._count, self._noted, self._fell_at, *limits, size=size)
+        self._rounds.launch("peel", self._rows, self._count, self._noted, self._fell_at, *limits, size=size)
         fallen, _, _, self.level, self.levels = self._rounds.state[:5].get().tolist()
         self.left = edges - fallen
         if 0 < self.left <= stop_at:
@@ -63,14 +62,16 @@ class Peeling:
 
     def _start(self, topology: Topology, count: Any) -> None:
         self._topology, self._count = topology, count
+        self._rows: Any = adjacency(topology)
         self._fell_at = self._low if self._origin is None else cupy.zeros_like(count)
-        self._noted = cupy.empty_like(count)
-        self._rounds = Rounds(topology)
+        self._noted: Any = cupy.empty_like(count)
+        self._rounds: Any = Rounds(topology)
         self._rounds.state[3], self._rounds.state[4] = self.level, self.levels
 
     def _shrink(self) -> None:
         _ = self.low  # what has fallen is written down before the numbers change
+        self._rows = self._rounds = self._noted = None  # room for those of the edges that are left
         stay = cupy.flatnonzero(self._count != GONE).astype(np.int32)
         self._origin = stay if self._origin is None else self._origin[stay]
-        low, high, vertices = self._topology.low[stay], self._topology.high[stay], self._topology.vertices
-        self._start(Topology(low, high, adjacency(low, high, vertices)), self._count[stay])  # type: ignore[arg-type]
+        topology = Topology(self._topology.low[stay], self._topology.high[stay], self._topology.vertices)
+        self._start(topology, self._count[stay])

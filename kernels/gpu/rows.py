@@ -8,6 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ..graph import Topology
 from . import source
 
 SHORT = 16
@@ -61,9 +62,9 @@ def row_numbers(offsets: Any) -> Any:
     return cupy.cumsum(ends, dtype=np.int32)[:-1]
 
 
-def adjacency(low: Any, high: Any, vertices: int) -> HashedRows:
-    """Rows of the edges (low, high), which are sorted by (low, high)."""
-    return _build(low, high, vertices, None)
+def adjacency(topology: Topology) -> HashedRows:
+    """Rows of both directions."""
+    return _build(topology.low, topology.high, topology.vertices, None)
 
 
 def compact(rows: HashedRows, live: Any) -> HashedRows:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import UNCOUNTED
+from ...kernels.graph import UNCOUNTED, Adjacency
 from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
@@ -66,6 +66,9 @@ class Bands:
     threshold: NDArray[np.int32]
     """[highest band + 1] threshold of each band's filter, 0 for none."""
 
+    rows: Adjacency
+    """Of the edges that still matter."""
+
 
 @dataclass(frozen=True)
 class BandReport:
@@ -83,16 +86,14 @@ class BandReport:
     messages: int
     """Edge numbers sent."""
 
-    stale: bool
-    """Whether the rows hold many edges below every open band."""
-
 
 def start_bands(subgraph: Subgraph, highest: int) -> Bands:
     """All edges in one band from 0, nothing fallen; no λ of the run exceeds `highest`."""
     edges = subgraph.topology.edges
     count = np.full_like(subgraph.support, UNCOUNTED, shape=edges)
     count[subgraph.owned] = subgraph.support[subgraph.number]
-    return Bands(np.zeros_like(count), count, count, np.zeros(highest + 2, np.int32))
+    table = np.zeros(highest + 2, np.int32)
+    return Bands(np.zeros_like(count), count, count, table, kernels.adjacency(subgraph.topology))
 
 
 def support_histogram(subgraph: Subgraph) -> NDArray[np.int64]:
@@ -125,13 +126,12 @@ def band_exchange(
     count = bands.count.copy()
     told = _ghosts(subgraph, parts)
     frontier = np.concatenate([falling, told[count[told] >= 0]])
-    topology = subgraph.topology
-    fallen, _ = kernels.cascade(topology).run(topology.adjacency, count, frontier, bands.threshold, bands.band)
+    rows = _compacted(bands, floor) if batches else bands.rows
+    cascade = kernels.cascade(subgraph.topology, rows)
+    fallen, _ = cascade.run(rows, count, frontier, bands.threshold, bands.band)
     mail, fell, mailed = _mail(subgraph, fallen, bands.band)
-    open_edges = int(np.count_nonzero(bands.band >= floor)) if batches else topology.edges
-    stale = open_edges < COMPACT_AT * len(topology.adjacency.edge) / 2
-    report = BandReport(fell, mailed, len(fallen), sum(mail.rows.values()), stale)
-    return replace(bands, count=count), mail, report
+    report = BandReport(fell, mailed, len(fallen), sum(mail.rows.values()))
+    return replace(bands, count=count, rows=rows), mail, report
 
 
 def carry_out(bands: Bands, batches: Sequence[Sequence[Order]]) -> tuple[Bands, NDArray[np.int32]]:
@@ -140,15 +140,16 @@ def carry_out(bands: Bands, batches: Sequence[Sequence[Order]]) -> tuple[Bands, 
     for batch in batches:
         threshold, touched, commit = _tables(bands.threshold, batch)
         band, count, start, falling = kernels.reband(bands.band, bands.count, bands.start, commit, touched, threshold)
-        bands = Bands(band, count, start, threshold)
+        bands = replace(bands, band=band, count=count, start=start, threshold=threshold)
     return bands, falling
 
 
-def without_settled(subgraph: Subgraph, bands: Bands, floor: int) -> Subgraph:
-    """The same subgraph, its rows compacted to the edges that lie in `floor`, the lowest open band, or above."""
-    topology = subgraph.topology
-    rows = kernels.compact(topology.adjacency, bands.band >= floor)
-    return replace(subgraph, topology=replace(topology, adjacency=rows))
+def _compacted(bands: Bands, floor: int) -> Adjacency:
+    """The rows, without edges below `floor` once they are many."""
+    matters = bands.band >= floor
+    if int(np.count_nonzero(matters)) >= COMPACT_AT * len(bands.rows.edge) / 2:
+        return bands.rows
+    return kernels.compact(bands.rows, matters)
 
 
 def band_intervals(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.graph import Adjacency
 from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
@@ -49,20 +50,31 @@ class FixpointReport:
     """Bounds sent."""
 
 
-def start_bounds(subgraph: Subgraph, highest: int) -> NDArray[np.int32]:
-    """[local edges] first bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""
+@dataclass(frozen=True)
+class Bounds:
+    """State of a partition between two rounds."""
+
+    bound: NDArray[np.int32]
+    """[local edges] no λ exceeds it."""
+
+    rows: Adjacency
+
+
+def start_bounds(subgraph: Subgraph, highest: int) -> Bounds:
+    """First bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""
     bound = np.full_like(subgraph.support, highest, shape=subgraph.topology.edges)
     bound[subgraph.owned] = np.minimum(subgraph.support[subgraph.number], highest)
-    return bound
+    return Bounds(bound, kernels.adjacency(subgraph.topology))
 
 
 def fixpoint_exchange(
-    subgraph: Subgraph, bound: NDArray[np.int32], operator: Operator, first: bool, parts: Mapping[int, FallenBounds]
-) -> tuple[NDArray[np.int32], Bundle[FallenBounds], FixpointReport]:
+    subgraph: Subgraph, bounds: Bounds, operator: Operator, first: bool, parts: Mapping[int, FallenBounds]
+) -> tuple[Bounds, Bundle[FallenBounds], FixpointReport]:
     """Take in bounds that fell elsewhere and evaluate until no owned bound falls.
 
     In the `first` round every owned edge is evaluated, and every bound that lies below a ghost's first bound is mailed.
     """
+    bound = bounds.bound
     highest = order.largest(bound)
     known = np.full_like(bound, highest) if first else bound  # what ghosts elsewhere have
     bound = bound.copy()
@@ -72,7 +84,7 @@ def fixpoint_exchange(
         edges = subgraph.ghost[start + np.searchsorted(subgraph.ghost_number[start:stop], fallen.number)]
         bound[edges] = fallen.bound
         told.append(edges)
-    rounds = kernels.fixpoint(subgraph.topology, subgraph.is_owned, highest)
+    rounds = kernels.fixpoint(subgraph.topology, bounds.rows, subgraph.is_owned, highest)
     active = subgraph.owned if first else rounds.unsettle(bound, np.concatenate(told))
     evaluations = 0
     while len(active):
@@ -85,10 +97,10 @@ def fixpoint_exchange(
         mine = place[subscriber == q]
         mail[q] = FallenBounds(subgraph.number[mine], bound[subgraph.owned[mine]])
     posted = bundle(subgraph.partition, mail)
-    return bound, posted, FixpointReport(evaluations, sum(posted.rows.values()))
+    return Bounds(bound, bounds.rows), posted, FixpointReport(evaluations, sum(posted.rows.values()))
 
 
-def fixpoint_intervals(subgraph: Subgraph, bound: NDArray[np.int32], converged: bool) -> Intervals:
+def fixpoint_intervals(subgraph: Subgraph, bounds: Bounds, converged: bool) -> Intervals:
     """The interval of each owned edge: its bound is λ once all rounds are silent, and an upper end before."""
-    high = bound[subgraph.owned]
+    high = bounds.bound[subgraph.owned]
     return intervals(subgraph, high if converged else np.zeros_like(high), high)

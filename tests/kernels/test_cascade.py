@@ -90,16 +90,15 @@ def test_filters_of_many_bands(
         if room is not None:
             patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
         whole = topology(backend, edges, VERTICES)
-        cascade = kernels.cascade(whole)
+        rows = kernels.adjacency(whole)
+        cascade = kernels.cascade(whole, rows)
         for turn in (0, 1):
             frontier = [e for e in ghosts_told[turn] if stands[e]]
             weak = [e for e in range(len(edges)) if owned[e] and stands[e] and start[e] < threshold[band[e]]]
             frontier += weak if turn == 0 else []
             was = stands
             stands = settle(triangles, band, threshold, [s and e not in frontier for e, s in enumerate(stands)], owned)
-            fallen, _ = cascade.run(
-                whole.adjacency, count, backend.put(frontier), backend.put(threshold), backend.put(band)
-            )
+            fallen, _ = cascade.run(rows, count, backend.put(frontier), backend.put(threshold), backend.put(band))
             fell = [e for e in range(len(edges)) if was[e] and not stands[e]]
             assert sorted(backend.get(fallen).tolist()) == fell
             now = [left(e, triangles, band, stands) for e in range(len(edges))]
@@ -148,10 +147,11 @@ def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int |
         if room is not None:
             patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
         whole = topology(backend, edges, size)
-        cascade = kernels.cascade(whole)
+        rows = kernels.adjacency(whole)
+        cascade = kernels.cascade(whole, rows)
         first = [e for e, (u, v) in enumerate(edges) if (u + v) % 3 == 0]
         band = backend.put([0] * len(edges))
-        fallen, _ = cascade.run(whole.adjacency, count, backend.put(first), backend.put([3]), band)
+        fallen, _ = cascade.run(rows, count, backend.put(first), backend.put([3]), band)
     triangles = triangles_of(edges)
     stands = settle_all(triangles, 3, {*first})
     assert sorted(backend.get(fallen).tolist()) == [e for e in range(len(edges)) if e not in stands]

@@ -52,7 +52,8 @@ def test_rounds(backend: Backend, threads: int, by_one: bool, graph: strategies.
     start = [len(pairs) if own else highest for pairs, own in zip(others(edges), owned, strict=True)]
     bound = backend.put(start)
     with kernel_threads(threads):
-        rounds = kernels.fixpoint(topology(backend, edges, VERTICES), backend.put(owned, bool), highest)
+        whole = topology(backend, edges, VERTICES)
+        rounds = kernels.fixpoint(whole, kernels.adjacency(whole), backend.put(owned, bool), highest)
         active = backend.put([e for e, own in enumerate(owned) if own])
         while len(active):
             active = rounds.evaluate(bound, active, by_one)

@@ -15,10 +15,10 @@ ROWS: Any = SimpleNamespace(edge=FOREIGN)
 TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
 CALLS: dict[str, Callable[[], object]] = {
-    "adjacency": lambda: kernels.adjacency(FOREIGN, FOREIGN, 1),
-    "cascade": lambda: kernels.cascade(TOPOLOGY),
+    "adjacency": lambda: kernels.adjacency(TOPOLOGY),
+    "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
-    "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, FOREIGN, 1),
+    "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),

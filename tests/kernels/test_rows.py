@@ -38,7 +38,7 @@ def expected(edges: list[tuple[int, int]], live: list[bool]) -> list[list[tuple[
 def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn: st.DataObject) -> None:
     edges = sorted(graph)
     with kernel_threads(threads):
-        rows = topology(backend, edges, VERTICES).adjacency
+        rows = kernels.adjacency(topology(backend, edges, VERTICES))
         assert as_lists(backend, rows) == expected(edges, [True] * len(edges))
         assert rows.widest == max(map(len, as_lists(backend, rows)))
         live = [True] * len(edges)
