@@ -22,6 +22,7 @@ from statistics import median
 from benchmarks import machine
 from benchmarks.graphs import Answers, Graph, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
+from edgemill.kernels.device import to_host
 from edgemill.kernels.threads import kernel_threads
 from edgemill.kernels.warm import warm
 from edgemill.tasks import ingest
@@ -88,16 +89,18 @@ def owned_edges(path: Path) -> OwnedEdges:
     blocks = [ingest.read_block(source, block) for block in plan_blocks(source, 2_000_000)]
     every = ingest.sample_interval(source.rows, 1)
     splitters = ingest.choose_splitters([ingest.sample_ids(block, every) for block in blocks], 1)
-    ids = ingest.number_ids(0, source.kind, collect(0, [ingest.send_ids(block, splitters) for block in blocks]))
+    ids = ingest.number_ids(
+        0, source.kind, to_host, collect(0, [ingest.send_ids(block, splitters) for block in blocks])
+    )
     starts = ingest.bucket_starts([len(ids)])
     numbers = [ingest.answer_numbers(ids, starts)]
     pairs = [ingest.send_pairs(block, starts, collect(i, numbers)) for i, block in enumerate(blocks)]
-    edges = ingest.merge_pairs(0, starts, collect(0, pairs))
+    edges = ingest.merge_pairs(0, starts, to_host, collect(0, pairs))
     degrees = ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
     first = ingest.order_starts([ingest.degree_histogram(degrees)])[0]
     ranks = ingest.rank_vertices(degrees, first, len(ids))
     oriented = ingest.orient(edges, ranks, collect(0, [ingest.answer_ranks(degrees, ranks)]))
-    return ingest.collect_owned(0, collect(0, [ingest.send_owned(edges, oriented, RangePartitioner())]))
+    return ingest.collect_owned(0, to_host, collect(0, [ingest.send_owned(edges, oriented, RangePartitioner())]))
 
 
 def sample(owned: OwnedEdges, threads: int) -> Sample:

@@ -7,6 +7,7 @@ fallback. Kernels never write to their inputs, except where the text says so.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,16 @@ __all__ = [
     "fixpoint",
     "intersect",
     "lookup",
+    "maxima_at",
     "on_host",
     "order_pairs",
     "pack_lists",
     "peeling",
+    "positions",
     "reband",
     "row_numbers",
     "sort_keys",
+    "sums_at",
     "to_device",
     "to_host",
 ]
@@ -151,6 +155,21 @@ def fixpoint(topology: Topology, rows: Adjacency, owned: NDArray[np.bool_], high
     again; `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
     """
     return _twin(topology.low).Fixpoint(topology, rows, owned, highest)
+
+
+def positions(places: IntArray) -> NDArray[Any]:
+    """Places to index with several times: of the type that the backend's indexing would convert them to each time."""
+    return _twin(places).positions(places)
+
+
+def sums_at(place: NDArray[Any], values: IntArray, places: int) -> LongArray:
+    """The sum of the values at each of `places`, int64; 0 for none."""
+    return _twin(values).sums_at(place, values, places)
+
+
+def maxima_at(place: NDArray[Any], values: IntArray, places: int) -> IntArray:
+    """The largest of the values ≥ 0 at each of `places`; 0 for none."""
+    return _twin(values).maxima_at(place, values, places)
 
 
 def sort_keys(keys: LongArray, bits: int) -> LongArray:

@@ -55,11 +55,15 @@ def on_host(array: Any) -> bool:
 
 def to_device(array: AnyArray) -> Any:
     """The array in the GPU's memory."""
-    import cupy
+    from .gpu import to_device
 
-    return cupy.asarray(array)
+    return to_device(array)
 
 
 def to_host(array: Any) -> AnyArray:
     """The array in the host's memory; itself if it is there."""
-    return array if on_host(array) else array.get()
+    if on_host(array):
+        return array
+    from .gpu import to_host
+
+    return to_host(array)

@@ -10,6 +10,7 @@ from typing import Any
 
 from distributed import Client
 
+from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import InternalError
@@ -90,10 +91,11 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     _warm(engine, events, plan)
-    blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls)
-    buckets = stages.number(engine, events, source, blocks, plan.buckets)
+    put = to_device if plan.ingest_on_device else to_host
+    blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
+    buckets = stages.number(engine, events, source, blocks, plan.buckets, put)
     del blocks
-    partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method)
+    partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method, put)
     subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
     with events.stage("bound", 0), engine.on_device():
         bounded = bound(engine, events, subgraphs, counts, plan.method, settings.bounding)
@@ -108,6 +110,7 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
         bounded.intervals,
         staging.folder,
         settings.output,
+        plan.files,
         bounded.converged,
     )
     return _manifest(settings, source, rows, buckets, counts, bounded, unsettled, published, device, events)

@@ -25,6 +25,8 @@ Measured: 115 (actor-collaboration) to 170 (R-MAT 18) on one partition, 135 on f
 """
 GPU_EDGE_BYTES = 150
 """Memory of a local edge on a GPU, from its triangles to λ. Measured: 147, R-MAT 18 to 24 on one partition."""
+GPU_ROW_BYTES = 60
+"""Memory of a row on a GPU that reads and numbers it."""
 GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may take."""
 WORKER_BYTES = 350 * 2**20
@@ -61,8 +63,25 @@ class Plan:
         """Ranges of ids that are numbered, and written, apart: two for each thread while they are large enough, and one
         for each partition at least.
         """
+        if self.ingest_on_device:
+            return self.partitions
+        return max(self.partitions, self._pieces)
+
+    @property
+    def files(self) -> int:
+        """Files that each bucket's edges are written to, and its vertices."""
+        return max(1, self._pieces // self.buckets) if self.ingest_on_device else 1
+
+    @property
+    def _pieces(self) -> int:
         threads = self.capacity.workers * self.capacity.threads
-        return max(self.partitions, min(2 * threads, self.source.rows // MIN_BUCKET_ROWS))
+        return min(2 * threads, self.source.rows // MIN_BUCKET_ROWS)
+
+    @property
+    def ingest_on_device(self) -> bool:
+        """Whether edges are cleaned, numbered and written from the GPUs' memory; ids that are strings never are."""
+        room = GPU_FILL * self.capacity.device_bytes * self.capacity.workers
+        return self.source.kind == "integer" and 0 < self.source.rows * GPU_ROW_BYTES <= room
 
     @property
     def partition_bytes(self) -> int:

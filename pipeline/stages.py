@@ -18,7 +18,7 @@ from ..tasks import device, ingest, publish, subgraph, triangulate, writing
 from ..tasks.blocks import BlockEdges
 from ..tasks.bound.intervals import Intervals
 from ..tasks.identity import Ids
-from ..tasks.ingest import OwnedEdges
+from ..tasks.ingest import OwnedEdges, Put
 from ..tasks.messages import Bundle
 from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from ..tasks.partition import range as ranges
@@ -84,12 +84,12 @@ class Published:
 
 
 def read(
-    engine: Engine, events: Events, source: Source, blocks: Sequence[Block], nulls: str
+    engine: Engine, events: Events, source: Source, blocks: Sequence[Block], nulls: str, put: Put
 ) -> tuple[list[Future], RowCounts]:
-    """Read and clean all blocks."""
+    """Read and clean all blocks; `put` says where, here and in what follows."""
     engine.spread(len(blocks))
     with events.stage("read", len(blocks)) as stage:
-        tasks = engine.map("read", ingest.read_block, [(source, block, nulls) for block in blocks])
+        tasks = engine.map("read", ingest.read_block, [(source, block, nulls, put) for block in blocks])
         engine.wait(tasks, stage)
         counts = engine.peek(tasks, _row_counts)
     return tasks, RowCounts(*np.array(counts, np.int64).reshape(-1, 4).sum(axis=0).tolist())
@@ -99,7 +99,7 @@ def _row_counts(block: BlockEdges) -> tuple[int, int, int, int]:
     return block.rows, block.self_loops, block.duplicates, block.nulls
 
 
-def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Future], buckets: int) -> Buckets:
+def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Future], buckets: int, put: Put) -> Buckets:
     """Number the vertices densely in id order, and bring every edge, once, to the bucket of its smaller end."""
     engine.spread(buckets)
     with events.stage("number", 2 * buckets) as stage:
@@ -107,18 +107,19 @@ def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Futu
         samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
         sent = engine.map("send-ids", ingest.send_ids, [(block, splitters) for block in blocks])
-        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind) for b in range(buckets)])
+        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, put) for b in range(buckets)])
         engine.wait(ids, stage)
         starts = ingest.bucket_starts(engine.peek(ids, len))
         numbers = engine.map("answer-numbers", ingest.answer_numbers, [(i, starts) for i in ids])
         pairs = exchange(engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks])
-        edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts) for b in range(buckets)])
+        edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts, put) for b in range(buckets)])
+        ids = engine.map("ids-alone", ingest.without_questions, [(i,) for i in ids])
         engine.wait(edges, stage)
         duplicates = engine.peek(edges, attrgetter("duplicates"))
     return Buckets(ids, edges, starts, sum(duplicates))
 
 
-def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str) -> Partitions:
+def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str, put: Put) -> Partitions:
     """Put the vertices in degree order, choose their partitions, and send every edge to its owner."""
     edges = buckets.edges
     everyone = range(len(edges))
@@ -134,7 +135,7 @@ def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int,
         engine.wait(oriented, stage)
         partitioner = _partitioner(engine, edges, oriented, partitions, method)
         parts = engine.map("send-owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone])
-        owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p,) for p in range(partitions)])
+        owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)])
         engine.wait(owned, stage)
     return Partitions(owned, degrees)
 
@@ -189,13 +190,14 @@ def publish_results(
     intervals: Sequence[Future],
     folder: Path,
     settings: OutputSettings,
+    files: int,
     converged: bool,
 ) -> Published:
-    """Bring λ back to the buckets, sum it up by vertex, and write both tables below `folder`."""
+    """Bring λ back to the buckets, sum it up by vertex, and write both tables below `folder`, `files` a bucket."""
     edges, degrees = buckets.edges, partitions.degrees
     everyone = range(len(edges))
     engine.spread(len(edges))
-    with events.stage("publish", 2 * len(edges)) as stage:
+    with events.stage("publish", 2 * files * len(edges)) as stage:
         ends = list(zip(partitions.owned, subgraphs, intervals, strict=True))
         sent = engine.map("send-results", _send_results, ends)
         results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
@@ -205,18 +207,23 @@ def publish_results(
         )
         answers = engine.map("answer-names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True)))
         names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
-        how = _Written(folder, source, converged, settings.compression, settings.row_group_rows)
+        how = _Written(folder, source, converged, settings.compression, settings.row_group_rows, files)
+        parts = [(b, file) for b in everyone for file in range(files)]
         written = engine.map(
-            "write-edges", _write_edges, [(how, edges[b], buckets.ids[b], names[b], results[b]) for b in everyone]
-        ) + engine.map("write-vertices", _write_vertices, [(how, buckets.ids[b], vertices[b]) for b in everyone])
+            "write-edges",
+            _write_edges,
+            [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
+        ) + engine.map("write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b]) for b, f in parts])
         summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
         engine.wait(written, stage)
         return Published(engine.gather(written), engine.gather(summaries))
 
 
 def _send_results(owned: OwnedEdges, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
-    ends = device.intervals_to_host(ends)
-    return publish.send_results(owned, kernels.to_host(subgraph.support), ends.low, ends.high)
+    support = subgraph.support
+    if kernels.on_host(owned.row):
+        support, ends = kernels.to_host(support), device.intervals_to_host(ends)
+    return publish.send_results(owned, support, ends.low, ends.high)
 
 
 @dataclass(frozen=True)
@@ -228,10 +235,12 @@ class _Written:
     converged: bool
     compression: str
     row_group_rows: int
+    files: int
+    """Of each bucket."""
 
 
 def _write_edges(
-    how: _Written, edges: ingest.BucketEdges, ids: ingest.BucketIds, names: Ids, results: BucketResults
+    how: _Written, file: int, edges: ingest.BucketEdges, ids: ingest.BucketIds, names: Ids, results: BucketResults
 ) -> OutputFile:
     return writing.write_edges(
         how.folder,
@@ -240,18 +249,22 @@ def _write_edges(
         ids.ids,
         names,
         results,
+        file=file,
+        files=how.files,
         converged=how.converged,
         compression=how.compression,
         row_group_rows=how.row_group_rows,
     )
 
 
-def _write_vertices(how: _Written, ids: ingest.BucketIds, vertices: BucketVertices) -> OutputFile:
+def _write_vertices(how: _Written, file: int, ids: ingest.BucketIds, vertices: BucketVertices) -> OutputFile:
     return writing.write_vertices(
         how.folder,
         how.source,
         ids.ids,
         vertices,
+        file=file,
+        files=how.files,
         converged=how.converged,
         compression=how.compression,
         row_group_rows=how.row_group_rows,

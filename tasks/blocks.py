@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from . import identity, order
-from .identity import Ids
+from .identity import Ids, Put
 from .reading import Nulls, read_rows
 from .sources import Block, Source
 
@@ -46,10 +47,13 @@ class BlockEdges:
         return len(self.low)
 
 
-def read_block(source: Source, block: Block, nulls: Nulls = "refuse") -> BlockEdges:
-    """Read and clean one block. Raises InputError as `reading.read_rows` does."""
+def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
+    """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
     rows = read_rows(source, block, nulls)
-    ids, first, second = identity.encode(rows.source, rows.target)
+    if source.kind == "integer":
+        ids, first, second = identity.encode(put(rows.source), put(rows.target))
+    else:
+        ids, first, second = identity.encode(rows.source, rows.target)
     low, high = np.minimum(first, second), np.maximum(first, second)
     proper = low != high
     edges = int(np.count_nonzero(proper))
@@ -71,7 +75,7 @@ def sample_ids(block: BlockEdges, every: int) -> Ids:
     Blocks sampled with the same `every` weigh as much as they have rows.
     """
     edges = identity.take(block.ids, block.low[every // 2 :: every])
-    return identity.concatenate([edges, identity.sample(block.ids, every)])
+    return identity.to_host(identity.concatenate([edges, identity.sample(block.ids, every)]))
 
 
 def choose_splitters(samples: Sequence[Ids], buckets: int) -> Ids:

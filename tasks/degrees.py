@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from . import order
 from .messages import Bundle, bundle
 from .numbering import BucketEdges, join_answers, split_by_bucket
@@ -100,7 +101,7 @@ def collect_degrees(edges: BucketEdges, parts: Mapping[int, Counts]) -> BucketDe
 
 def degree_histogram(degrees: BucketDegrees) -> Histogram:
     """The degree histogram of one bucket, for the driver."""
-    return Histogram(*order.tally(degrees.degree))
+    return Histogram(*map(kernels.to_host, order.tally(degrees.degree)))
 
 
 def order_starts(histograms: Sequence[Histogram]) -> list[NDArray[np.int64]]:
@@ -119,10 +120,13 @@ def rank_vertices(degrees: BucketDegrees, starts: NDArray[np.int64], vertices: i
     `starts` is this bucket's entry of `order_starts`; `vertices` counts the whole graph, and picks int32 or int64.
     """
     degree = degrees.degree
-    ascending = order.order_by(degree, int(degree.max(initial=0)) + 1)
+    ascending = order.order_by(degree, order.largest(degree) + 1)
     _, counts = order.tally(degree)
-    rank = order.numbers(0, len(degree), vertices)
-    rank[ascending] = np.arange(len(degree)) + np.repeat(starts - order.offsets(counts)[:-1], counts)
+    first = order.offsets(counts)
+    place = np.arange(len(degree), like=degree)
+    place += (np.asarray(starts, like=first) - first[:-1])[kernels.row_numbers(first)]
+    rank = order.shifted(np.empty_like(place), 0, vertices)
+    rank[ascending] = place
     return rank
 
 
@@ -134,5 +138,5 @@ def answer_ranks(degrees: BucketDegrees, rank: Ints) -> Bundle[Ints]:
 def orient(edges: BucketEdges, rank: Ints, answers: Mapping[int, Ints]) -> OrientedEdges:
     """Write every edge of a bucket low → high in degree order; the answers give the ranks of its larger ends."""
     low = rank[edges.low]
-    high = join_answers(answers, len(edges.highs), edges.all_vertices)[edges.high]
+    high = join_answers(answers, len(edges.highs), rank[:0])[edges.high]
     return OrientedEdges(edges.bucket, np.minimum(low, high), np.maximum(low, high), low > high)

@@ -6,7 +6,7 @@ Strings are ordered by their UTF-8 bytes. Ids never pass through a floating-poin
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from .. import kernels
 from . import order
 
 Kind: TypeAlias = Literal["integer", "string"]
@@ -23,14 +24,18 @@ Ids: TypeAlias = Any
 """Ids of one graph: `NDArray[np.int64]`, or `pyarrow.LargeStringArray` without nulls (pyarrow has no types to name)."""
 
 
-def no_ids(kind: Kind) -> Ids:
+Put: TypeAlias = Callable[[NDArray[Any]], Any]
+"""Where integer ids and edges are to lie from the start: `kernels.to_host` or `kernels.to_device`."""
+
+
+def no_ids(kind: Kind, put: Put = kernels.to_host) -> Ids:
     """An array of no ids."""
-    return np.zeros(0, np.int64) if kind == "integer" else pa.array([], pa.large_string())
+    return put(np.zeros(0, np.int64)) if kind == "integer" else pa.array([], pa.large_string())
 
 
 def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
     """The distinct ids of two columns, ascending, and each column as positions in them."""
-    if isinstance(first, np.ndarray):
+    if not isinstance(first, pa.Array):
         values, (first_code, second_code) = order.encode(first, second)
         return values, first_code, second_code
     values, codes = order.hash_columns([first, second])
@@ -39,28 +44,31 @@ def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.
     return values.take(ascending), first_code, second_code
 
 
-def merge(runs: Sequence[Ids]) -> Ids:
-    """The distinct ids of at least one sorted array, ascending."""
+def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
+    """The distinct ids of ascending arrays that are not empty, ascending, and each array as positions in them."""
     if len(runs) == 1:
-        return runs[0]
-    if isinstance(runs[0], np.ndarray):
-        return order.distinct(np.concatenate(runs))
+        return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
+    if not isinstance(runs[0], pa.Array):
+        return order.encode_runs(runs)
     values = pc.unique(pa.chunked_array(runs))
-    return values.take(pc.sort_indices(values))
+    ids = values.take(pc.sort_indices(values))
+    return ids, [np.asarray(pc.index_in(run, value_set=ids).to_numpy()) for run in runs]
 
 
-def lookup(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
-    """Positions in `ids` (ascending, distinct) of `wanted` (ascending), each of which occurs there."""
-    if isinstance(ids, np.ndarray):
-        return order.lookup(ids, wanted)
-    if len(ids) == len(wanted):
-        return np.arange(len(ids), dtype=np.int32)
-    return np.asarray(pc.index_in(wanted, value_set=ids).to_numpy())
+def to_host(ids: Ids) -> Ids:
+    """The ids in the host's memory."""
+    return ids if isinstance(ids, pa.Array) else kernels.to_host(ids)
+
+
+def _like(ids: Ids) -> dict[str, Any]:
+    return {} if isinstance(ids, pa.Array) else {"like": ids}
 
 
 def sample(ids: Ids, every: int) -> Ids:
     """Every n-th id, from the middle of the first n on."""
-    return take(ids, np.arange(every // 2, len(ids), every))
+    if isinstance(ids, pa.Array):
+        return ids.take(pa.array(np.arange(every // 2, len(ids), every)))
+    return ids[every // 2 :: every]
 
 
 def quantiles(ids: Ids, parts: int) -> Ids:
@@ -75,19 +83,19 @@ def quantiles(ids: Ids, parts: int) -> Ids:
 
 def take(ids: Ids, positions: NDArray[Any]) -> Ids:
     """The ids at the positions."""
-    return ids[positions] if isinstance(ids, np.ndarray) else ids.take(pa.array(positions))
+    return ids.take(pa.array(positions)) if isinstance(ids, pa.Array) else ids[positions]
 
 
 def part(ids: Ids, start: int, stop: int) -> Ids:
     """The ids from start to stop, copied where Arrow would pickle the whole array with a slice."""
-    return ids[start:stop] if isinstance(ids, np.ndarray) else pa.concat_arrays([ids.slice(start, stop - start)])
+    return pa.concat_arrays([ids.slice(start, stop - start)]) if isinstance(ids, pa.Array) else ids[start:stop]
 
 
 def concatenate(runs: Sequence[Ids]) -> Ids:
     """All ids of at least one array, in order."""
     if len(runs) == 1:
         return runs[0]
-    return np.concatenate(runs) if isinstance(runs[0], np.ndarray) else pa.concat_arrays(runs)
+    return pa.concat_arrays(runs) if isinstance(runs[0], pa.Array) else np.concatenate(runs)
 
 
 def split(ids: Ids, splitters: Ids) -> NDArray[np.int64]:
@@ -97,8 +105,8 @@ def split(ids: Ids, splitters: Ids) -> NDArray[np.int64]:
     """
     cuts = np.zeros(len(splitters) + 2, np.int64)
     cuts[-1] = len(ids)
-    if isinstance(ids, np.ndarray):
-        cuts[1:-1] = np.searchsorted(ids, splitters)
+    if not isinstance(ids, pa.Array):
+        cuts[1:-1] = kernels.to_host(np.searchsorted(ids, np.asarray(splitters, like=ids)))
     else:
         cuts[1:-1] = [_bisect(ids, splitters[i]) for i in range(len(splitters))]
     return cuts

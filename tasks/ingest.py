@@ -46,6 +46,7 @@ from .degrees import (
     rank_vertices,
     send_degrees,
 )
+from .identity import Put
 from .messages import Bundle, bundle
 from .numbering import (
     BucketEdges,
@@ -57,6 +58,7 @@ from .numbering import (
     number_ids,
     send_ids,
     send_pairs,
+    without_questions,
 )
 from .order import Ints
 from .partition import Partitioner
@@ -72,6 +74,7 @@ __all__ = [
     "OrientedEdges",
     "OwnedEdges",
     "Pairs",
+    "Put",
     "answer_numbers",
     "answer_ranks",
     "bucket_starts",
@@ -91,6 +94,7 @@ __all__ = [
     "send_ids",
     "send_owned",
     "send_pairs",
+    "without_questions",
 ]
 
 
@@ -144,11 +148,11 @@ class OwnedEdges:
 
 def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partitioner) -> Bundle[EdgeParts]:
     """Bucket → partitions: every edge to the partition of its low end in degree order."""
-    row = np.arange(len(edges), dtype=np.int32)
+    row = np.arange(len(edges), dtype=np.int32, like=edges.low)
     if partitioner.partitions == 1:
-        parts = {0: EdgeParts(oriented.low, oriented.high, np.zeros(len(edges), np.int16), row)}
+        parts = {0: EdgeParts(oriented.low, oriented.high, np.zeros_like(row, np.int16), row)}
         return bundle(edges.bucket, parts)
-    part_low = partitioner(np.arange(edges.first, edges.first + edges.vertices))[edges.low]
+    part_low = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=row))[edges.low]
     part_high = partitioner(edges.highs)[edges.high]
     owner = np.where(oriented.swapped, part_high, part_low)
     other = np.where(oriented.swapped, part_low, part_high)
@@ -160,16 +164,16 @@ def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partiti
     return bundle(edges.bucket, parts)
 
 
-def collect_owned(partition: int, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
-    """The owned edges of one partition, from those each bucket sent."""
+def collect_owned(partition: int, put: Put, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
+    """The owned edges of one partition, from those each bucket sent; `put` as for `read_block`."""
     senders = sorted(parts)
     if not senders:
-        none = np.zeros(0, np.int32)
+        none = put(np.zeros(0, np.int32))
         return OwnedEdges(
             partition,
             none.astype(np.int64),
             none.astype(np.int16),
-            np.zeros(1, np.int64),
+            put(np.zeros(1, np.int64)),
             none,
             none.astype(np.int16),
             none,
@@ -180,9 +184,12 @@ def collect_owned(partition: int, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
         else getattr(parts[senders[0]], name)
         for name in ("low", "high", "part_high", "row")
     )
-    bucket = np.repeat(np.array(senders, np.int16), [len(parts[b]) for b in senders])
+    ends = order.offsets(np.array([len(parts[b]) for b in senders])).tolist()
+    bucket = np.empty_like(low, np.int16)
+    for b, start, stop in zip(senders, ends, ends[1:], strict=False):
+        bucket[start:stop] = b
     rank, (low, high) = order.encode(low, high)
-    part = np.full(len(rank), partition, np.int16)  # right for every low end: that is why the edge came here
+    part = np.full_like(rank, partition, np.int16)  # right for every low end: that is why the edge came here
     part[high] = part_high
     by_pair = order.order_pairs(low, high, len(rank), len(rank))
     return OwnedEdges(

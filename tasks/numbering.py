@@ -7,15 +7,16 @@ dense numbers ascend with ids over all buckets, and from here on ids are needed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from . import identity, order
 from .blocks import BlockEdges
 from .errors import InternalError
-from .identity import Ids
+from .identity import Ids, Put
 from .messages import Bundle, bundle
 from .order import Ints
 
@@ -96,12 +97,12 @@ def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids]:
     return bundle(block.number, {b: identity.part(block.ids, cuts[b], cuts[b + 1]) for b in range(len(cuts) - 1)})
 
 
-def number_ids(bucket: int, kind: identity.Kind, parts: Mapping[int, Ids]) -> BucketIds:
-    """The distinct ids of one bucket, from those each block sent."""
+def number_ids(bucket: int, kind: identity.Kind, put: Put, parts: Mapping[int, Ids]) -> BucketIds:
+    """The distinct ids of one bucket, from those each block sent; `put` as for `read_block`."""
     if not parts:
-        return BucketIds(bucket, identity.no_ids(kind), {})
-    ids = identity.merge(list(parts.values()))
-    return BucketIds(bucket, ids, {block: identity.lookup(ids, part) for block, part in parts.items()})
+        return BucketIds(bucket, identity.no_ids(kind, put), {})
+    ids, positions = identity.merge(list(parts.values()))
+    return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)))
 
 
 def bucket_starts(sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -111,27 +112,32 @@ def bucket_starts(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 def answer_numbers(ids: BucketIds, starts: NDArray[np.int64]) -> Bundle[Ints]:
     """Bucket → blocks: the dense numbers of the ids each block sent."""
-    numbers = order.numbers(int(starts[ids.bucket]), int(starts[ids.bucket + 1]), int(starts[-1]))
-    return bundle(ids.bucket, {block: numbers[asked] for block, asked in ids.asked.items()})
+    first, vertices = int(starts[ids.bucket]), int(starts[-1])
+    return bundle(ids.bucket, {block: order.shifted(asked, first, vertices) for block, asked in ids.asked.items()})
+
+
+def without_questions(ids: BucketIds) -> BucketIds:
+    """The vertices of a bucket, when all blocks have their answers."""
+    return replace(ids, asked={})
 
 
 def send_pairs(block: BlockEdges, starts: NDArray[np.int64], answers: Mapping[int, Ints]) -> Bundle[Pairs]:
     """Block → buckets: its edges in dense numbers, each to the bucket of its low end."""
-    numbers = join_answers(answers, len(block.ids), int(starts[-1]))
+    numbers = join_answers(answers, len(block.ids), order.shifted(block.low[:0], 0, int(starts[-1])))
     low, high = numbers[block.low], numbers[block.high]
-    cuts = np.searchsorted(low, starts)
+    cuts = split_by_bucket(low, starts)
     return bundle(
         block.number,
         {b: Pairs(low[cuts[b] : cuts[b + 1]], high[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)},
     )
 
 
-def merge_pairs(bucket: int, starts: NDArray[np.int64], parts: Mapping[int, Pairs]) -> BucketEdges:
-    """The distinct edges of one bucket, from those each block sent."""
+def merge_pairs(bucket: int, starts: NDArray[np.int64], put: Put, parts: Mapping[int, Pairs]) -> BucketEdges:
+    """The distinct edges of one bucket, from those each block sent; `put` as for `read_block`."""
     first, vertices = int(starts[bucket]), int(starts[bucket + 1] - starts[bucket])
-    none = order.numbers(0, 0, int(starts[-1]))
-    low = np.concatenate([none, *(part.low for part in parts.values())])
-    high = np.concatenate([none, *(part.high for part in parts.values())])
+    none = put(np.zeros(0, np.int32))
+    low = np.concatenate([part.low for part in parts.values()] or [none])
+    high = np.concatenate([part.high for part in parts.values()] or [none])
     sent = len(low)
     low -= first
     low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
@@ -140,15 +146,17 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], parts: Mapping[int, Pair
 
 
 def split_by_bucket(numbers: Ints, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where ascending dense numbers part into buckets: [buckets + 1] positions."""
-    return np.searchsorted(numbers, starts)
+    """Where ascending dense numbers part into buckets: [buckets + 1] positions, on the host."""
+    return kernels.to_host(np.searchsorted(numbers, np.asarray(starts, like=numbers)))
 
 
-def join_answers(answers: Mapping[int, Ints], asked: int, vertices: int) -> Ints:
-    """The answers of all buckets to one ascending list of questions, in its order (buckets are ranges, in order)."""
+def join_answers(answers: Mapping[int, Ints], asked: int, none: Ints) -> Ints:
+    """The answers of all buckets to one ascending list of questions, in its order (buckets are ranges, in order);
+    `none` if nothing was asked.
+    """
     parts = [answers[b] for b in sorted(answers)]
     if sum(map(len, parts)) != asked:
         raise InternalError(f"asked about {asked} vertices, got {sum(map(len, parts))} answers")
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate([order.numbers(0, 0, vertices), *parts])
+    return np.concatenate([none, *parts])

@@ -30,9 +30,10 @@ def bits(count: int) -> int:
     return max(count - 1, 0).bit_length()
 
 
-def numbers(start: int, stop: int, count: int) -> Ints:
-    """Start … stop - 1, of the type for numbers below `count`: int32 where they fit, else int64."""
-    return np.arange(start, stop, dtype=np.int32 if bits(count) < 32 else np.int64)
+def shifted(values: Ints, by: int, count: int) -> Ints:
+    """Values + by, of the type for numbers below `count`: int32 where they fit, else int64."""
+    typed: Ints = values.astype(np.int32 if bits(count) < 32 else np.int64, copy=False)
+    return typed + typed.dtype.type(by) if by else typed
 
 
 def fits_table(span: int, values: int) -> bool:
@@ -61,7 +62,7 @@ def distinct(values: Ints) -> Ints:
 def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """The distinct values, ascending, and how often each occurs."""
     if not len(values):
-        return values, np.zeros(0, np.int64)
+        return values, np.zeros(0, np.int64, like=values)
     floor = int(values.min())
     span = int(values.max()) - floor + 1
     if fits_table(span, len(values)):
@@ -91,7 +92,7 @@ def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Int
         present[place] = True
     values = (np.flatnonzero(present) + floor).astype(places[0].dtype)
     if len(values) == span:
-        return values, [place.astype(np.int32) for place in places]
+        return values, [place.astype(np.int32, copy=False) for place in places]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return values, [code[place] for place in places]
 
@@ -125,6 +126,15 @@ def recode(
     return np.split(position[codes], np.cumsum(sizes)[:-1])
 
 
+def encode_runs(runs: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
+    """As `encode`, for ascending columns of which at least one is not empty."""
+    floor, top = min(int(run[0]) for run in runs if len(run)), max(int(run[-1]) for run in runs if len(run))
+    if fits_table(top - floor + 1, sum(map(len, runs))):
+        return _encode_by_table([run - floor if floor else run for run in runs], floor, top - floor + 1)
+    values = distinct(np.concatenate(runs))
+    return values, [lookup(values, run) for run in runs]
+
+
 def lookup(values: Ints, wanted: Ints) -> NDArray[np.int32]:
     """Positions in `values` (sorted, distinct) of `wanted`, each of which occurs there."""
     if np.array_equal(values, wanted):
@@ -142,13 +152,17 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
     `merge` says that the pairs are a concatenation of sorted runs: these are merged instead of sorted.
     """
     if bits(lows) + bits(highs) > KEY_BITS:
-        order = np.lexsort((high, low))
+        order = np.argsort(high, kind="stable")
+        order = order[np.argsort(low[order], kind="stable")]
         low, high = low[order], high[order]
         mask = heads(low) | heads(high)
         return low[mask], high[mask]
     key = _pack(low, high, bits(highs))
     if not (key[1:] > key[:-1]).all():
-        key = np.sort(key, kind="stable") if merge else kernels.sort_keys(key, bits(lows) + bits(highs))
+        if merge and kernels.on_host(key):
+            key = np.sort(key, kind="stable")
+        else:
+            key = kernels.sort_keys(key, bits(lows) + bits(highs))
         key = key[heads(key)]
         low = (key >> bits(highs)).astype(low.dtype)
         key &= (1 << bits(highs)) - 1
@@ -183,9 +197,11 @@ def order_by(code: Ints, codes: int) -> NDArray[np.intp]:
 
 
 def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """The stable permutation that sorts by code, and where each code starts in it [groups + 1]; 0 ≤ code < groups."""
+    """The stable permutation that sorts by code, and, on the host, where each code starts in it [groups + 1];
+    0 ≤ code < groups.
+    """
     sizes = np.bincount(code, minlength=groups)
-    return np.argsort(code, kind="stable"), offsets(sizes)  # NumPy sorts 16-bit values by counting
+    return np.argsort(code, kind="stable"), kernels.to_host(offsets(sizes))  # NumPy sorts 16-bit values by counting
 
 
 def offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from . import identity, order
 from .degrees import BucketDegrees
 from .errors import InternalError
@@ -141,12 +142,12 @@ def send_results(
 
 def collect_results(edges: BucketEdges, parts: Mapping[int, EdgeResults]) -> BucketResults:
     """Put the results of a bucket's edges in row order. Raises InternalError unless every row came exactly once."""
-    arrived = np.zeros(len(edges), np.bool_)
-    support, low = np.empty(len(edges), np.int32), np.empty(len(edges), np.int32)
+    support, low = np.empty_like(edges.low), np.empty_like(edges.low)
+    arrived = np.zeros_like(low, np.bool_)
     settled = all(part.low is part.high for part in parts.values())
-    high = low if settled else np.empty(len(edges), np.int32)
+    high = low if settled else np.empty_like(low)
     for part in parts.values():
-        row = part.row.astype(np.intp)  # once: every use of narrower indices would convert them again
+        row = kernels.positions(part.row)
         arrived[row] = True
         support[row], low[row] = part.support, part.low
         if not settled:
@@ -196,7 +197,8 @@ def answer_names(ids: BucketIds, degrees: BucketDegrees) -> Bundle[Ids]:
 
 def join_names(edges: BucketEdges, kind: identity.Kind, answers: Mapping[int, Ids]) -> Ids:
     """The original ids of `edges.highs`, from the answers of all buckets."""
-    names = identity.concatenate([identity.no_ids(kind), *(answers[b] for b in sorted(answers))])
+    none = edges.highs[:0].astype(np.int64) if kind == "integer" else identity.no_ids(kind)
+    names = identity.concatenate([answers[b] for b in sorted(answers)] or [none])
     if len(names) != len(edges.highs):
         raise InternalError(f"bucket {edges.bucket} asked for {len(edges.highs)} ids and got {len(names)}")
     return names
@@ -222,20 +224,13 @@ def merge_histograms(histograms: list[NDArray[np.int64]]) -> list[tuple[int, int
 
 
 def _histogram(values: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.stack(order.tally(values), axis=1).astype(np.int64)
+    return np.stack([kernels.to_host(part) for part in order.tally(values)], axis=1).astype(np.int64)
 
 
 def _sums(
     end: NDArray[np.int32], ends: int, results: BucketResults
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """Support summed and λ's maximum over the edges at each of `ends` vertices."""
-    end_of_row = end.astype(np.intp)
-    support = np.zeros(ends, np.int64)
-    np.add.at(support, end_of_row, results.support.astype(np.int64))
-    low = np.zeros(ends, np.int32)
-    np.maximum.at(low, end_of_row, results.low)
-    if results.high is results.low:
-        return support, low, low
-    high = np.zeros(ends, np.int32)
-    np.maximum.at(high, end_of_row, results.high)
-    return support, low, high
+    end = kernels.positions(end)
+    support, low = kernels.sums_at(end, results.support, ends), kernels.maxima_at(end, results.low, ends)
+    return support, low, low if results.high is results.low else kernels.maxima_at(end, results.high, ends)

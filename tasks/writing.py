@@ -8,12 +8,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from .. import kernels
 from . import identity
 from .errors import OutOfRoom, UsageError
 from .identity import Ids
@@ -48,28 +50,31 @@ def write_edges(
     high_names: Ids,
     results: BucketResults,
     *,
+    file: int = 0,
+    files: int = 1,
     converged: bool = True,
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> OutputFile:
-    """Write edges/part-BUCKET.parquet below `folder`: source, target, support, lambda (or lambda_low and lambda_high).
+    """Write edges/part-N.parquet below `folder`: source, target, support, lambda (or lambda_low and lambda_high).
 
-    `ids` are the bucket's own, `high_names` those of `edges.highs`. Rows ascend by (source, target), over all files.
+    `ids` are the bucket's own, `high_names` those of `edges.highs`; the rows are those of `file` out of `files` equal
+    runs of the bucket's. They ascend by (source, target), over all files.
     """
     id_type = source.id_type
     fields = [(source.source_column, id_type), (source.target_column, id_type), ("support", pa.int32())]
     schema = pa.schema([*fields, *_interval(converged)])
 
     def batches() -> Iterator[list[pa.Array]]:
-        for rows in _slices(len(edges), row_group_rows):
+        for rows in _slices(len(edges), file, files, row_group_rows):
             yield [
                 _named(ids, edges.low[rows], id_type),
                 _named(high_names, edges.high[rows], id_type),
-                pa.array(results.support[rows]),
+                _column(results.support[rows]),
                 *_interval_columns(results, rows, converged),
             ]
 
-    return _write(folder, f"edges/part-{edges.bucket:05d}.parquet", schema, 2, batches(), compression)
+    return _write(folder, f"edges/part-{edges.bucket * files + file:05d}.parquet", schema, 2, batches(), compression)
 
 
 def write_vertices(
@@ -78,24 +83,31 @@ def write_vertices(
     ids: Ids,
     vertices: BucketVertices,
     *,
+    file: int = 0,
+    files: int = 1,
     converged: bool = True,
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> OutputFile:
-    """Write vertices/part-BUCKET.parquet below `folder`: id, degree, triangles, lambda (or its two ends)."""
+    """Write vertices/part-N.parquet below `folder`: id, degree, triangles, lambda (or its two ends).
+
+    `file` and `files` as for `write_edges`.
+    """
     fields = [("id", source.id_type), ("degree", pa.int64()), ("triangles", pa.int64())]
     schema = pa.schema([*fields, *_interval(converged)])
 
     def batches() -> Iterator[list[pa.Array]]:
-        for rows in _slices(len(vertices), row_group_rows):
+        for rows in _slices(len(vertices), file, files, row_group_rows):
             yield [
                 _typed(identity.part(ids, rows.start, rows.stop), source.id_type),
-                pa.array(vertices.degree[rows]),
-                pa.array(vertices.triangles[rows]),
+                _column(vertices.degree[rows]),
+                _column(vertices.triangles[rows]),
                 *_interval_columns(vertices, rows, converged),
             ]
 
-    return _write(folder, f"vertices/part-{vertices.bucket:05d}.parquet", schema, 1, batches(), compression)
+    return _write(
+        folder, f"vertices/part-{vertices.bucket * files + file:05d}.parquet", schema, 1, batches(), compression
+    )
 
 
 def _interval(converged: bool) -> list[tuple[str, pa.DataType]]:
@@ -103,19 +115,24 @@ def _interval(converged: bool) -> list[tuple[str, pa.DataType]]:
 
 
 def _interval_columns(values: BucketResults | BucketVertices, rows: slice, converged: bool) -> list[pa.Array]:
-    return [pa.array(column[rows]) for column in ((values.low,) if converged else (values.low, values.high))]
+    return [_column(column[rows]) for column in ((values.low,) if converged else (values.low, values.high))]
 
 
-def _slices(rows: int, row_group_rows: int) -> Iterator[slice]:
-    return (slice(start, min(start + row_group_rows, rows)) for start in range(0, rows, row_group_rows))
+def _slices(rows: int, file: int, files: int, row_group_rows: int) -> Iterator[slice]:
+    start, stop = rows * file // files, rows * (file + 1) // files
+    return (slice(at, min(at + row_group_rows, stop)) for at in range(start, stop, row_group_rows))
 
 
-def _named(ids: Ids, positions: np.ndarray[tuple[int], np.dtype[np.int32]], id_type: pa.DataType) -> pa.Array:
+def _named(ids: Ids, positions: NDArray[np.int32], id_type: pa.DataType) -> pa.Array:
     return _typed(identity.take(ids, positions), id_type)
 
 
 def _typed(ids: Ids, id_type: pa.DataType) -> pa.Array:
-    return (pa.array(ids) if isinstance(ids, np.ndarray) else ids).cast(id_type)
+    return (ids if isinstance(ids, pa.Array) else _column(ids)).cast(id_type)
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    return pa.array(kernels.to_host(values))
 
 
 class _HashedFile:

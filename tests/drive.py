@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from edgemill import kernels
 from edgemill.tasks import ingest as steps
 from edgemill.tasks import publish, triangulate
 from edgemill.tasks.messages import Bundle, collect
@@ -55,20 +56,21 @@ def ingest(
     buckets: int | None = None,
     rows_per_block: int = 2_000_000,
     nulls: Nulls = "refuse",
+    put: steps.Put = kernels.to_host,
 ) -> Ingested:
     """From Parquet to the edges each partition owns, with as many buckets as partitions unless told otherwise.
 
     `method` may also be a partitioner of that many partitions.
     """
     buckets = buckets or partitions
-    blocks = [steps.read_block(source, block, nulls) for block in plan_blocks(source, rows_per_block)]
+    blocks = [steps.read_block(source, block, nulls, put) for block in plan_blocks(source, rows_per_block)]
     every = steps.sample_interval(source.rows, buckets)
     splitters = steps.choose_splitters([steps.sample_ids(block, every) for block in blocks], buckets)
 
     bucket_ids = exchange(
         (steps.send_ids(block, splitters) for block in blocks),
         buckets,
-        lambda b, mail: steps.number_ids(b, source.kind, mail),
+        lambda b, mail: steps.number_ids(b, source.kind, put, mail),
     )
     starts = steps.bucket_starts([len(ids) for ids in bucket_ids])
     bundles = exchange(
@@ -76,7 +78,7 @@ def ingest(
         len(blocks),
         lambda i, mail: steps.send_pairs(blocks[i], starts, mail),
     )
-    edges = exchange(bundles, buckets, lambda b, mail: steps.merge_pairs(b, starts, mail))
+    edges = exchange(bundles, buckets, lambda b, mail: steps.merge_pairs(b, starts, put, mail))
 
     degrees = exchange(map(steps.send_degrees, edges), buckets, lambda b, mail: steps.collect_degrees(edges[b], mail))
     rank_starts = steps.order_starts([steps.degree_histogram(degree) for degree in degrees])
@@ -87,7 +89,9 @@ def ingest(
 
     partitioner = _partitioner(edges, oriented, partitions, method) if isinstance(method, str) else method
     owned = exchange(
-        (steps.send_owned(edges[b], oriented[b], partitioner) for b in range(buckets)), partitions, steps.collect_owned
+        (steps.send_owned(edges[b], oriented[b], partitioner) for b in range(buckets)),
+        partitions,
+        lambda p, mail: steps.collect_owned(p, put, mail),
     )
     return Ingested(blocks, bucket_ids, edges, degrees, starts, partitioner, owned)
 

@@ -7,6 +7,7 @@ from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
+from .places import maxima_at, positions, sums_at
 from .scan import reband
 from .sort import order_pairs, sort_keys
 
@@ -18,9 +19,12 @@ __all__ = [
     "compact",
     "intersect",
     "lookup",
+    "maxima_at",
     "order_pairs",
     "pack_lists",
+    "positions",
     "reband",
     "row_numbers",
     "sort_keys",
+    "sums_at",
 ]

@@ -6,9 +6,11 @@ from .intersect import compile_all, intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
+from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .sort import order_pairs, sort_keys
+from .transfer import to_device, to_host
 
 __all__ = [
     "Cascade",
@@ -19,9 +21,14 @@ __all__ = [
     "compile_all",
     "intersect",
     "lookup",
+    "maxima_at",
     "order_pairs",
     "pack_lists",
+    "positions",
     "reband",
     "row_numbers",
     "sort_keys",
+    "sums_at",
+    "to_device",
+    "to_host",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ..degrees import Counts, OrientedEdges, send_counts
 from ..messages import Bundle
 from ..numbering import BucketEdges
@@ -27,7 +28,8 @@ class RangePartitioner:
 
     def __call__(self, vertices: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.int16]:
         """The partition of each vertex, given by its dense number."""
-        return np.searchsorted(self.cuts, vertices, side="right").astype(np.int16)
+        cuts = np.asarray(self.cuts, like=vertices)
+        return np.searchsorted(cuts, vertices, side="right").astype(np.int16)
 
 
 def send_out_degrees(edges: BucketEdges, oriented: OrientedEdges) -> Bundle[Counts]:
@@ -57,13 +59,14 @@ def cut_targets(owned: Sequence[int], partitions: int) -> list[NDArray[np.int64]
 
 def cuts_within(out: NDArray[np.int64], first: int, targets: NDArray[np.int64]) -> NDArray[np.int64]:
     """The cuts, as dense numbers, that come nearest to the targets; `out` is the bucket's `collect_out_degrees`."""
+    if not len(out):
+        return np.full(len(targets), first, np.int64)
+    targets = np.asarray(targets, like=out)
     ends = np.cumsum(out)
     holder = np.searchsorted(ends, targets)  # the first vertex whose end reaches the target
-    if not len(ends):
-        return np.full(len(targets), first, np.int64)
     over = ends[holder] - targets
     under = targets - (ends[holder] - out[holder])
-    return first + holder + (over < under)
+    return kernels.to_host(first + holder + (over < under))
 
 
 def range_partitioner(cuts: Sequence[NDArray[np.int64]]) -> RangePartitioner:

@@ -66,5 +66,5 @@ def test_group_gathers_rows_by_code(code: np.ndarray[tuple[int], np.dtype[np.int
 
 
 def test_numbers_are_narrow_while_they_fit() -> None:
-    assert order.numbers(3, 5, 2**31).dtype == np.int32
-    assert order.numbers(3, 5, 2**31 + 1).dtype == np.int64
+    assert order.shifted(np.arange(3), 5, 2**31).dtype == np.int32
+    assert order.shifted(np.arange(3), 5, 2**31 + 1).dtype == np.int64

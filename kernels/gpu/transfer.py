@@ -1,0 +1,85 @@
+"""Copies between host and device through pinned buffers, on a stream of each thread's own.
+
+A copy from pinned memory runs at the full speed of the bus (55 GB/s on an H200 host, against 10 from pageable memory),
+beside other copies and kernels. Pinning is slow, 0.3 s a GiB, so each thread keeps two small buffers: one is filled, or
+emptied, while the other travels.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cupy
+import numpy as np
+
+BUFFER_BYTES = 8 * 2**20
+LEAST_BYTES = 2**18
+"""Smaller arrays go by CuPy's own copy."""
+
+
+class _Lane(threading.local):
+    """What a thread copies with."""
+
+    def __init__(self) -> None:
+        self.device = -1
+
+    def ready(self) -> _Lane:
+        """Itself, with buffers and stream for the current device."""
+        device = cupy.cuda.runtime.getDevice()
+        if device != self.device:
+            self.device = device
+            self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.pinned = [cupy.cuda.alloc_pinned_memory(BUFFER_BYTES) for _ in range(2)]
+            self.buffers = [np.frombuffer(memory, np.uint8, BUFFER_BYTES) for memory in self.pinned]
+            self.done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+        return self
+
+
+_lane = _Lane()
+
+
+def to_device(array: Any) -> Any:
+    """The array in the device's memory; itself if it is there."""
+    if isinstance(array, cupy.ndarray) or array.nbytes < LEAST_BYTES or array.ndim != 1:
+        return cupy.asarray(array)
+    lane, found = _lane.ready(), cupy.empty(array.shape, array.dtype)
+    source = np.ascontiguousarray(array).view(np.uint8)
+    # The memory may have been another array's until now, and kernels that read that one may still be waiting.
+    lane.stream.wait_event(cupy.cuda.get_current_stream().record())
+    for turn, at in enumerate(range(0, source.nbytes, BUFFER_BYTES)):
+        size, slot = min(BUFFER_BYTES, source.nbytes - at), turn % 2
+        lane.done[slot].synchronize()
+        lane.buffers[slot][:size] = source[at : at + size]
+        kind = cupy.cuda.runtime.memcpyHostToDevice
+        cupy.cuda.runtime.memcpyAsync(found.data.ptr + at, lane.pinned[slot].ptr, size, kind, lane.stream.ptr)
+        lane.done[slot].record(lane.stream)
+    cupy.cuda.get_current_stream().wait_event(lane.done[slot])
+    return found
+
+
+def to_host(array: Any) -> Any:
+    """The array in the host's memory."""
+    if array.nbytes < LEAST_BYTES or array.ndim != 1:
+        return array.get()
+    lane, source = _lane.ready(), cupy.ascontiguousarray(array)
+    found = np.empty(array.shape, array.dtype)
+    target = found.view(np.uint8)
+    lane.stream.wait_event(cupy.cuda.get_current_stream().record())
+    before: tuple[int, int, int] | None = None
+    for turn, at in enumerate(range(0, target.nbytes, BUFFER_BYTES)):
+        size, slot = min(BUFFER_BYTES, target.nbytes - at), turn % 2
+        kind = cupy.cuda.runtime.memcpyDeviceToHost
+        cupy.cuda.runtime.memcpyAsync(lane.pinned[slot].ptr, source.data.ptr + at, size, kind, lane.stream.ptr)
+        lane.done[slot].record(lane.stream)
+        if before is not None:
+            _take(lane, target, *before)
+        before = (slot, at, size)
+    if before is not None:
+        _take(lane, target, *before)
+    return found
+
+
+def _take(lane: _Lane, target: Any, slot: int, at: int, size: int) -> None:
+    lane.done[slot].synchronize()
+    target[at : at + size] = lane.buffers[slot][:size]

@@ -1,0 +1,76 @@
+"""Ingest and publishing on arrays elsewhere: no step mixes in an array of the host, and the tables are the same."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import foreign
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import drive
+import strategies
+from edgemill import kernels
+from edgemill.tasks.identity import Put
+from edgemill.tasks.sources import open_source
+from edgemill.tasks.writing import OutputFile
+
+
+def answers(ingested: drive.Ingested) -> list[drive.Answers]:
+    """Some numbers for each edge, where the edge is."""
+    found = []
+    for owned in ingested.owned:
+        number = np.arange(len(owned), dtype=np.int32, like=owned.high)
+        found.append((2 * number, number, number))
+    return found
+
+
+def tables(folder: Path, put: Put, source: Path, partitions: int, buckets: int, method: str) -> list[pa.Table]:
+    ingested = drive.ingest(
+        open_source(str(source)),
+        partitions,
+        method,
+        buckets=buckets,
+        rows_per_block=5,
+        put=put,  # type: ignore[arg-type]
+    )
+    published = drive.publish_results(folder, open_source(str(source)), ingested, answers(ingested))
+
+    def read(files: list[OutputFile]) -> pa.Table:
+        return pa.concat_tables([pq.read_table(folder / file.name) for file in files])
+
+    return [read(published.edge_files), read(published.vertex_files)]
+
+
+@given(
+    rows=strategies.edge_lists(12),
+    spread=st.sampled_from([1, 10**6, 2**40]),
+    partitions=st.sampled_from([1, 3]),
+    buckets=st.sampled_from([1, 2, 5]),
+    method=st.sampled_from(["range", "hash"]),
+)
+@settings(max_examples=100)
+def test_the_same_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int]],
+    spread: int,
+    partitions: int,
+    buckets: int,
+    method: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("foreign")
+    for name in ("in", "here", "there"):
+        (folder / name).mkdir()
+    ids = np.array(rows, np.int64).reshape(-1, 2) * spread
+    for i, (start, stop) in enumerate(pairwise([0, len(ids) // 2, len(ids)])):
+        part = pa.table({"src": ids[start:stop, 0], "dst": ids[start:stop, 1]})
+        pq.write_table(part, folder / "in" / f"{i}.parquet")
+    here = tables(folder / "here", kernels.to_host, folder / "in", partitions, buckets, method)
+    with foreign.with_kernels():
+        there = tables(folder / "there", foreign.to_foreign, folder / "in", partitions, buckets, method)
+    assert there == here
