@@ -23,8 +23,8 @@ EDGE_BYTES = 140
 
 Measured: 115 (actor-collaboration) to 170 (R-MAT 18) on one partition, 135 on four.
 """
-GPU_EDGE_BYTES = 150
-"""Memory of a local edge on a GPU, from its triangles to λ. Measured: 147, R-MAT 18 to 24 on one partition."""
+GPU_EDGE_BYTES = 115
+"""Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that reads and numbers it."""
 GPU_FILL = 0.9

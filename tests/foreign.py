@@ -1,7 +1,7 @@
 """Arrays that are not NumPy's and mix with none of its: what runs on them runs on CuPy's, as far as that can be told
 without a GPU.
 
-They do what NumPy does by its protocols, refuse arrays of the host beside them as CuPy does, and have the CPU's kernels.
+They do what NumPy does by its protocols, refuse arrays of the host beside them as CuPy does, and use the CPU's kernels.
 """
 
 from __future__ import annotations

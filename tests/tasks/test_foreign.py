@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import foreign
 import numpy as np
@@ -20,6 +21,8 @@ from edgemill.tasks.identity import Put
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.writing import OutputFile
 
+Method: TypeAlias = Literal["range", "hash"]
+
 
 def answers(ingested: drive.Ingested) -> list[drive.Answers]:
     """Some numbers for each edge, where the edge is."""
@@ -30,14 +33,14 @@ def answers(ingested: drive.Ingested) -> list[drive.Answers]:
     return found
 
 
-def tables(folder: Path, put: Put, source: Path, partitions: int, buckets: int, method: str) -> list[pa.Table]:
+def tables(folder: Path, put: Put, source: Path, partitions: int, buckets: int, method: Method) -> list[pa.Table]:
     ingested = drive.ingest(
         open_source(str(source)),
         partitions,
         method,
         buckets=buckets,
         rows_per_block=5,
-        put=put,  # type: ignore[arg-type]
+        put=put,
     )
     published = drive.publish_results(folder, open_source(str(source)), ingested, answers(ingested))
 
@@ -61,7 +64,7 @@ def test_the_same_elsewhere(
     spread: int,
     partitions: int,
     buckets: int,
-    method: str,
+    method: Method,
 ) -> None:
     folder = tmp_path_factory.mktemp("foreign")
     for name in ("in", "here", "there"):
