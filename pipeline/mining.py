@@ -16,7 +16,7 @@ from ..tasks.device import owned_to_device
 from ..tasks.errors import InternalError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
-from ..tasks.warm import run_clique
+from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .cluster import abandon, check_device, connect
 from .config import make_settings
@@ -123,6 +123,8 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
         reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions, on_gpu)
         if on_gpu:
             engine.everywhere(run_clique, plan.method, plan.partitions, owned_to_device)
+        if plan.ingest_on_device:
+            engine.everywhere(run_ingest, to_device)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 

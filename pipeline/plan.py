@@ -85,7 +85,9 @@ class Plan:
 
     @property
     def partition_bytes(self) -> int:
-        """Projected memory of a task that bounds a partition, every row being an edge of its own."""
+        """Projected memory of a task that bounds a partition on the host, every row being an edge of its own."""
+        if self.ingest_on_device:
+            return 0
         return int(self.source.rows * self.replication / self.partitions * EDGE_BYTES)
 
     @property

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from .. import kernels
 from . import identity, order
 from .identity import Ids, Put
-from .reading import Nulls, read_rows
+from .reading import IdRows, Nulls, read_rows
 from .sources import Block, Source
 
 SAMPLES = 256
@@ -49,11 +50,15 @@ class BlockEdges:
 
 def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
     """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
-    rows = read_rows(source, block, nulls)
-    if source.kind == "integer":
-        ids, first, second = identity.encode(put(rows.source), put(rows.target))
-    else:
+    return clean(block.number, read_rows(source, block, nulls), put)
+
+
+def clean(number: int, rows: IdRows, put: Put = kernels.to_host) -> BlockEdges:
+    """Clean the rows of one block, where `put` puts integer ids."""
+    if isinstance(rows.source, pa.Array):
         ids, first, second = identity.encode(rows.source, rows.target)
+    else:
+        ids, first, second = identity.encode(put(rows.source), put(rows.target))
     low, high = np.minimum(first, second), np.maximum(first, second)
     proper = low != high
     edges = int(np.count_nonzero(proper))
@@ -61,7 +66,7 @@ def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put =
     if self_loops:
         low, high = low[proper], high[proper]
     low, high = order.distinct_pairs(low, high, len(ids), len(ids))
-    return BlockEdges(block.number, ids, low, high, block.rows, self_loops, edges - len(low), rows.nulls)
+    return BlockEdges(number, ids, low, high, len(rows) + rows.nulls, self_loops, edges - len(low), rows.nulls)
 
 
 def sample_interval(rows: int, buckets: int) -> int:

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import order
-from .blocks import BlockEdges, choose_splitters, read_block, sample_ids, sample_interval
+from .blocks import BlockEdges, choose_splitters, clean, read_block, sample_ids, sample_interval
 from .degrees import (
     BucketDegrees,
     Counts,
@@ -79,6 +79,7 @@ __all__ = [
     "answer_ranks",
     "bucket_starts",
     "choose_splitters",
+    "clean",
     "collect_degrees",
     "collect_owned",
     "degree_histogram",

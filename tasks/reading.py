@@ -28,6 +28,9 @@ class IdRows:
     nulls: int
     """Rows left out because an id is null."""
 
+    def __len__(self) -> int:
+        return len(self.source)
+
 
 def read_rows(source: Source, block: Block, nulls: Nulls = "refuse") -> IdRows:
     """Read both id columns of a block, and nothing else.

@@ -1,4 +1,7 @@
-"""A tiny run of triangulation and bounding, so that all they call is compiled before the clock of a stage runs."""
+"""A tiny run, so that all that the tasks call is compiled before the clock of a stage runs.
+
+Of one thread: several would all compile what they all meet first.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ from itertools import combinations
 
 import numpy as np
 
-from . import order
+from . import identity, ingest, order, publish
 from .bound import band, fixpoint
 from .bound.intervals import Intervals
 from .bound.peel import peel
+from .identity import Put
 from .ingest import OwnedEdges
 from .messages import Bundle, collect
+from .partition import HashPartitioner, RangePartitioner
+from .reading import IdRows
 from .subgraph import Subgraph, build_subgraph
 from .triangulate import count_triangles, send_lists
 
@@ -31,6 +37,42 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
     if method == "peel":
         return [peel(subgraph).intervals for subgraph in subgraphs]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
+
+
+def run_ingest(put: Put) -> int:
+    """Number, order and sum up the edges of a clique from two blocks in two buckets; gives how many came out."""
+    ends = np.array(list(combinations(range(CLIQUE), 2)), np.int64).T
+    rows = IdRows(np.append(ends[0], [0, 1]), np.append(ends[1], [0, 0]), 0)  # with a loop and a repetition
+    blocks = [ingest.clean(0, rows, put), ingest.clean(1, rows, put)]
+    samples = [ingest.sample_ids(block, 2) for block in blocks]
+    splitters = ingest.choose_splitters(samples, 2)
+    parts = (0, 1)
+    sent = [ingest.send_ids(block, splitters) for block in blocks]
+    ids = [ingest.number_ids(b, "integer", put, collect(b, sent)) for b in parts]
+    starts = ingest.bucket_starts([len(own) for own in ids])
+    answers = [ingest.answer_numbers(own, starts) for own in ids]
+    pairs = [ingest.send_pairs(block, starts, collect(block.number, answers)) for block in blocks]
+    edges = [ingest.merge_pairs(b, starts, put, collect(b, pairs)) for b in parts]
+    counts = [ingest.send_degrees(own) for own in edges]
+    degrees = [ingest.collect_degrees(edges[b], collect(b, counts)) for b in parts]
+    firsts = ingest.order_starts([ingest.degree_histogram(own) for own in degrees])
+    ranks = [ingest.rank_vertices(degrees[b], firsts[b], CLIQUE) for b in parts]
+    asked = [ingest.answer_ranks(degrees[b], ranks[b]) for b in parts]
+    oriented = [ingest.orient(edges[b], ranks[b], collect(b, asked)) for b in parts]
+    results = []
+    for partitioner in (RangePartitioner(), RangePartitioner(np.ones(1, np.int64)), HashPartitioner(2)):
+        owned_parts = [ingest.send_owned(edges[b], oriented[b], partitioner) for b in parts]
+        owned = [ingest.collect_owned(p, put, collect(p, owned_parts)) for p in range(partitioner.partitions)]
+        results = [publish.send_results(o, 2 * o.row, o.row, o.row) for o in owned]
+    found = [publish.collect_results(edges[b], collect(b, results)) for b in parts]
+    sums = [publish.send_sums(edges[b], found[b]) for b in parts]
+    edges_out = 0
+    for b in parts:
+        vertices = publish.collect_vertices(edges[b], degrees[b], found[b], collect(b, sums))
+        publish.answer_names(ids[b], degrees[b])
+        identity.take(ids[b].ids, edges[b].low)
+        edges_out += publish.summarise(found[b], vertices).edges
+    return edges_out
 
 
 def _owned(partition: int, partitions: int) -> OwnedEdges:
