@@ -30,8 +30,11 @@ constexpr int CHUNK = 8;                 // most edges that a warp takes at a ti
 constexpr int ENTRIES = 2;               // entries of a row that a lane has under way at once
 constexpr int UNIT = 32 * ENTRIES;
 constexpr int SPLIT = 16;                // units of a part of a heavy edge
-constexpr int BATCH = 2;                 // triangles that a lane has under way at once
-constexpr int FOUND = UNIT + 32 * BATCH; // triangles that a warp keeps; as in launch.py
+constexpr int BATCH = 2;                 // lookups, and triangles, that a lane has under way at once
+constexpr int PASS = 32 * BATCH;         // entries that a warp looks up in tables at once
+constexpr int WANTED = UNIT + PASS;      // entries that a warp keeps to look up; as in launch.py
+constexpr int MOST = UNIT > PASS ? UNIT : PASS;
+constexpr int FOUND = MOST + 32 * BATCH; // triangles that a warp keeps; as in launch.py
 constexpr uint32 HEAVY = 1 << 20;        // room for parts of heavy edges; as in launch.py
 constexpr int FALLS = -(1 << 27);        // count of an edge falling in a round 0, 3, 6 ...; decrements are fewer than 2^26
 
@@ -46,6 +49,7 @@ struct Graph {
     const int64* __restrict__ bucket;
     const int2* __restrict__ entry;
     const uint4* __restrict__ slot;
+    const unsigned short* __restrict__ filter;
 };
 
 // What a round reads and writes of the edges.
@@ -109,12 +113,15 @@ __device__ __forceinline__ Lost who_loses(const Fall& fall, int e, int f, int g,
 #endif
 }
 
-// What one warp has taken: edges, their rows, where the units of each start; and the triangles it has found.
+// What one warp has taken: edges, their rows, where the units of each start; what it has to look up, and the triangles it
+// has found.
 struct Work {
     Row shorter[CHUNK];
     Row longer[CHUNK];
     int edge[CHUNK];
     int unit[CHUNK];
+    int2 wanted[WANTED];  // entries of shorter rows, which may be in the longer ones
+    int place[WANTED];    // and whose edge they are of
     int e[FOUND];
     int f[FOUND];
     int g[FOUND];
@@ -166,64 +173,115 @@ __device__ __forceinline__ int look_up(Work& work, int place, int edge, const Gr
     return ((swap ? other.length : one.length) + UNIT - 1) / UNIT;
 }
 
-// A warp takes UNIT entries of the shorter row and keeps the triangles it finds until they are many.
+// How much a warp keeps.
+struct Kept {
+    int wanted;
+    int found;
+};
+
+// A warp keeps a triangle for each lane that gives its second edge.
+__device__ __forceinline__ void keep(Work& work, Kept& kept, int e, int f, int g) {
+    const uint32 hit = __ballot_sync(ALL_LANES, g >= 0);
+    if (g >= 0) {
+        const int at = kept.found + __popc(hit & ((1u << (threadIdx.x & 31)) - 1));
+        work.e[at] = e;
+        work.f[at] = f;
+        work.g[at] = g;
+    }
+    kept.found += __popc(hit);
+}
+
+// A warp looks up the last of the entries that it keeps, PASS at most, in the tables of the longer rows.
+__device__ __forceinline__ void search(Work& work, Kept& kept, const Graph& graph, const Fall& fall) {
+    __syncwarp();
+    const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0);
+    int2 mine[BATCH], seen[BATCH];
+    uint4 first[BATCH];
+    int place[BATCH], at[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+        const int h = base + k * 32 + lane;
+        place[k] = h < kept.wanted ? work.place[h] : -1;
+        if (place[k] < 0) continue;
+        mine[k] = work.wanted[h];
+        const Row& longer = work.longer[place[k]];
+        first[k] = graph.slot[longer.bucket + __umulhi(scramble(mine[k].x), longer.buckets)];
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+        at[k] = -1;
+        if (place[k] < 0) continue;
+        const Row& longer = work.longer[place[k]];
+        at[k] = place_in_bucket(first[k], scramble(mine[k].x) << place_bits(longer.length), longer.length);
+        if (at[k] >= 0) seen[k] = graph.entry[longer.begin + at[k]];
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+        int edge = -1;
+        if (at[k] >= 0 && seen[k].x == mine[k].x) {
+            edge = seen[k].y;
+        } else if (place[k] >= 0 && (at[k] >= 0 || first[k].w != EMPTY)) {
+            edge = find_in_table(work.longer[place[k]], graph.entry, graph.slot, mine[k].x, first[k]);
+        }
+        keep(work, kept, place[k] < 0 ? -1 : work.edge[place[k]], mine[k].y, edge);
+    }
+    kept.wanted = base;
+    if (kept.found > FOUND - MOST) {
+        settle(work, kept.found, fall);
+        kept.found = 0;
+    }
+    __syncwarp();
+}
+
+// A warp takes UNIT entries of the shorter row: those that the filter of the longer one lets through are looked up as they
+// become many.
 __device__ __forceinline__ void take_unit(
-    Work& work, int i, int start, int& found, const Graph& graph, const Fall& fall) {
+    Work& work, int i, int start, Kept& kept, const Graph& graph, const Fall& fall) {
     const int lane = threadIdx.x & 31;
-    const Row longer = work.longer[i];
-    const int64 from = work.shorter[i].begin;
+    const int64 from = work.shorter[i].begin, bucket = work.longer[i].bucket;
     const int length = work.shorter[i].length;
+    const uint32 buckets = work.longer[i].buckets;
     int2 mine[ENTRIES];
-    uint4 first[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
         const int j = start + k * 32 + lane;
         mine[k] = j < length ? graph.entry[from + j] : make_int2(-1, -1);
     }
-    if (longer.buckets) {
+    if (!buckets) {
+        const Row longer = work.longer[i];
 #pragma unroll
         for (int k = 0; k < ENTRIES; ++k) {
-            if (mine[k].x >= 0) first[k] = graph.slot[longer.bucket + __umulhi(scramble(mine[k].x), longer.buckets)];
+            keep(work, kept, work.edge[i], mine[k].y, mine[k].x < 0 ? -1 : find_in_short(longer, graph.entry, mine[k].x));
         }
+        if (kept.found > FOUND - MOST) {
+            settle(work, kept.found, fall);
+            kept.found = 0;
+        }
+        return;
     }
-    int place[ENTRIES];
-    int2 seen[ENTRIES];
+    uint32 filter[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
-        const uint32 print = scramble(mine[k].x) << place_bits(longer.length);
-        const bool may = longer.buckets && mine[k].x >= 0;
-        place[k] = may ? place_in_bucket(first[k], print, longer.length) : -1;
-        if (place[k] >= 0) seen[k] = graph.entry[longer.begin + place[k]];
+        const uint32 hash = scramble(mine[k].x);
+        filter[k] = mine[k].x < 0 ? 0 : graph.filter[bucket + __umulhi(hash, buckets)] >> filter_bit(hash) & 1;
     }
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
-        int edge = -1;
-        if (place[k] >= 0 && seen[k].x == mine[k].x) {
-            edge = seen[k].y;
-        } else if (mine[k].x >= 0 && !longer.buckets) {
-            edge = find_in_short(longer, graph.entry, mine[k].x);
-        } else if (mine[k].x >= 0 && (place[k] >= 0 || first[k].w != EMPTY)) {
-            edge = find_in_table(longer, graph.entry, graph.slot, mine[k].x, first[k]);
+        const uint32 pass = __ballot_sync(ALL_LANES, filter[k]);
+        if (filter[k]) {
+            const int at = kept.wanted + __popc(pass & ((1u << lane) - 1));
+            work.wanted[at] = mine[k];
+            work.place[at] = i;
         }
-        const uint32 hit = __ballot_sync(ALL_LANES, edge >= 0);
-        if (edge >= 0) {
-            const int place = found + __popc(hit & ((1u << lane) - 1));
-            work.e[place] = work.edge[i];
-            work.f[place] = mine[k].y;
-            work.g[place] = edge;
-        }
-        found += __popc(hit);
+        kept.wanted += __popc(pass);
     }
-    if (found > FOUND - UNIT) {
-        settle(work, found, fall);
-        found = 0;
-    }
+    while (kept.wanted >= PASS) search(work, kept, graph, fall);
 }
 
 // The edges queue[first .. first + edges) are one warp's work, but for those of more than SPLIT units, whose parts go on the
 // list of heavy ones while it has room.
 __device__ __forceinline__ void take_chunk(
-    Work& work, uint32 first, int edges, int& found, int2* heavy, uint32* heavy_parts, const Graph& graph,
+    Work& work, uint32 first, int edges, Kept& kept, int2* heavy, uint32* heavy_parts, const Graph& graph,
     const Fall& fall) {
     const int lane = threadIdx.x & 31;
     int units = 0;
@@ -249,20 +307,20 @@ __device__ __forceinline__ void take_chunk(
     __syncwarp();
     for (int unit = 0; unit < all; ++unit) {
         const int i = __popc(__ballot_sync(ALL_LANES, lane < edges && work.unit[lane < edges ? lane : 0] <= unit)) - 1;
-        take_unit(work, i, (unit - work.unit[i]) * UNIT, found, graph, fall);
+        take_unit(work, i, (unit - work.unit[i]) * UNIT, kept, graph, fall);
     }
-    __syncwarp();
+    while (kept.wanted) search(work, kept, graph, fall);
 }
 
 // Every step-th unit of one edge from `first` on, as far as `stop`.
 __device__ __forceinline__ void take_part(
-    Work& work, int edge, int first, int stop, int step, int& found, const Graph& graph, const Fall& fall) {
+    Work& work, int edge, int first, int stop, int step, Kept& kept, const Graph& graph, const Fall& fall) {
     int units = 0;
     if ((threadIdx.x & 31) == 0) units = look_up(work, 0, edge, graph);
     units = __shfl_sync(ALL_LANES, units, 0);
     __syncwarp();
-    for (int unit = first; unit < min(units, stop); unit += step) take_unit(work, 0, unit * UNIT, found, graph, fall);
-    __syncwarp();
+    for (int unit = first; unit < min(units, stop); unit += step) take_unit(work, 0, unit * UNIT, kept, graph, fall);
+    while (kept.wanted) search(work, kept, graph, fall);
 }
 
 // The next run of `chunk` items: one a warp is its own, the others come from the cursor; `end` and beyond for none.
@@ -280,30 +338,30 @@ __device__ __forceinline__ uint32 run_round(
     const Fall& fall) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     const uint32 edges = end - begun;
-    int found = 0;  // triangles the warp keeps
+    Kept kept = {0, 0};
     if (edges <= warps) {
         const uint32 parts = warps / edges, part = warp / edges;
         if (part < parts) {
             const int edge = __ldcg(&fall.queue[begun + warp % edges]);
-            take_part(work, edge, static_cast<int>(part), 0x7FFFFFFF, static_cast<int>(parts), found, graph, fall);
+            take_part(work, edge, static_cast<int>(part), 0x7FFFFFFF, static_cast<int>(parts), kept, graph, fall);
         }
-        settle(work, found, fall);
+        settle(work, kept.found, fall);
         return grid_barrier(barrier, fall.tail);
     }
     const uint32 chunk = max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * 8)));
     for (uint32 first = warp * chunk; first < edges; first = next_items(&counters[0], chunk, edges, warps)) {
         const int size = static_cast<int>(min(chunk, edges - first));
-        take_chunk(work, begun + first, size, found, heavy, &counters[1], graph, fall);
+        take_chunk(work, begun + first, size, kept, heavy, &counters[1], graph, fall);
     }
-    settle(work, found, fall);
+    settle(work, kept.found, fall);
     const uint32 tail = grid_barrier(barrier, fall.tail);
     const uint32 parts = min(__ldcg(&counters[1]), HEAVY);
     if (parts == 0) return tail;
-    found = 0;
+    kept.found = 0;
     for (uint32 p = warp; p < parts; p = next_items(&counters[2], 1, parts, warps)) {
         const int2 part = __ldcg(&heavy[p]);
-        if (part.x >= 0) take_part(work, part.x, part.y * SPLIT, (part.y + 1) * SPLIT, 1, found, graph, fall);
+        if (part.x >= 0) take_part(work, part.x, part.y * SPLIT, (part.y + 1) * SPLIT, 1, kept, graph, fall);
     }
-    settle(work, found, fall);
+    settle(work, kept.found, fall);
     return grid_barrier(barrier, fall.tail);
 }

@@ -46,11 +46,11 @@ __device__ __forceinline__ void look_at(
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     int* queue, uint32* state, Barrier* barrier, int2* heavy, int edges, const int* __restrict__ low, const int* __restrict__ high,
     const int64* __restrict__ begin, const int64* __restrict__ bucket, const int2* __restrict__ entry,
-    const uint4* __restrict__ slot, int* count, int* noted, int* lambda, uint32 stop_at, uint32 most_rounds) {
+    const uint4* __restrict__ slot, const unsigned short* __restrict__ filter, int* count, int* noted, int* lambda, uint32 stop_at, uint32 most_rounds) {
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     uint32 *tail = &state[0], *notes = &state[5], *least_left = &state[7];
-    const Graph graph = {low, high, begin, bucket, entry, slot};
+    const Graph graph = {low, high, begin, bucket, entry, slot, filter};
     const Peeling peeling = {queue, tail, count, noted, notes};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     const uint32 lane = threadIdx.x & 31;

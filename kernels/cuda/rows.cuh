@@ -5,10 +5,18 @@
 // holds the entry's place in its row in the low bits, as many as the row's length has, and bits of the neighbour's hash
 // above them: 8 bytes an entry instead of 16, and most misses cost the 16 bytes of one bucket. A bucket's slots fill in
 // order; what finds four taken goes on to the next bucket.
+//
+// Beside each bucket stands a filter of 16 bits: one is set for each neighbour that belongs there, wherever it found room.
+// A lookup that finds its bit clear is over: of those that miss, nine in ten, by a byte an entry, which caches hold eight
+// times as much of.
 #pragma once
 #include "common.cuh"
 
 constexpr int SHORT = 16;
+
+__device__ __forceinline__ uint32 filter_bit(uint32 hash) {
+    return hash & 15;
+}
 
 struct Row {
     int64 begin;

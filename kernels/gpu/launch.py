@@ -13,7 +13,7 @@ from .rows import HashedRows
 
 WARPS = 16
 """Of a block; as in cascade.cuh."""
-_SHARED = WARPS * (8 * (24 + 24 + 4 + 4) + 128 * 12)
+_SHARED = WARPS * (8 * (24 + 24 + 4 + 4) + 128 * 12 + 128 * 12)
 """Bytes of a block: Work of cascade.cuh for each of its warps."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in cascade.cuh."""
@@ -33,7 +33,7 @@ class Rounds:
         """Run the kernel on the present state; `size` goes before the graph's arrays, `own` after them."""
         kernel = source.kernel(name, cooperative=True)
         block = 32 * WARPS
-        graph = (self._low, self._high, rows.offsets, rows.buckets, rows.pairs, rows.slots)
+        graph = (self._low, self._high, rows.offsets, rows.buckets, rows.pairs, rows.slots, rows.filters)
         barrier = cupy.zeros(3, np.uint32)
         arguments = (self.queue, self.state, barrier, self._heavy, *size, *graph, *own)
         kernel((source.resident(kernel, block, _SHARED),), (block,), arguments, shared_mem=_SHARED)

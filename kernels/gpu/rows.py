@@ -31,6 +31,8 @@ class HashedRows:
     """int32 [entries, 2] neighbour and edge."""
     slots: Any
     """uint32 [4 x buckets]"""
+    filters: Any
+    """uint16 [buckets]"""
     widest: int
     """Entries of the longest row."""
 
@@ -82,12 +84,13 @@ def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
     offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 1) >> 1, 0))
     pairs = cupy.empty((2 * count, 2), np.int32)
     slots = cupy.full(4 * int(buckets[-1]), 0xFFFFFFFF, np.uint32)
+    filters = cupy.zeros(int(buckets[-1]) + 1 >> 1, np.uint32)
     widest = int(length.max()) if vertices else 0
     used = cupy.zeros(vertices, np.int32)
     source.kernel("rows:fill_rows")(
-        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, buckets, used, pairs, slots)
+        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, buckets, used, pairs, slots, filters)
     )
-    return HashedRows(low, high, offsets, buckets, pairs, slots, widest)
+    return HashedRows(low, high, offsets, buckets, pairs, slots, filters.view(np.uint16), widest)
 
 
 def starts_of(sizes: Any) -> Any:
