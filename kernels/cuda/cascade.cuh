@@ -27,7 +27,7 @@
 constexpr int WARPS = 16;                // of a block; as in launch.py
 constexpr int BLOCKS = 2;                // of a multiprocessor
 constexpr int CHUNK = 8;                 // most edges that a warp takes at a time; as in launch.py
-constexpr int ENTRIES = 2;               // entries of a row that a lane has under way at once
+constexpr int ENTRIES = 4;               // entries of a row that a lane has under way at once
 constexpr int UNIT = 32 * ENTRIES;
 constexpr int SPLIT = 16;                // units of a part of a heavy edge
 constexpr int BATCH = 2;                 // lookups, and triangles, that a lane has under way at once

@@ -13,7 +13,7 @@ from .rows import HashedRows
 
 WARPS = 16
 """Of a block; as in cascade.cuh."""
-_SHARED = WARPS * (8 * (24 + 24 + 4 + 4) + 128 * 12 + 128 * 12)
+_SHARED = WARPS * (8 * (24 + 24 + 4 + 4) + 192 * 12 + 192 * 12)
 """Bytes of a block: Work of cascade.cuh for each of its warps."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in cascade.cuh."""
