@@ -10,8 +10,11 @@ from typing import Any
 from ..tasks.errors import InternalError
 from ..tasks.messages import Bundle, collect
 from .engine import Engine, Future
+from .transport import register
 
 __all__ = ["Mail", "exchange", "receive"]
+
+register()  # here, as every worker that gets mail imports this
 
 _rows = attrgetter("rows")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import identity, ingest, order, publish
 from .bound import band, fixpoint
@@ -23,11 +24,13 @@ from .subgraph import Subgraph, build_subgraph
 from .triangulate import count_triangles, send_lists
 
 CLIQUE = 6
-"""Vertices of the clique that is run."""
+"""Vertices of each of the cliques that are run."""
+CLIQUES = 1024
+"""So many that no array is small: CuPy has kernels of their own for those."""
 
 
 def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEdges]) -> list[Intervals]:
-    """λ of a clique by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only."""
+    """λ of cliques by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only."""
     count = min(partitions, 2)
     owned = [put(_owned(p, count)) for p in range(count)]
     lists = [send_lists(edges, count) for edges in owned]
@@ -40,8 +43,8 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
 
 
 def run_ingest(put: Put) -> int:
-    """Number, order and sum up the edges of a clique from two blocks in two buckets; gives how many came out."""
-    ends = np.array(list(combinations(range(CLIQUE), 2)), np.int64).T
+    """Number, order and sum up the edges of cliques from two blocks in two buckets; gives how many came out."""
+    ends = _edges().T
     rows = IdRows(np.append(ends[0], [0, 1]), np.append(ends[1], [0, 0]), 0)  # with a loop and a repetition
     blocks = [ingest.clean(0, rows, put), ingest.clean(1, rows, put)]
     samples = [ingest.sample_ids(block, 2) for block in blocks]
@@ -56,11 +59,11 @@ def run_ingest(put: Put) -> int:
     counts = [ingest.send_degrees(own) for own in edges]
     degrees = [ingest.collect_degrees(edges[b], collect(b, counts)) for b in parts]
     firsts = ingest.order_starts([ingest.degree_histogram(own) for own in degrees])
-    ranks = [ingest.rank_vertices(degrees[b], firsts[b], CLIQUE) for b in parts]
+    ranks = [ingest.rank_vertices(degrees[b], firsts[b], CLIQUE * CLIQUES) for b in parts]
     asked = [ingest.answer_ranks(degrees[b], ranks[b]) for b in parts]
     oriented = [ingest.orient(edges[b], ranks[b], collect(b, asked)) for b in parts]
     results = []
-    for partitioner in (RangePartitioner(), RangePartitioner(np.ones(1, np.int64)), HashPartitioner(2)):
+    for partitioner in (RangePartitioner(), RangePartitioner(np.array([CLIQUE * CLIQUES // 2])), HashPartitioner(2)):
         owned_parts = [ingest.send_owned(edges[b], oriented[b], partitioner) for b in parts]
         owned = [ingest.collect_owned(p, put, collect(p, owned_parts)) for p in range(partitioner.partitions)]
         results = [publish.send_results(o, 2 * o.row, o.row, o.row) for o in owned]
@@ -75,10 +78,17 @@ def run_ingest(put: Put) -> int:
     return edges_out
 
 
+def _edges() -> NDArray[np.int64]:
+    """[edges, 2] ends of all edges, sorted."""
+    one = np.array(list(combinations(range(CLIQUE), 2)), np.int64)
+    return (CLIQUE * np.arange(CLIQUES)[:, None, None] + one).reshape(-1, 2)
+
+
 def _owned(partition: int, partitions: int) -> OwnedEdges:
-    edges = [(a, b) for a, b in combinations(range(CLIQUE), 2) if a % partitions == partition]
-    rank = np.unique(np.array(edges, np.int64))
-    low, high = np.searchsorted(rank, np.array(edges, np.int64).T).astype(np.int32)
+    edges = _edges()
+    edges = edges[edges[:, 0] % partitions == partition]
+    rank = np.unique(edges)
+    low, high = np.searchsorted(rank, edges.T).astype(np.int32)
     offsets = order.offsets(np.bincount(low, minlength=len(rank)))
     part = (rank % partitions).astype(np.int16)
     row = np.arange(len(edges), dtype=np.int32)

@@ -7,7 +7,7 @@ import pytest
 
 from edgemill import kernels
 from edgemill.tasks.device import owned_to_device
-from edgemill.tasks.warm import CLIQUE, run_clique, run_ingest
+from edgemill.tasks.warm import CLIQUE, CLIQUES, run_clique, run_ingest
 
 METHODS = [("peel", 1), ("band", 1), ("band", 3), ("fixpoint", 1), ("fixpoint", 3)]
 
@@ -17,11 +17,11 @@ METHODS = [("peel", 1), ("band", 1), ("band", 3), ("fixpoint", 1), ("fixpoint", 
 def test_lambda_of_a_clique(method: str, partitions: int, place: str) -> None:
     found = run_clique(method, partitions, owned_to_device if place == "gpu" else lambda owned: owned)
     low = [value for ends in found for value in kernels.to_host(ends.low).tolist()]
-    assert low == [CLIQUE - 2] * (CLIQUE * (CLIQUE - 1) // 2)
+    assert low == [CLIQUE - 2] * (CLIQUES * CLIQUE * (CLIQUE - 1) // 2)
 
 
 @pytest.mark.parametrize("place", ["cpu", "elsewhere", pytest.param("gpu", marks=pytest.mark.gpu)])
 def test_edges_of_a_clique(place: str) -> None:
     with foreign.with_kernels():
         put = {"cpu": kernels.to_host, "elsewhere": foreign.to_foreign, "gpu": kernels.to_device}[place]
-        assert run_ingest(put) == CLIQUE * (CLIQUE - 1) // 2
+        assert run_ingest(put) == CLIQUES * CLIQUE * (CLIQUE - 1) // 2

@@ -1,0 +1,28 @@
+"""How messages on a GPU travel: from device to device where the protocol can (UCX), else through the host's memory.
+
+Dask sends what lies on a GPU as it is only if it knows the type it stands in; others it pickles, by way of the host.
+"""
+
+from __future__ import annotations
+
+from distributed.protocol.serialize import register_generic
+from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+
+from ..tasks.bound.fixpoint import FallenBounds
+from ..tasks.degrees import Counts
+from ..tasks.ingest import EdgeParts
+from ..tasks.messages import Bundle
+from ..tasks.numbering import Pairs
+from ..tasks.publish import EdgeResults, VertexSums
+from ..tasks.triangulate import GhostEdges, Lists, Reply
+
+__all__ = ["PAYLOADS", "register"]
+
+PAYLOADS = (Counts, EdgeParts, EdgeResults, FallenBounds, GhostEdges, Lists, Pairs, Reply, VertexSums)
+"""What bundles hold, beside plain arrays."""
+
+
+def register() -> None:
+    """Let this process send and receive bundles from device to device."""
+    for kind in (Bundle, *PAYLOADS):
+        register_generic(kind, "cuda", cuda_serialize, cuda_deserialize)
