@@ -5,8 +5,8 @@ Dask sends what lies on a GPU as it is only if it knows the type it stands in; o
 
 from __future__ import annotations
 
-from distributed.protocol.serialize import register_generic
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+from distributed.protocol.serialize import register_generic
 
 from ..tasks.bound.fixpoint import FallenBounds
 from ..tasks.degrees import Counts

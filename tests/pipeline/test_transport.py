@@ -27,8 +27,8 @@ def _receive(header: dict[str, Any], frames: list[Any]) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> None:
-    cuda_serialize.register(Foreign, _send)
-    cuda_deserialize.register(Foreign, _receive)
+    cuda_serialize.register(Foreign, _send)  # type: ignore[no-untyped-call]
+    cuda_deserialize.register(Foreign, _receive)  # type: ignore[no-untyped-call]
     register()
 
 
