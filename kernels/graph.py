@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .held import Held
+
 vertex_t = np.int32
 """A vertex of one partition's subgraph."""
 edge_t = np.int32
@@ -33,7 +35,7 @@ AnyArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Adjacency:
+class Adjacency(Held):
     """Both directions of a subgraph's edges, by vertex; rows ascend by neighbour.
 
     Rows lie apart so that a compacted copy keeps the vertex numbers: vertex v's row is
@@ -56,7 +58,7 @@ class Adjacency:
 
 
 @dataclass(frozen=True)
-class Topology:
+class Topology(Held):
     """A subgraph: local vertices in degree order, edges sorted by (low, high), low < high."""
 
     low: IntArray

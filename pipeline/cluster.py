@@ -42,6 +42,9 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
+        if settings.workers is None:
+            # What tasks leave lies on the GPU: written to a disk it would free no memory of the host.
+            options |= {"memory_target_fraction": False, "memory_spill_fraction": False}
     with (
         _cluster_type(settings)(
             n_workers=settings.workers or 1,

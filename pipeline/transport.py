@@ -5,9 +5,13 @@ Dask sends what lies on a GPU as it is only if it knows the type it stands in; o
 
 from __future__ import annotations
 
+from contextlib import suppress
+from operator import attrgetter
+
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import register_generic
 
+from ..kernels.held import Held
 from ..tasks.bound.fixpoint import FallenBounds
 from ..tasks.degrees import Counts
 from ..tasks.ingest import EdgeParts
@@ -23,6 +27,10 @@ PAYLOADS = (Counts, EdgeParts, EdgeResults, FallenBounds, GhostEdges, Lists, Pai
 
 
 def register() -> None:
-    """Let this process send and receive bundles from device to device."""
+    """Let this process send and receive bundles from device to device, and spill what lies on its GPU to the host."""
     for kind in (Bundle, *PAYLOADS):
         register_generic(kind, "cuda", cuda_serialize, cuda_deserialize)
+    with suppress(ImportError):
+        from dask_cuda.is_device_object import is_device_object
+
+        is_device_object.register(Held, attrgetter("on_device"))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.held import Held
 from . import identity, order
 from .identity import Ids, Put
 from .reading import IdRows, Nulls, read_rows
@@ -20,7 +21,7 @@ SAMPLES = 256
 
 
 @dataclass(frozen=True)
-class BlockEdges:
+class BlockEdges(Held):
     """The distinct edges of one block, in terms of its own ids. `len()` counts them."""
 
     number: int

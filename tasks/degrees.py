@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.held import Held
 from . import order
 from .messages import Bundle, bundle
 from .numbering import BucketEdges, join_answers, split_by_bucket
@@ -16,7 +17,7 @@ from .order import Ints
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Held):
     """Counts for vertices of another bucket. `len()` counts the vertices."""
 
     vertices: Ints
@@ -30,7 +31,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class BucketDegrees:
+class BucketDegrees(Held):
     """The degrees of one bucket's vertices, and who has edges to which of them."""
 
     bucket: int
@@ -54,7 +55,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class OrientedEdges:
+class OrientedEdges(Held):
     """The edges of one bucket in degree order, row by row as in its `BucketEdges`."""
 
     bucket: int

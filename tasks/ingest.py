@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.held import Held
 from . import order
 from .blocks import BlockEdges, choose_splitters, clean, read_block, sample_ids, sample_interval
 from .degrees import (
@@ -100,7 +101,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class EdgeParts:
+class EdgeParts(Held):
     """Edges on their way from a bucket to the partition that owns them. `len()` counts them."""
 
     low: Ints
@@ -120,7 +121,7 @@ class EdgeParts:
 
 
 @dataclass(frozen=True)
-class OwnedEdges:
+class OwnedEdges(Held):
     """The edges one partition owns, as an oriented CSR over the vertices they touch. `len()` counts them."""
 
     partition: int

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..kernels.held import Held
+
 T = TypeVar("T", bound=Sized)
 
 
 @dataclass(frozen=True)
-class Bundle(Generic[T]):
+class Bundle(Held, Generic[T]):
     """The outgoing mail of one sender in one exchange."""
 
     sender: int

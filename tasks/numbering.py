@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.held import Held
 from . import identity, order
 from .blocks import BlockEdges
 from .errors import InternalError
@@ -22,7 +23,7 @@ from .order import Ints
 
 
 @dataclass(frozen=True)
-class BucketIds:
+class BucketIds(Held):
     """The vertices of one bucket."""
 
     bucket: int
@@ -38,7 +39,7 @@ class BucketIds:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Held):
     """Edges on their way to the bucket of their low end. `len()` counts them."""
 
     low: Ints
@@ -52,7 +53,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class BucketEdges:
+class BucketEdges(Held):
     """The distinct edges whose smaller end lies in a bucket, sorted by (low, high): the rows this bucket publishes."""
 
     bucket: int

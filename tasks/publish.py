@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.held import Held
 from . import identity, order
 from .degrees import BucketDegrees
 from .errors import InternalError
@@ -28,7 +29,7 @@ from .order import Ints
 
 
 @dataclass(frozen=True)
-class EdgeResults:
+class EdgeResults(Held):
     """Results on their way from a partition to the bucket that publishes the edges. `len()` counts them."""
 
     row: NDArray[np.int32]
@@ -48,7 +49,7 @@ class EdgeResults:
 
 
 @dataclass(frozen=True)
-class BucketResults:
+class BucketResults(Held):
     """The results of one bucket's edges, row by row as in its BucketEdges."""
 
     bucket: int
@@ -62,7 +63,7 @@ class BucketResults:
 
 
 @dataclass(frozen=True)
-class VertexSums:
+class VertexSums(Held):
     """What one bucket's edges add to vertices of another. `len()` counts the vertices."""
 
     vertices: Ints
@@ -82,7 +83,7 @@ class VertexSums:
 
 
 @dataclass(frozen=True)
-class BucketVertices:
+class BucketVertices(Held):
     """The results of one bucket's vertices, in id order."""
 
     bucket: int

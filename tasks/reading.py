@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..kernels.held import Held
 from . import identity
 from .errors import InputError
 from .identity import Ids
@@ -19,7 +20,7 @@ Nulls: TypeAlias = Literal["refuse", "drop"]
 
 
 @dataclass(frozen=True)
-class IdRows:
+class IdRows(Held):
     """The rows of a block, as they come."""
 
     source: Ids

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..kernels.graph import MAX_LOCAL_EDGES, Topology
+from ..kernels.held import Held
 from . import order
 from .errors import OutOfRoom
 from .ingest import OwnedEdges
@@ -33,7 +34,7 @@ class PartitionCounts:
 
 
 @dataclass(frozen=True)
-class Subgraph:
+class Subgraph(Held):
     """What one partition bounds. Local edges are sorted by (low, high) in degree order, owned and ghosts mixed."""
 
     partition: int

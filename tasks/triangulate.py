@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.held import Held
 from .ingest import OwnedEdges
 from .messages import Bundle, bundle
 
 
 @dataclass(frozen=True)
-class Lists:
+class Lists(Held):
     """Oriented lists on their way to another partition. `len()` counts their entries."""
 
     starts: NDArray[np.int64]
@@ -46,7 +47,7 @@ class Lists:
 
 
 @dataclass(frozen=True)
-class GhostEdges:
+class GhostEdges(Held):
     """Edges of another partition that share a triangle with an edge here. `len()` counts them."""
 
     edge: NDArray[np.int32]
@@ -63,7 +64,7 @@ class GhostEdges:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Reply(Held):
     """What the receiver of lists found in them. `len()` counts the entries that it answers."""
 
     edge: NDArray[np.int32]
@@ -80,7 +81,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(Held):
     """What one partition knows after intersecting all lists."""
 
     support: NDArray[np.int32]

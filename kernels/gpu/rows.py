@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from ..graph import Topology
+from ..held import Held
 from . import source
 
 SHORT = 16
@@ -17,7 +18,7 @@ _BLOCK = 256
 
 
 @dataclass(frozen=True)
-class HashedRows:
+class HashedRows(Held):
     """Rows as in `graph.Adjacency`, packed, in no order; rows.cuh tells what the table holds."""
 
     low: Any

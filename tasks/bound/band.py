@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import UNCOUNTED, Adjacency
+from ...kernels.held import Held
 from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
@@ -51,7 +52,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Bands:
+class Bands(Held):
     """State of a partition between two exchanges."""
 
     band: NDArray[np.int32]

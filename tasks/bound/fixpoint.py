@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.graph import Adjacency
+from ...kernels.held import Held
 from .. import order
 from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
@@ -26,7 +27,7 @@ Operator = Literal["hindex", "tridn"]
 
 
 @dataclass(frozen=True)
-class FallenBounds:
+class FallenBounds(Held):
     """Bounds that fell at their owner. `len()` counts them."""
 
     number: NDArray[np.int32]
@@ -51,7 +52,7 @@ class FixpointReport:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Held):
     """State of a partition between two rounds."""
 
     bound: NDArray[np.int32]

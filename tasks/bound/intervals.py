@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.held import Held
 from ..subgraph import Subgraph
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(Held):
     """λ of each owned edge of a partition lies in [low, high]; the same array twice where all are settled."""
 
     low: NDArray[np.int32]

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import kernels
+from ...kernels.held import Held
 from ..errors import InternalError
 from ..subgraph import Subgraph
 from .intervals import Intervals, intervals
 
 
 @dataclass(frozen=True)
-class Peeled:
+class Peeled(Held):
     """What peeling found."""
 
     intervals: Intervals
