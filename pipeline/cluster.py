@@ -19,6 +19,8 @@ from .settings import ClusterSettings
 
 __all__ = ["abandon", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
+_DEVICE_FILL = 0.8
+"""Share of a GPU's memory that results may take while they wait; tasks need the rest."""
 _START_SECONDS = 30
 """How long to wait for a scheduler, and then for its first worker."""
 
@@ -42,9 +44,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
     options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
-        if settings.workers is None:
-            # What tasks leave lies on the GPU: written to a disk it would free no memory of the host.
-            options |= {"memory_target_fraction": False, "memory_spill_fraction": False}
+        options |= _spilling(settings)
     with (
         _cluster_type(settings)(
             n_workers=settings.workers or 1,
@@ -86,6 +86,19 @@ def has_gpu_workers(settings: ClusterSettings) -> bool:
     if gpu.lack or settings.workers is None or settings.device == "gpu":
         return not gpu.lack
     return settings.workers <= gpu.count and find_spec("dask_cuda") is not None
+
+
+def _spilling(settings: ClusterSettings) -> dict[str, Any]:
+    """Options of GPU workers: results that wait for their tasks move to the host when they fill the GPU."""
+    gpu = local_gpu(settings)
+    limit = settings.device_memory_limit_bytes or int(_DEVICE_FILL * gpu.memory_bytes)
+    if settings.workers is not None:
+        return {"device_memory_limit": limit}
+    try:
+        from dask_cuda.device_host_file import DeviceHostFile
+    except ImportError:
+        return {"data": dict}  # results stay where they are: writing them to a disk would not empty the GPU
+    return {"data": (DeviceHostFile, {"device_memory_limit": limit})}
 
 
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:

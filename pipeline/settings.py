@@ -127,6 +127,8 @@ class ClusterSettings(_Section):
     """Threads of each worker; none: the machine's cores shared out evenly."""
     memory_limit_bytes: int | None = Field(None, ge=1)
     """Memory of each worker, in bytes; none: the machine's memory shared out evenly."""
+    device_memory_limit_bytes: int | None = Field(None, ge=1)
+    """GPU memory of each worker above which results that wait move to the host's; none: 80 % of the GPU's."""
     scheduler: str | None = None
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | None = None
@@ -137,7 +139,7 @@ class ClusterSettings(_Section):
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
         if self.scheduler is not None or self.scheduler_file is not None:
-            for name in ("workers", "threads_per_worker", "memory_limit_bytes"):
+            for name in ("workers", "threads_per_worker", "memory_limit_bytes", "device_memory_limit_bytes"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
         return self

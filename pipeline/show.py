@@ -62,6 +62,7 @@ def _counts(manifest: Manifest, path: str) -> Table:
     table.add_row("result", Text(path))
     table.add_row("state", state)
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
+    table.add_row("device", Text(manifest.device))
     columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
     read = f"{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"

@@ -21,9 +21,9 @@
 #ifndef BANDS
 #define BANDS 0
 #endif
-// Measured on one H200, R-MAT 24: two blocks of 16 warps, which have registers enough, take 1.77 s; of 20 warps 1.83 s; of 24
-// warps and three blocks of 16, which spill, 2.26 s. Four entries under way in a lane 1.86 s. Chunks and splits from 4 to 32 are
-// alike.
+// Measured on one H200, R-MAT 24, seconds of peeling: two blocks of 16 warps 1.55; with two entries of a row under way instead of
+// four 1.58; two blocks of 20 warps, which spill, 1.67, and with one lookup under way, which do not, 1.60; three blocks of 16
+// warps 1.90. Chunks from 4 to 32 are alike, and reading a unit ahead.
 constexpr int WARPS = 16;                // of a block; as in launch.py
 constexpr int BLOCKS = 2;                // of a multiprocessor
 constexpr int CHUNK = 8;                 // most edges that a warp takes at a time; as in launch.py
@@ -164,13 +164,11 @@ __device__ __forceinline__ void settle(const Work& work, int found, const Fall& 
 
 // One lane looks up the rows of an edge; gives the units of the shorter one.
 __device__ __forceinline__ int look_up(Work& work, int place, int edge, const Graph& graph) {
-    const Row one = row_of(graph.begin, graph.bucket, graph.low[edge]);
-    const Row other = row_of(graph.begin, graph.bucket, graph.high[edge]);
-    const bool swap = one.length > other.length;
+    const Ends ends = ends_of(graph.begin, graph.bucket, graph.low[edge], graph.high[edge]);
     work.edge[place] = edge;
-    work.shorter[place] = swap ? other : one;
-    work.longer[place] = swap ? one : other;
-    return ((swap ? other.length : one.length) + UNIT - 1) / UNIT;
+    work.shorter[place] = ends.shorter;
+    work.longer[place] = ends.longer;
+    return (ends.shorter.length + UNIT - 1) / UNIT;
 }
 
 // How much a warp keeps.

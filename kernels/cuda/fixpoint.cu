@@ -39,12 +39,8 @@ extern "C" __global__ void evaluate(
     int* at_least = tally + static_cast<int64>(warp) * (highest + 1);
     for (int i = warp; i < edges; i += warps) {
         const int e = active[i];
-        Row shorter = row_of(begin, bucket, low[e]), longer = row_of(begin, bucket, high[e]);
-        if (shorter.length > longer.length) {
-            const Row other = shorter;
-            shorter = longer;
-            longer = other;
-        }
+        const Ends ends = ends_of(begin, bucket, low[e], high[e]);
+        const Row &shorter = ends.shorter, &longer = ends.longer;
         const int old = __ldcg(&bound[e]);
         int lowered = old;
         if (by_one) {
@@ -90,12 +86,8 @@ extern "C" __global__ void unsettle(
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     for (int i = warp; i < edges; i += warps) {
         const int e = fallen[i];
-        Row shorter = row_of(begin, bucket, low[e]), longer = row_of(begin, bucket, high[e]);
-        if (shorter.length > longer.length) {
-            const Row other = shorter;
-            shorter = longer;
-            longer = other;
-        }
+        const Ends ends = ends_of(begin, bucket, low[e], high[e]);
+        const Row &shorter = ends.shorter, &longer = ends.longer;
         for (int j = lane; j < shorter.length; j += 32) {
             const Pair found = triangle_at(shorter, longer, j, entry, slot);
             if (found.f < 0) continue;

@@ -34,6 +34,18 @@ __device__ __forceinline__ Row row_of(const int64* __restrict__ begin, const int
     return row;
 }
 
+// The rows of an edge's ends, the one with fewer entries first.
+struct Ends {
+    Row shorter;
+    Row longer;
+};
+
+__device__ __forceinline__ Ends ends_of(const int64* __restrict__ begin, const int64* __restrict__ bucket, int low, int high) {
+    const Row one = row_of(begin, bucket, low), other = row_of(begin, bucket, high);
+    const bool swap = one.length > other.length;
+    return {swap ? other : one, swap ? one : other};
+}
+
 __device__ __forceinline__ int place_bits(int length) {
     return 32 - __clz(length);
 }

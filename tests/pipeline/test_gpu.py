@@ -54,6 +54,29 @@ def test_a_limit_ends_with_intervals(rows: Path, tmp_path: Path) -> None:
     assert all(low <= value <= high for low, value, high in ends)
 
 
+def test_results_that_wait_on_the_host(rows: Path, tmp_path: Path) -> None:
+    """With no room for results on the GPU each is moved to the host's memory, and back for the tasks that need it."""
+    here = mine(rows, tmp_path / "here", device="gpu", partitions=1)
+    limit = {"device": "gpu", "device_memory_limit_bytes": 1}
+    spilled = mine(rows, tmp_path / "spilled", partitions=3, cluster=limit)
+    assert spilled.edges.to_table() == here.edges.to_table()
+
+
+def test_out_of_device_memory(tmp_path: Path) -> None:
+    import cupy
+
+    generate("rmat", str(tmp_path / "rows"), files=3, seed=4, scale=16, edge_factor=16)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes() + 2**24)
+    try:
+        with pytest.raises(OutOfRoom, match=r"a task ran out of memory: .*; use more partitions"):
+            mine(tmp_path / "rows", tmp_path / "out", device="gpu", partitions=1)
+    finally:
+        pool.set_limit(size=0)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.GPU_EDGE_BYTES", 10**9)
     with pytest.raises(
