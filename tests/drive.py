@@ -143,9 +143,9 @@ Answers = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 def publish_results(
-    folder: Path, source: Source, ingested: Ingested, answers: Sequence[Answers], converged: bool = True
+    folder: Path, source: Source, ingested: Ingested, answers: Sequence[Answers], converged: bool = True, files: int = 1
 ) -> Published:
-    """From each partition's answers about its owned edges to files below `folder`."""
+    """From each partition's answers about its owned edges to files below `folder`, so many of each bucket."""
     edges, buckets = ingested.edges, len(ingested.edges)
     results = exchange(
         (publish.send_results(owned, *answer) for owned, answer in zip(ingested.owned, answers, strict=True)),
@@ -162,13 +162,22 @@ def publish_results(
         buckets,
         lambda b, mail: publish.join_names(edges[b], source.kind, mail),
     )
+
+    def how(file: int) -> dict[str, Any]:
+        return {"file": file, "files": files, "converged": converged}
+
     return Published(
         results,
         vertices,
         [publish.summarise(*found) for found in zip(results, vertices, strict=True)],
         [
-            write_edges(folder, source, edges[b], ingested.ids[b].ids, names[b], results[b], converged=converged)
+            write_edges(folder, source, edges[b], ingested.ids[b].ids, names[b], results[b], **how(file))
             for b in range(buckets)
+            for file in range(files)
         ],
-        [write_vertices(folder, source, ingested.ids[b].ids, vertices[b], converged=converged) for b in range(buckets)],
+        [
+            write_vertices(folder, source, ingested.ids[b].ids, vertices[b], **how(file))
+            for b in range(buckets)
+            for file in range(files)
+        ],
     )

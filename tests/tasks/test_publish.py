@@ -48,6 +48,7 @@ def read(folder: Path, files: list[writing.OutputFile]) -> pa.Table:
     naming=strategies.namings(12),
     partitions=st.sampled_from([1, 2, 7]),
     buckets=st.sampled_from([None, 1, 3]),
+    files=st.sampled_from([1, 3]),
 )
 def test_every_row_comes_back(
     tmp_path_factory: pytest.TempPathFactory,
@@ -55,11 +56,13 @@ def test_every_row_comes_back(
     naming: strategies.Naming,
     partitions: int,
     buckets: int | None,
+    files: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("published")
     source = edge_source(folder / "in", rows, naming)
     ingested = drive.ingest(source, partitions, buckets=buckets)
-    published = drive.publish_results(folder, source, ingested, row_numbers(ingested), converged=False)
+    published = drive.publish_results(folder, source, ingested, row_numbers(ingested), converged=False, files=files)
+    assert len(published.edge_files) == len(published.vertex_files) == files * len(ingested.edges)
 
     edges = read(folder, published.edge_files)
     names = {name: i for i, name in enumerate(naming.names)}
