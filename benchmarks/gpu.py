@@ -3,9 +3,9 @@
     python -m benchmarks gpu --scales 20,22,24 --repeats 3
 
 R-MAT graphs, edge factor 16, are made, cleaned and put in degree order on the device, outside the clock. *Support* is
-all of the stage triangulate: triangles counted, and the subgraph with its rows and their hash tables built. *λ* is the
-peeling of that subgraph. Medians of the repeats; kernels are compiled. Bytes are those of CuPy's memory pool at its
-peak, the oriented edges included. With --profile operations are timed apart, which costs a wait for each.
+all of the stage triangulate: triangles counted, and the subgraph built. *λ* is the peeling of that subgraph, its rows
+and their hash tables included. Medians of the repeats; kernels are compiled. Bytes are those of CuPy's memory pool at
+its peak, the oriented edges included. With --profile operations are timed apart, which costs a wait for each.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks kernels --graphs rmat14,rmat16,rmat18,rmat20 --threads 2 --repeats 3
 
 The edges are read, cleaned and oriented outside the clock, as a run does it (`owned_edges`), and the kernels are
-compiled. *Support* is then all of the stage triangulate: triangles counted, and the subgraph with its rows built. *λ*
-is the peeling of that subgraph. Medians of the repeats; a rate is per second of both together. The peak is that of the
+compiled. *Support* is then all of the stage triangulate: triangles counted, and the subgraph built. *λ* is its
+peeling. Medians of the repeats; a rate is per second of both together. The peak is that of the
 process within the kernels, with Python, Numba and the oriented edges (`in memory`) included. λ is checked against the
 catalogue.
 """

@@ -110,6 +110,8 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     gpu = local_gpu(settings)
     if settings.workers > gpu.count:
         raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
+    if settings.protocol == "ucxx" and find_spec("distributed_ucxx") is None:
+        raise UsageError("cluster.protocol ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError as error:

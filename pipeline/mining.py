@@ -95,8 +95,9 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
     buckets = stages.number(engine, events, source, blocks, plan.buckets, put)
     del blocks
-    partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method, put)
-    subgraphs, counts = stages.triangulate_partitions(engine, events, partitions.owned)
+    owned, partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method, put)
+    subgraphs, counts = stages.triangulate_partitions(engine, events, owned)
+    del owned
     with events.stage("bound", 0), engine.on_device():
         bounded = bound(engine, events, subgraphs, counts, plan.method, settings.bounding)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))

@@ -18,7 +18,7 @@ from ..tasks import device, ingest, publish, subgraph, triangulate, writing
 from ..tasks.blocks import BlockEdges
 from ..tasks.bound.intervals import Intervals
 from ..tasks.identity import Ids
-from ..tasks.ingest import OwnedEdges, Put
+from ..tasks.ingest import OwnedRows, Put
 from ..tasks.messages import Bundle
 from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from ..tasks.partition import range as ranges
@@ -68,9 +68,10 @@ class Buckets:
 
 @dataclass(frozen=True)
 class Partitions:
-    """The graph as partitions own it."""
+    """What publishing needs of the partitions."""
 
-    owned: list[Future]
+    rows: list[Future]
+    """[partitions] OwnedRows"""
     degrees: list[Future]
     """[buckets] BucketDegrees"""
 
@@ -119,8 +120,13 @@ def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Futu
     return Buckets(ids, edges, starts, sum(duplicates))
 
 
-def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str, put: Put) -> Partitions:
-    """Put the vertices in degree order, choose their partitions, and send every edge to its owner."""
+def partition(
+    engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str, put: Put
+) -> tuple[list[Future], Partitions]:
+    """Put the vertices in degree order, choose their partitions, and send every edge to its owner.
+
+    Gives each partition's OwnedEdges, and what is to be kept of them when its subgraph is built.
+    """
     edges = buckets.edges
     everyone = range(len(edges))
     engine.spread(partitions)
@@ -137,7 +143,8 @@ def partition(engine: Engine, events: Events, buckets: Buckets, partitions: int,
         parts = engine.map("send-owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone])
         owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)])
         engine.wait(owned, stage)
-    return Partitions(owned, degrees)
+        rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
+    return owned, Partitions(rows, degrees)
 
 
 def _partitioner(
@@ -198,7 +205,7 @@ def publish_results(
     everyone = range(len(edges))
     engine.spread(len(edges))
     with events.stage("publish", 2 * files * len(edges)) as stage:
-        ends = list(zip(partitions.owned, subgraphs, intervals, strict=True))
+        ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
         sent = engine.map("send-results", _send_results, ends)
         results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
         sums = engine.map("send-sums", publish.send_sums, list(zip(edges, results, strict=True)))
@@ -219,7 +226,7 @@ def publish_results(
         return Published(engine.gather(written), engine.gather(summaries))
 
 
-def _send_results(owned: OwnedEdges, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
+def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
     support = subgraph.support
     if kernels.on_host(owned.row):
         support, ends = kernels.to_host(support), device.intervals_to_host(ends)

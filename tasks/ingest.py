@@ -20,7 +20,8 @@ partitions own edges. No place ever holds all edges, and the driver holds counts
     exchange 7    send_owned      buckets → partitions: collect_owned
 
 Each `send_…` and `answer_…` returns one Bundle; each receiver takes its mail as a mapping of sender → payload. What is
-kept for publishing: each bucket's BucketIds, BucketEdges and BucketDegrees. `tests/drive.py` is this list as code.
+kept for publishing: each bucket's BucketIds, BucketEdges and BucketDegrees, and each partition's OwnedRows.
+`tests/drive.py` is this list as code.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ __all__ = [
     "Histogram",
     "OrientedEdges",
     "OwnedEdges",
+    "OwnedRows",
     "Pairs",
     "Put",
     "answer_numbers",
@@ -90,6 +92,7 @@ __all__ = [
     "orient",
     "rank_vertices",
     "read_block",
+    "rows_to_publish",
     "sample_ids",
     "sample_interval",
     "send_degrees",
@@ -148,6 +151,22 @@ class OwnedEdges(Held):
         return len(self.high)
 
 
+@dataclass(frozen=True)
+class OwnedRows(Held):
+    """Where the edges that one partition owns are published. `len()` counts them."""
+
+    partition: int
+
+    bucket: NDArray[np.int16]
+    """[edges] bucket that publishes the edge."""
+
+    row: NDArray[np.int32]
+    """[edges] its row in that bucket's BucketEdges."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
 def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partitioner) -> Bundle[EdgeParts]:
     """Bucket → partitions: every edge to the partition of its low end in degree order."""
     row = np.arange(len(edges), dtype=np.int32, like=edges.low)
@@ -164,6 +183,11 @@ def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partiti
         rows = by_owner[cuts[p] : cuts[p + 1]]
         parts[p] = EdgeParts(oriented.low[rows], oriented.high[rows], other[rows], row[rows])
     return bundle(edges.bucket, parts)
+
+
+def rows_to_publish(owned: OwnedEdges) -> OwnedRows:
+    """What of a partition's edges is needed when all λ are known."""
+    return OwnedRows(owned.partition, owned.bucket, owned.row)
 
 
 def collect_owned(partition: int, put: Put, parts: Mapping[int, EdgeParts]) -> OwnedEdges:

@@ -22,7 +22,7 @@ from . import identity, order
 from .degrees import BucketDegrees
 from .errors import InternalError
 from .identity import Ids
-from .ingest import OwnedEdges
+from .ingest import OwnedRows
 from .messages import Bundle, bundle
 from .numbering import BucketEdges, BucketIds, split_by_bucket
 from .order import Ints
@@ -121,7 +121,7 @@ class BucketSummary:
 
 
 def send_results(
-    owned: OwnedEdges, support: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32]
+    owned: OwnedRows, support: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> Bundle[EdgeResults]:
     """Partition → buckets: the results of owned edges (each [owned edges]) to the bucket that publishes them.
 

@@ -66,7 +66,7 @@ def run_ingest(put: Put) -> int:
     for partitioner in (RangePartitioner(), RangePartitioner(np.array([CLIQUE * CLIQUES // 2])), HashPartitioner(2)):
         owned_parts = [ingest.send_owned(edges[b], oriented[b], partitioner) for b in parts]
         owned = [ingest.collect_owned(p, put, collect(p, owned_parts)) for p in range(partitioner.partitions)]
-        results = [publish.send_results(o, 2 * o.row, o.row, o.row) for o in owned]
+        results = [publish.send_results(ingest.rows_to_publish(o), 2 * o.row, o.row, o.row) for o in owned]
     found = [publish.collect_results(edges[b], collect(b, results)) for b in parts]
     sums = [publish.send_sums(edges[b], found[b]) for b in parts]
     edges_out = 0

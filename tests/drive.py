@@ -148,7 +148,10 @@ def publish_results(
     """From each partition's answers about its owned edges to files below `folder`, so many of each bucket."""
     edges, buckets = ingested.edges, len(ingested.edges)
     results = exchange(
-        (publish.send_results(owned, *answer) for owned, answer in zip(ingested.owned, answers, strict=True)),
+        (
+            publish.send_results(steps.rows_to_publish(owned), *answer)
+            for owned, answer in zip(ingested.owned, answers, strict=True)
+        ),
         buckets,
         lambda b, mail: publish.collect_results(edges[b], mail),
     )

@@ -20,6 +20,7 @@ import known_graphs
 import strategies
 from edgemill.tasks import publish, writing
 from edgemill.tasks.errors import InternalError, OutOfRoom, UsageError
+from edgemill.tasks.ingest import rows_to_publish
 from edgemill.tasks.sources import Source, open_source
 
 K4_AND_A_TAIL = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (5, 5)]
@@ -148,7 +149,7 @@ def test_rows_that_are_missing_or_come_twice(tmp_path: Path) -> None:
     ingested = drive.ingest(edge_source(tmp_path / "in", K4_AND_A_TAIL))
     (owned,), (edges,) = ingested.owned, ingested.edges
     zeros: NDArray[np.int32] = np.zeros(7, np.int32)
-    part = publish.send_results(owned, zeros, zeros, zeros).parts[0]
+    part = publish.send_results(rows_to_publish(owned), zeros, zeros, zeros).parts[0]
     broken: list[dict[int, Any]] = [
         {},
         {0: part, 1: part},
