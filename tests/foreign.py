@@ -6,9 +6,9 @@ They do what NumPy does by its protocols, refuse arrays of the host beside them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +18,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from edgemill import kernels
 from edgemill.kernels import cpu
+from edgemill.kernels.held import Held
 
 _PLAIN = (int, float, bool, np.generic, str, type, np.dtype, type(None), slice, type(Ellipsis))
+
+
+_REFUSED = (np.ones, np.full, np.repeat)
+"""What NumPy would do and CuPy does not: `like` with a value to fill in, and counts that are an array."""
 
 
 class Foreign(NDArrayOperatorsMixin):
@@ -38,6 +43,8 @@ class Foreign(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, _: Any, arguments: Any, named: Any) -> Any:
         if function is np.asarray:  # the way there
             return to_foreign(*arguments)
+        if function in _REFUSED:
+            raise TypeError(f"CuPy cannot do {function.__name__} for an array of NumPy's interface")
         return _wrap(function(*map(_unwrap, arguments), **{key: _unwrap(value) for key, value in named.items()}))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
@@ -52,7 +59,15 @@ class Foreign(NDArrayOperatorsMixin):
         found = getattr(self._values, name)
         if not callable(found):
             return _wrap(found)
-        return lambda *arguments, **named: _wrap(found(*map(_unwrap, arguments), **named))
+        if name == "repeat":
+            raise TypeError("CuPy repeats by a number only")
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if "initial" in named:
+                raise TypeError(f"CuPy has no initial value for {name}")
+            return _wrap(found(*map(_unwrap, arguments), **named))
+
+        return call
 
     def __getitem__(self, key: Any) -> Any:
         return _wrap(self._values[_unwrap(key)])
@@ -96,33 +111,50 @@ def to_foreign(array: Any) -> Foreign:
     return array if isinstance(array, Foreign) else Foreign(array.copy())
 
 
-def _twin(name: str) -> Callable[..., Any]:
-    function = getattr(cpu, name)
+class _Elsewhere:
+    """An object of the CPU's kernels whose methods take and give arrays elsewhere."""
 
-    @wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
-        return _wrap_all(function(*map(_unwrap_all, arguments), **named))
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
-    return call
-
-
-def _unwrap_all(value: Any) -> Any:
-    return value._values if isinstance(value, Foreign) else value
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        return _call(found) if callable(found) else _there(found)
 
 
-def _wrap_all(value: Any) -> Any:
+def _call(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: _there(function(*map(_here, arguments)))
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with `change` done to all arrays in it."""
+    if isinstance(value, Held):
+        known: Any = value
+        return replace(known, **{f.name: change(getattr(known, f.name)) for f in fields(known)})
     if isinstance(value, Mapping):
-        return {key: _wrap_all(part) for key, part in value.items()}
-    return tuple(map(_wrap_all, value)) if isinstance(value, Sequence) else _wrap(value)
+        return {key: change(part) for key, part in value.items()}
+    return tuple(map(change, value)) if isinstance(value, tuple | list) else value
+
+
+def _here(value: Any) -> Any:
+    return value._values if isinstance(value, Foreign) else _each(value, _here)
+
+
+def _there(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return Foreign(value)
+    if type(value).__module__.startswith("edgemill") and not isinstance(value, Held):
+        return _Elsewhere(value)
+    return _each(value, _there)
 
 
 @contextmanager
 def with_kernels() -> Iterator[None]:
-    """Within it, arrays elsewhere have kernels, and come back by `kernels.to_host`."""
-    to_host = kernels.to_host
-    names = ("lookup", "maxima_at", "order_pairs", "positions", "row_numbers", "sort_keys", "sums_at")
-    twin, own = SimpleNamespace(**{name: _twin(name) for name in names}), kernels._twin
+    """Within it, arrays elsewhere have kernels, and there is a way there and back."""
+    to_host, own = kernels.to_host, kernels._twin
+    twin = SimpleNamespace(**{name: _call(getattr(cpu, name)) for name in cpu.__all__})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "_twin", lambda array: twin if isinstance(array, Foreign) else own(array))
         patch.setattr(kernels, "to_host", lambda array: array.get() if isinstance(array, Foreign) else to_host(array))
+        patch.setattr(kernels, "to_device", to_foreign)
         yield

@@ -1,4 +1,4 @@
-"""Ingest and publishing on arrays elsewhere: no step mixes in an array of the host, and the tables are the same."""
+"""All tasks on arrays elsewhere: no step mixes in an array of the host, and the results are the same."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bounding
 import drive
 import strategies
 from edgemill import kernels
+from edgemill.tasks.device import intervals_to_host, owned_to_device
 from edgemill.tasks.identity import Put
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.writing import OutputFile
@@ -77,3 +79,29 @@ def test_the_same_elsewhere(
     with foreign.with_kernels():
         there = tables(folder / "there", foreign.to_foreign, folder / "in", partitions, buckets, method)
     assert there == here
+
+
+@given(
+    rows=strategies.edge_lists(12),
+    partitions=st.sampled_from([1, 3]),
+    ingested_there=st.booleans(),
+)
+@settings(max_examples=100)
+def test_lambda_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], partitions: int, ingested_there: bool
+) -> None:
+    """By each schedule; what is ingested on the host goes there for triangles and λ, and comes back."""
+    folder = tmp_path_factory.mktemp("foreign")
+    ids = np.array(rows, np.int64).reshape(-1, 2)
+    pq.write_table(pa.table({"src": ids[:, 0], "dst": ids[:, 1]}), folder / "0.parquet")
+    source = open_source(str(folder))
+    here = drive.ingest(source, partitions, buckets=2)
+    expected = bounding.band(drive.subgraphs(here.owned))
+    with foreign.with_kernels():
+        there = drive.ingest(source, partitions, buckets=2, put=foreign.to_foreign) if ingested_there else here
+        subgraphs = drive.subgraphs([owned_to_device(owned) for owned in there.owned])
+        for schedule in bounding.schedules(partitions):
+            for one, other in zip(schedule(subgraphs), expected, strict=True):
+                assert not kernels.on_host(one.low)
+                found = intervals_to_host(one)
+                assert found.low.tolist() == found.high.tolist() == other.low.tolist()
