@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import OutOfRoom, mine
@@ -32,6 +35,18 @@ def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, method: s
     assert results[0].vertices.to_table() == results[1].vertices.to_table()
     assert results[0].manifest.device == "cpu"
     assert "NVIDIA" in results[1].manifest.device
+
+
+def test_strings_are_numbered_on_the_host(rows: Path, tmp_path: Path) -> None:
+    named = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
+    named = pa.table(
+        {name: pc.binary_join_element_wise("v", named[name].cast(pa.string()), "") for name in named.column_names}
+    )
+    pq.write_table(named, tmp_path / "named.parquet")
+    results = [
+        mine(tmp_path / "named.parquet", tmp_path / device, device=device, partitions=2) for device in ("cpu", "gpu")
+    ]
+    assert results[0].edges.to_table() == results[1].edges.to_table()
 
 
 def test_fixpoint(rows: Path, tmp_path: Path) -> None:

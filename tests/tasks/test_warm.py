@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import foreign
 import pytest
 
@@ -13,15 +15,16 @@ METHODS = [("peel", 1), ("band", 1), ("band", 3), ("fixpoint", 1), ("fixpoint", 
 
 
 @pytest.mark.parametrize(("method", "partitions"), METHODS)
-@pytest.mark.parametrize("place", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("place", ["cpu", "elsewhere", pytest.param("gpu", marks=pytest.mark.gpu)])
 def test_lambda_of_a_clique(method: str, partitions: int, place: str) -> None:
-    found = run_clique(method, partitions, owned_to_device if place == "gpu" else lambda owned: owned)
-    low = [value for ends in found for value in kernels.to_host(ends.low).tolist()]
+    with foreign.with_kernels() if place == "elsewhere" else nullcontext():
+        found = run_clique(method, partitions, (lambda owned: owned) if place == "cpu" else owned_to_device)
+        low = [value for ends in found for value in kernels.to_host(ends.low).tolist()]
     assert low == [CLIQUE - 2] * (CLIQUES * CLIQUE * (CLIQUE - 1) // 2)
 
 
 @pytest.mark.parametrize("place", ["cpu", "elsewhere", pytest.param("gpu", marks=pytest.mark.gpu)])
 def test_edges_of_a_clique(place: str) -> None:
-    with foreign.with_kernels():
+    with foreign.with_kernels() if place == "elsewhere" else nullcontext():
         put = {"cpu": kernels.to_host, "elsewhere": foreign.to_foreign, "gpu": kernels.to_device}[place]
         assert run_ingest(put) == CLIQUES * CLIQUE * (CLIQUE - 1) // 2
