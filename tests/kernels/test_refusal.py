@@ -21,12 +21,15 @@ CALLS: dict[str, Callable[[], object]] = {
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
+    "maxima_at": lambda: kernels.maxima_at(FOREIGN, FOREIGN, 1),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),
     "peeling": lambda: kernels.peeling(TOPOLOGY, FOREIGN),
     "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "positions": lambda: kernels.positions(FOREIGN),
     "row_numbers": lambda: kernels.row_numbers(FOREIGN),
     "sort_keys": lambda: kernels.sort_keys(FOREIGN, 1),
+    "sums_at": lambda: kernels.sums_at(FOREIGN, FOREIGN, 1),
 }
 
 
