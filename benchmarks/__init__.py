@@ -5,6 +5,8 @@
     python -m benchmarks first_run       the command with nothing compiled yet
     python -m benchmarks client_memory   whether the client's memory grows with the edges
     python -m benchmarks peers           NetworkX on the same graph
+    python -m benchmarks gpu             support and λ on a GPU, graph in its memory
+    python -m benchmarks gpu_runs        whole runs on one GPU or several
 
 Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
 prints the machine and a Markdown table, checks the answers it timed, and ends with an error if one is wrong. Final

@@ -1,7 +1,7 @@
 """The graphs of the benchmarks by name; generated ones are made on first use and kept.
 
 `rmat18`: R-MAT of scale 18, with a, b, c = 0.57, 0.19, 0.19, edge factor 16. `cliques400`: so many disjoint cliques of
-8 vertices, whose λ takes the same few exchanges whatever their number. Both with seed 1, in four files. Any other name
+8 vertices, whose λ takes the same few exchanges whatever their number. Both with seed 1. Any other name
 is one of the catalogue of real graphs beside the checkout, in ../shared/data.
 """
 
@@ -55,15 +55,15 @@ class Graph:
             raise WrongAnswer(f"{self.name}: found {found}, known is {self.answers}")
 
 
-def graph(name: str, cache: Path = CACHE) -> Graph:
-    """The graph of that name; LookupError if there is none."""
+def graph(name: str, cache: Path = CACHE, files: int = 4) -> Graph:
+    """The graph of that name, in so many files if it is generated; LookupError if there is none."""
     if match := re.fullmatch(r"rmat(\d+)", name):
-        return Graph(name, _generated(cache, "rmat", scale=int(match[1]), edge_factor=16))
+        return Graph(name, _generated(cache, files, "rmat", scale=int(match[1]), edge_factor=16))
     if match := re.fullmatch(r"cliques(\d+)", name):
         cliques = int(match[1])
         drawn = {"vertices": 8 * cliques, "edges": 0, "cliques": cliques, "clique_size": 8}
         answers = Answers(8 * cliques, 28 * cliques, 56 * cliques, lambda_max=6, lambda_sum=6 * 28 * cliques)
-        return Graph(name, _generated(cache, "planted-cliques", **drawn), answers)
+        return Graph(name, _generated(cache, files, "planted-cliques", **drawn), answers)
     entries = json.loads(CATALOGUE.read_text())["graphs"] if CATALOGUE.is_file() else []
     for entry in entries:
         if entry["name"] == name:
@@ -72,14 +72,14 @@ def graph(name: str, cache: Path = CACHE) -> Graph:
     raise LookupError(f"{name!r} is neither rmat or cliques with a number nor a graph of {CATALOGUE}")
 
 
-def _generated(cache: Path, kind: str, **parameters: int) -> Path:
+def _generated(cache: Path, files: int, kind: str, **parameters: int) -> Path:
     """Its folder; the name tells the version of the generator, so an old graph is never taken for the new one."""
     version = hashlib.sha256(Path(generate.__file__).read_bytes()).hexdigest()[:8]
-    folder = cache / "-".join([kind, *map(str, parameters.values()), version])
+    folder = cache / "-".join([kind, *map(str, parameters.values()), f"{files}files", version])
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as unfinished:
             made = Path(unfinished) / "graph"
-            generate.generate(kind, made, files=4, seed=1, **parameters)
+            generate.generate(kind, made, files=files, seed=1, **parameters)
             made.rename(folder)
     return folder

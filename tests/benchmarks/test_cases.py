@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ROOT, client_memory, first_run, kernels, machine, peers, runs
+from benchmarks import ROOT, client_memory, first_run, gpu_runs, kernels, machine, peers, runs
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
@@ -56,6 +57,19 @@ def test_runs(tiny: Graph, cache: Path) -> None:
         assert len(runs.row(times)) == len(runs.HEAD)
     assert [times.runs[0].exchanges > 0 for times in found] == [False, True]
     assert not list(cache.glob("tmp*"))
+
+
+def test_gpu_runs(cache: Path) -> None:
+    """On the CPU here: the same path but for the device."""
+    rows = graph("rmat6", cache, gpu_runs.FILES).path
+    assert len(list(rows.glob("*.parquet"))) == gpu_runs.FILES
+    runs = [gpu_runs.measure(rows, Layout.parse("1"), "cpu", "tcp", cache) for _ in range(2)]
+    gpu_runs.compare("rmat6", runs)
+    assert all(run.rows == 16 << 6 and run.exchanges == run.pool_bytes == 0 for run in runs)
+    assert len(gpu_runs.row("rmat6", Layout.parse("1"), runs[0])) == len(gpu_runs.HEAD)
+    wrong = replace(runs[1], answers=replace(runs[1].answers, lambda_sum=0))
+    with pytest.raises(WrongAnswer, match="rmat6"):
+        gpu_runs.compare("rmat6", [runs[0], wrong])
 
 
 @pytest.mark.slow
