@@ -18,10 +18,11 @@ __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
 """Memory of a row while it is read and numbered."""
-EDGE_BYTES = 140
+EDGE_BYTES = 120
 """Memory of a local edge, owned or ghost, from ingest to result.
 
-Measured: 115 (actor-collaboration) to 170 (R-MAT 18) on one partition, 135 on four.
+Measured: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration) and 151 (R-MAT 18, where buffers weigh more) on one
+partition, 132 on four.
 """
 GPU_EDGE_BYTES = 115
 """Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""
@@ -172,7 +173,8 @@ class Plan:
 def _device(plan: Plan) -> str:
     if not plan.device_bytes:
         return "cpu"
-    return f"gpu, {format_bytes(plan.device_bytes)} a partition of {format_bytes(plan.capacity.device_bytes)}"
+    ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
+    return f"gpu, {format_bytes(plan.device_bytes)} a partition of {format_bytes(plan.capacity.device_bytes)}; {ingest}"
 
 
 def make_plan(settings: Settings) -> Plan:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import mine
@@ -44,3 +46,23 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
     assert spread.vertices.to_table() == plain.vertices.to_table()
     assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (2, 8)
     assert len(spread.manifest.partitions) == 1
+
+
+@pytest.mark.parametrize(
+    ("device_bytes", "kind", "there"),
+    [(10**9, "integer", True), (10**5, "integer", False), (10**9, "string", False), (0, "integer", False)],
+)
+def test_ingest_on_a_gpu(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device_bytes: int, kind: str, there: bool
+) -> None:
+    """Integers that fit are cleaned there, in a bucket a partition, which several files are written from."""
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 1000)
+    if kind == "string":
+        table = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
+        pq.write_table(table.cast(pa.schema({"src": pa.string(), "dst": pa.string()})), tmp_path / "a.parquet")
+    settings = make_settings(str(tmp_path / "a.parquet" if kind == "string" else rows), "out", partitions=2)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 3, 0, device_bytes))
+    assert plan.ingest_on_device is there
+    assert (plan.buckets, plan.files) == ((2, 3) if there else (6, 1))
+    assert (plan.partition_bytes == 0) is there
+    assert ("rows cleaned and numbered there" in plan.render()) is there
