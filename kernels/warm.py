@@ -27,8 +27,9 @@ class Warmed:
 def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
     """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle.
 
-    What sorts is needed on the CPU in any case; with `on_gpu` only this, and the kernels of a GPU whose choice depends
-    on the graph are compiled or loaded from CuPy's cache (``CUPY_CACHE_DIR``): `tasks.warm` calls all others.
+    What sorts is needed on the CPU where it numbers for a GPU; with `on_gpu` only this, and the kernels of a GPU whose
+    choice depends on the graph are compiled or loaded from CuPy's cache (``CUPY_CACHE_DIR``): `tasks.warm` calls all
+    others.
     """
     start = time.perf_counter()
     before = _compiled()

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from distributed import Client, Future, LocalCluster
+from distributed.system import MEMORY_LIMIT
 
 from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
@@ -96,9 +97,14 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
         return {"device_memory_limit": limit}
     try:
         from dask_cuda.device_host_file import DeviceHostFile
-    except ImportError:
+    except ImportError as error:
+        if settings.device_memory_limit_bytes is not None:
+            raise UsageError(
+                f"cluster.device_memory_limit_bytes needs dask-cuda ({error}): install edgemill[cu13]"
+            ) from error
         return {"data": dict}  # results stay where they are: writing them to a disk would not empty the GPU
-    return {"data": (DeviceHostFile, {"device_memory_limit": limit})}
+    on_host = settings.memory_limit_bytes or MEMORY_LIMIT
+    return {"data": (DeviceHostFile, {"device_memory_limit": limit, "memory_limit": on_host})}
 
 
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:

@@ -38,6 +38,7 @@ from .result import Result
 from .schedules import Bounded, bound
 from .settings import Settings
 from .telemetry import Events
+from .transport import register
 
 __all__ = ["mine", "mine_settings"]
 
@@ -123,10 +124,16 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
         on_gpu = bool(engine.capacity.device_bytes)
         reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions, on_gpu)
         if on_gpu:
-            engine.everywhere(run_clique, plan.method, plan.partitions, owned_to_device)
+            if not engine.shares_memory:
+                engine.everywhere(register)
+            engine.everywhere(_run_clique, plan.method, plan.partitions)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
+
+
+def _run_clique(method: str, partitions: int) -> None:
+    run_clique(method, partitions, owned_to_device)  # what it finds stays there: the driver may have no GPU
 
 
 def _manifest(

@@ -61,8 +61,8 @@ class Plan:
 
     @property
     def buckets(self) -> int:
-        """Ranges of ids that are numbered, and written, apart: two for each thread while they are large enough, and one
-        for each partition at least.
+        """Ranges of ids that are numbered apart: one for each partition on a GPU; on the CPU two for each thread while
+        they are large enough, and one for each partition at least.
         """
         if self.ingest_on_device:
             return self.partitions
@@ -112,12 +112,18 @@ class Plan:
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return WORKER_BYTES + -(-self.partitions // self.capacity.workers) * self.partition_bytes
+        return max(
+            self.worker_bytes, WORKER_BYTES + -(-self.partitions // self.capacity.workers) * self.partition_bytes
+        )
 
     @property
     def tasks(self) -> int:
         """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
-        return 5 * len(self.blocks) + (14 if self.partitions == 1 else 19) * self.partitions + 21 * self.buckets
+        return (
+            5 * len(self.blocks)
+            + (14 if self.partitions == 1 else 19) * self.partitions
+            + (19 + 2 * self.files) * self.buckets
+        )
 
     def fits(self) -> bool:
         """Whether the projected memory of a worker is within its limit."""

@@ -118,7 +118,7 @@ class ClusterSettings(_Section):
     """What computes."""
 
     device: Literal["auto", "cpu", "gpu"] = "auto"
-    """What finds triangles and λ: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
+    """What computes: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
     workers: int | None = Field(None, ge=1)
     """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
     protocol: Literal["tcp", "ucxx"] = "tcp"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -157,11 +157,14 @@ def _partitioner(
     both = list(zip(edges, oriented, strict=True))
     sent = engine.map("send-out-degrees", ranges.send_out_degrees, both)
     out = exchange(engine, "out-degrees", sent, ranges.collect_out_degrees, both)
-    totals = engine.peek(out, methodcaller("sum"))
-    targets = ranges.cut_targets([int(total) for total in totals], partitions)
+    targets = ranges.cut_targets(engine.peek(out, _total), partitions)
     firsts = engine.peek(edges, attrgetter("first"))
     cuts = engine.map("cuts", ranges.cuts_within, list(zip(out, firsts, targets, strict=True)))
     return ranges.range_partitioner(engine.gather(cuts))
+
+
+def _total(counts: NDArray[np.int64]) -> int:
+    return int(counts.sum())
 
 
 def triangulate_partitions(

@@ -291,7 +291,7 @@ def _empty_folder(folder: Path) -> Path:
 
 
 def _write(recipe: Kind, seed: int, paths: list[Path]) -> None:
-    """Files side by side; a chunk on the border of two is drawn for both."""
+    """Files side by side; a chunk that several files share is drawn for each of them."""
     cuts = [recipe.rows * number // len(paths) for number in range(len(paths) + 1)]
     with ThreadPoolExecutor(min(len(paths), pa.cpu_count())) as threads:
         tasks = [
@@ -308,7 +308,7 @@ def _write(recipe: Kind, seed: int, paths: list[Path]) -> None:
 def _write_file(recipe: Kind, seed: int, path: Path, start: int, stop: int) -> None:
     schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
     with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True) as writer:
-        for chunk in range(start - start % CHUNK_ROWS, stop, CHUNK_ROWS):
+        for chunk in range(start - start % CHUNK_ROWS, stop if start < stop else 0, CHUNK_ROWS):
             src, dst = recipe.draw(chunk, min(chunk + CHUNK_ROWS, recipe.rows), seed)
             own = slice(max(start - chunk, 0), stop - chunk)
             writer.write_table(pa.table({"src": src[own], "dst": dst[own]}, schema=schema))

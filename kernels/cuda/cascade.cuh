@@ -8,8 +8,9 @@
 // Threads   a warp takes up to CHUNK edges at a time and their shorter rows in units of UNIT entries. Parts of edges with
 //           many units are left to all warps: else an edge between two hubs would be the end of every round. Where there are
 //           fewer edges than warps each edge is shared out from the start.
-// Reads     8 bytes an entry of the shorter row and the bucket (16 bytes) where its neighbour belongs in the longer one; for
-//           each triangle an entry (8) and two counts, and lowers counts by atomics.
+// Reads     8 bytes an entry of the shorter row and the filter (2) of the bucket where its neighbour belongs in the longer one,
+//           and the bucket (16) where the filter lets it through; for each triangle an entry (8) and two counts, which it
+//           lowers by atomics.
 // Ties      of two edges of one triangle that fall in one round the lower number takes it, as in PKT (Kabir and Madduri,
 //           "Parallel k-truss decomposition on multicore systems", HPEC 2017).
 //
@@ -308,6 +309,7 @@ __device__ __forceinline__ void take_chunk(
         take_unit(work, i, (unit - work.unit[i]) * UNIT, kept, graph, fall);
     }
     while (kept.wanted) search(work, kept, graph, fall);
+    __syncwarp();
 }
 
 // Every step-th unit of one edge from `first` on, as far as `stop`.
@@ -319,6 +321,7 @@ __device__ __forceinline__ void take_part(
     __syncwarp();
     for (int unit = first; unit < min(units, stop); unit += step) take_unit(work, 0, unit * UNIT, kept, graph, fall);
     while (kept.wanted) search(work, kept, graph, fall);
+    __syncwarp();
 }
 
 // The next run of `chunk` items: one a warp is its own, the others come from the cursor; `end` and beyond for none.

@@ -28,11 +28,11 @@ class _Lane(threading.local):
         """Itself, with buffers and stream for the current device."""
         device = cupy.cuda.runtime.getDevice()
         if device != self.device:
-            self.device = device
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.pinned = [cupy.cuda.alloc_pinned_memory(BUFFER_BYTES) for _ in range(2)]
             self.buffers = [np.frombuffer(memory, np.uint8, BUFFER_BYTES) for memory in self.pinned]
             self.done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+            self.device = device
         return self
 
 
