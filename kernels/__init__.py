@@ -6,8 +6,9 @@ fallback. Kernels never write to their inputs, except where the text says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ threads.wait_passively()
 from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
 from .device import device, on_host, to_device, to_host  # noqa: E402
 from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
+from .peers import Address  # noqa: E402
+
+if TYPE_CHECKING:
+    from .gpu.peers import Mailbox, PeerPeeling
 
 __all__ = [
     "adjacency",
@@ -29,11 +34,13 @@ __all__ = [
     "fixpoint",
     "intersect",
     "lookup",
+    "mailbox",
     "maxima_at",
     "on_host",
     "order_pairs",
     "pack_lists",
     "peeling",
+    "peeling_in_step",
     "positions",
     "reband",
     "row_numbers",
@@ -52,6 +59,13 @@ def _twin(array: object) -> ModuleType:
 
         return gpu
     raise TypeError(f"there are no kernels for arrays of type {type(array).__module__}.{type(array).__qualname__}")
+
+
+def _gpu_twin(array: object) -> ModuleType:
+    twin = _twin(array)
+    if twin is cpu:
+        raise TypeError("peeling in step has kernels for arrays on a GPU, not for numpy.ndarray")
+    return twin
 
 
 def row_numbers(offsets: LongArray) -> IntArray:
@@ -112,6 +126,39 @@ def peeling(topology: Topology, support: IntArray) -> cpu.Peeling:
     the next level and `levels` how many had edges.
     """
     return _twin(topology.low).Peeling(topology, support)
+
+
+def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
+    """Memory, beside the array `like`, that other subgraphs' peelings write into.
+
+    `offsets` [subgraphs + 1] tells where the ghosts that each of them owns start. `address()` is for the others.
+    """
+    return _gpu_twin(like).Mailbox(offsets)
+
+
+def peeling_in_step(
+    topology: Topology,
+    count: IntArray,
+    ghost: IntArray,
+    start: NDArray[np.uint32],
+    subscription: IntArray,
+    rank: int,
+    mailbox: Mailbox,
+    addresses: Sequence[Address],
+) -> PeerPeeling:
+    """The peeling of subgraph `rank` of several that share edges, each running in step with all others.
+
+    `count` [edges] holds the triangles of each edge, UNCOUNTED for ghosts; `ghost` [ghosts] the edges that others own,
+    those of each together; `subscription` [subscriptions, 2], from `start[e]` to `start[e + 1]` for an edge e that is
+    owned here, who has it as a ghost and at which place among the ghosts from here. `addresses` are those of all
+    mailboxes.
+
+    `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; with `quit` one only.
+    Where one process has several peelings all are launched before one settles, or they would wait for each other
+    forever. After a call they hold what `peeling` does. `abandon()` frees the others from waiting, `close()` lets go of
+    their memory. `settle` raises ConnectionError if another was abandoned or does not answer.
+    """
+    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, rank, mailbox, addresses)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:

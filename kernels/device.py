@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .graph import AnyArray
+from .peers import this_machine
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Device:
     """GPUs that this process sees."""
     lack: str
     """Why there is none, and what to do; empty if there is one."""
+    machine: str = ""
+    """The host it is in; see `peers.this_machine`."""
+    reaches_all: bool = False
+    """Whether it can write into the memory of all other GPUs that this process sees."""
 
 
 @cache
@@ -40,8 +45,12 @@ def device() -> Device:
         import cupy
     except ImportError:
         return _none("no CuPy: install edgemill[cu13] or edgemill[cu12], as the driver has it")
-    properties = cupy.cuda.runtime.getDeviceProperties(0)
-    return Device(properties["name"].decode(), int(properties["totalGlobalMem"]), found.value, "")
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    reaches_all = all(runtime.deviceCanAccessPeer(0, other) for other in range(1, found.value))
+    return Device(
+        properties["name"].decode(), int(properties["totalGlobalMem"]), found.value, "", this_machine(), reaches_all
+    )
 
 
 def _none(lack: str) -> Device:

@@ -41,6 +41,10 @@ class Capacity:
     """Memory of the smallest worker; 0 for no limit."""
     device_bytes: int = 0
     """Memory of the smallest GPU that computes; 0 where the CPU does."""
+    in_step: bool = False
+    """Whether partitions of different workers can be peeled in step: their GPUs reach each other's memory."""
+    shares_device: bool = False
+    """Whether all partitions lie in the memory of one GPU, this process's."""
 
 
 class Engine:
@@ -59,6 +63,8 @@ class Engine:
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
+        self.homes: list[int] | None = None
+        """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
 
     @property
     def shares_memory(self) -> bool:
@@ -86,7 +92,13 @@ class Engine:
                 raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.lack}")
         if any(own.lack for own in found):
             return "cpu"
-        self.capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
+        alike = len({own.machine for own in found}) == 1
+        self.capacity = replace(
+            self.capacity,
+            device_bytes=min(own.memory_bytes for own in found),
+            in_step=alike and all(own.reaches_all and own.count >= len(found) for own in found),
+            shares_device=self.shares_memory,
+        )
         return found[0].name
 
     @contextmanager
@@ -103,9 +115,19 @@ class Engine:
         """Start one task; see `map`."""
         return self.map(name, function, [arguments])[0]
 
-    def map(self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Future]:
-        """Start a task `function(*own)` for each `own` of `arguments`. Futures in them, or in lists of them, are
-        waited for.
+    def keep_apart(self, partitions: int) -> None:
+        """Have each worker keep one of so many partitions, from now on: all are at work at the same time."""
+        self.homes = None if self.shares_memory else list(range(partitions))
+
+    def map(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[int] | None = None,
+    ) -> list[Future]:
+        """Start a task `function(*own)` for each `own` of `arguments`, on the workers `at` if these are given and
+        live. Futures in them, or in lists of them, are waited for.
 
         They go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
         """
@@ -115,10 +137,15 @@ class Engine:
         self._submitted += len(arguments)
         keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
         task = partial(_call, function, self._kernel_threads)
-        futures: list[Future] = self._client.map(
-            task, [list(own) for own in arguments], key=keys, pure=False, resources=self._resources
-        )
-        return futures
+        options: dict[str, Any] = {"pure": False, "resources": self._resources}
+        if at is None:
+            futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
+            return futures
+        workers = list(self._workers)
+        return [
+            self._client.submit(task, list(own), key=key, workers=[workers[place]], allow_other_workers=True, **options)
+            for own, key, place in zip(arguments, keys, at, strict=True)
+        ]
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Run a task once on every worker; gives the results."""
@@ -147,14 +174,14 @@ class Engine:
         with _Lost():
             return list(self._client.gather(list(futures)))
 
-    def peek(self, futures: Sequence[Future], part: Callable[[Any], T]) -> list[T]:
+    def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
         """A small part of each task's result, such as its counts, in order; raises as `wait` does.
 
         The result itself stays where it is: another task takes the part, or this process does where memory is shared.
         """
         if self.shares_memory:
             return [part(result) for result in self.gather(futures)]
-        return self.gather(self.map("peek", part, [(future,) for future in futures]))
+        return self.gather(self.map("peek", part, [(future,) for future in futures], at))
 
     @contextmanager
     def listening(self, topic: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[None]:

@@ -65,11 +65,12 @@ def exchange(
     bundles: Sequence[Future],
     function: Callable[..., Any],
     arguments: Sequence[Sequence[Any]],
+    at: Sequence[int] | None = None,
 ) -> list[Future]:
     """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
-    mail.
+    mail, on the worker `at[i]` if these are given.
     """
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
     delivered = mail.to(range(len(arguments)))
     tasks = [(function, i, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
-    return engine.map(name, receive, tasks)
+    return engine.map(name, receive, tasks, at)

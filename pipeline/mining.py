@@ -92,6 +92,8 @@ def _run(settings: Settings, source: Source, engine: Engine, events: Events, sta
     plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     _warm(engine, events, plan)
+    if plan.method == "peel":
+        engine.keep_apart(plan.partitions)
     put = to_device if plan.ingest_on_device else to_host
     blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
     buckets = stages.number(engine, events, source, blocks, plan.buckets, put)

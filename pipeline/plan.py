@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dask.utils import format_bytes
 from distributed.system import MEMORY_LIMIT
 
-from ..tasks.errors import OutOfRoom
+from ..kernels.peers import MOST_PEERS
+from ..tasks.errors import OutOfRoom, UsageError
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
@@ -125,6 +126,16 @@ class Plan:
             + (19 + 2 * self.files) * self.buckets
         )
 
+    @property
+    def can_peel_in_step(self) -> bool:
+        """Whether all partitions fit GPUs that reach each other at once: one for each, or that of this process."""
+        capacity = self.capacity
+        if not capacity.device_bytes or self.partitions > MOST_PEERS:
+            return False
+        if capacity.shares_device:
+            return self.partitions * self.device_bytes <= GPU_FILL * capacity.device_bytes
+        return capacity.in_step and self.partitions <= capacity.workers
+
     def fits(self) -> bool:
         """Whether the projected memory of a worker is within its limit."""
         limit = self.capacity.memory_bytes
@@ -199,8 +210,11 @@ def make_plan(settings: Settings) -> Plan:
     workers = cluster.workers or 1
     threads = cluster.threads_per_worker or max(1, cores() // workers)
     memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
-    on_gpu = local_gpu(cluster).memory_bytes if has_gpu_workers(cluster) else 0
-    return plan_run(settings, source, Capacity(workers, threads, memory, on_gpu))
+    if not has_gpu_workers(cluster):
+        return plan_run(settings, source, Capacity(workers, threads, memory))
+    gpu = local_gpu(cluster)
+    in_process = cluster.workers is None
+    return plan_run(settings, source, Capacity(workers, threads, memory, gpu.memory_bytes, gpu.reaches_all, in_process))
 
 
 def open_input(settings: Settings) -> Source:
@@ -210,23 +224,33 @@ def open_input(settings: Settings) -> Source:
 
 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
-    """Choose blocks, partitions and method for the given workers."""
+    """Choose blocks, partitions and method for the given workers. Raises UsageError if these cannot peel."""
     share = -(-source.rows // (capacity.workers * capacity.threads))
     blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
     count = settings.partitioning.count
 
     def plan(partitions: int) -> Plan:
         method = settings.bounding.method
-        if method == "auto":
-            method = "peel" if partitions == 1 else "band"
-        return Plan(source, blocks, partitions, settings.partitioning.method, method, capacity)
+        made = Plan(source, blocks, partitions, settings.partitioning.method, method, capacity)
+        if method != "auto":
+            return made
+        return replace(made, method="peel" if partitions == 1 or made.can_peel_in_step else "band")
 
-    if isinstance(count, int):
-        return plan(count)
-    chosen = plan(1 if settings.bounding.method == "peel" else capacity.workers)
-    while not chosen.fits() and settings.bounding.method != "peel" and chosen.partitions < MOST_CHOSEN:
+    chosen = plan(count if isinstance(count, int) else capacity.workers)
+    if settings.bounding.method == "peel":
+        return _peeled(chosen if isinstance(count, int) or chosen.can_peel_in_step else plan(1))
+    while not isinstance(count, int) and not chosen.fits() and chosen.partitions < MOST_CHOSEN:
         chosen = plan(2 * chosen.partitions)
     return chosen
+
+
+def _peeled(plan: Plan) -> Plan:
+    if plan.partitions == 1 or plan.can_peel_in_step:
+        return plan
+    raise UsageError(
+        "bounding.method peel works on one partition, or on one for each of several GPUs of one machine that reach "
+        f"each other's memory, not on {plan.partitions} here: use band, or partitions 1"
+    )
 
 
 def _many(count: int, thing: str) -> str:

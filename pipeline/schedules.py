@@ -1,41 +1,26 @@
-"""The loops to global convergence: peeling alone, banding, fixpoint rounds. One λ, different paths."""
+"""The loops to global convergence: banding, fixpoint rounds; for peeling see peeling.py. One λ, different paths."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from distributed import get_worker
 
 from ..tasks.bound import band as banding
 from ..tasks.bound import fixpoint as rounds
 from ..tasks.bound.band import Order
-from ..tasks.bound.peel import Peeled, peel
-from ..tasks.subgraph import PartitionCounts, Subgraph
+from ..tasks.subgraph import PartitionCounts
+from .bounded import Bounded
 from .engine import Engine, Future
 from .ledger import Ledger
 from .manifest import BoundingRecord, ExchangeRecord
+from .peeling import peel_alone, peel_together
 from .rounds import Round, end, start
 from .settings import BoundingSettings
 from .telemetry import Events
 
 __all__ = ["Bounded", "bound"]
-
-_PROGRESS_SECONDS = 0.2
-"""How often peeling tells its level."""
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """Where a schedule ended."""
-
-    intervals: list[Future]
-    """[partitions] Intervals of the owned edges."""
-    record: BoundingRecord
-    converged: bool
 
 
 class _Limits:
@@ -61,39 +46,10 @@ def bound(
 ) -> Bounded:
     """Run the schedule `method`: peel, band or fixpoint."""
     if method == "peel":
-        return _peel(engine, events, subgraphs[0], settings)
-    schedule = _band if method == "band" else _fixpoint
-    return schedule(engine, events, list(subgraphs), counts, settings)
-
-
-def _peel(engine: Engine, events: Events, subgraph: Future, settings: BoundingSettings) -> Bounded:
-    topic = f"edgemill-{engine.run_id}"
-    with engine.listening(topic, lambda fields: events.emit("level", **fields)):
-        task = engine.submit("peel", _peel_task, subgraph, settings.max_seconds, topic)
-        (found,) = engine.peek([task], _peel_record)
-    levels, evaluations, unsettled = found
-    record = BoundingRecord(method="peel", steps=levels, exchanges=0, evaluations=evaluations)
-    return Bounded([engine.submit("intervals", _intervals, task)], record, unsettled == 0)
-
-
-def _peel_task(subgraph: Subgraph, max_seconds: float | None, topic: str) -> Peeled:
-    told = time.monotonic()
-
-    def tell(level: int, left: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > _PROGRESS_SECONDS:
-            told = time.monotonic()
-            get_worker().log_event(topic, {"level": level, "unsettled": left})
-
-    return peel(subgraph, max_seconds, tell)
-
-
-def _peel_record(peeled: Peeled) -> tuple[int, int, int]:
-    return peeled.levels, peeled.evaluations, peeled.intervals.unsettled
-
-
-def _intervals(peeled: Peeled) -> Any:
-    return peeled.intervals
+        schedule = peel_alone if len(subgraphs) == 1 else peel_together
+        return schedule(engine, events, subgraphs, settings.max_seconds)
+    exchanges = _band if method == "band" else _fixpoint
+    return exchanges(engine, events, list(subgraphs), counts, settings)
 
 
 def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:

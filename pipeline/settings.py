@@ -99,7 +99,7 @@ class BoundingSettings(_Section):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
-    """`peel` (for one partition), `band`, `fixpoint` (for study); `auto`: peel for one partition, band for more."""
+    """`peel` (one partition, or one on each GPU), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)
@@ -154,14 +154,6 @@ class Settings(_Section):
     partitioning: PartitioningSettings = PartitioningSettings()
     bounding: BoundingSettings = BoundingSettings()
     cluster: ClusterSettings = ClusterSettings()
-
-    @model_validator(mode="after")
-    def _peel_is_for_one_partition(self) -> Self:
-        if self.bounding.method == "peel" and self.partitioning.count not in (1, "auto"):
-            raise ValueError(
-                f"bounding.method peel works on one partition, not {self.partitioning.count}: use band, or partitions 1"
-            )
-        return self
 
 
 SECTIONS: Mapping[str, type[BaseModel]] = {

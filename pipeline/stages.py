@@ -141,7 +141,9 @@ def partition(
         engine.wait(oriented, stage)
         partitioner = _partitioner(engine, edges, oriented, partitions, method)
         parts = engine.map("send-owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone])
-        owned = exchange(engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)])
+        owned = exchange(
+            engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
+        )
         engine.wait(owned, stage)
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
     return owned, Partitions(rows, degrees)
@@ -178,13 +180,13 @@ def triangulate_partitions(
     engine.spread(partitions)
     with events.stage("triangulate", 2 * partitions) as stage, engine.on_device():
         if engine.capacity.device_bytes:
-            owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned])
-        lists = engine.map("send-lists", triangulate.send_lists, [(o, partitions) for o in owned])
-        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned])
+            owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned], engine.homes)
+        lists = engine.map("send-lists", triangulate.send_lists, [(o, partitions) for o in owned], engine.homes)
+        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned], engine.homes)
         engine.wait(counted, stage)
         replies = engine.map("replies", attrgetter("replies"), [(c,) for c in counted])
         arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
-        subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments)
+        subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments, engine.homes)
         engine.wait(subgraphs, stage)
         counts = engine.peek(subgraphs, attrgetter("counts"))
     return subgraphs, counts

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..kernels.graph import MAX_LOCAL_EDGES, Topology
+from ..kernels.graph import MAX_LOCAL_EDGES, UNCOUNTED, Topology
 from ..kernels.held import Held
 from . import order
 from .errors import OutOfRoom
@@ -73,6 +73,12 @@ class Subgraph(Held):
     """[subscriptions] partitions that hold the edge as a ghost."""
 
     counts: PartitionCounts
+
+    def first_counts(self) -> NDArray[np.int32]:
+        """[local edges] triangles of owned edges; UNCOUNTED for ghosts, whose owners count them."""
+        count = np.full_like(self.support, UNCOUNTED, shape=(self.topology.edges,))
+        count[self.owned] = self.support[self.number]
+        return count
 
 
 def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: Mapping[int, Reply]) -> Subgraph:
@@ -166,7 +172,7 @@ def _subscribers(
         if q in parts:
             known.append(parts[q].edge)
         edges.append(order.distinct(np.concatenate(known)))
-        senders.append(np.full_like(number, q, np.int16, shape=len(edges[-1])))
+        senders.append(np.full_like(number, q, np.int16, shape=(len(edges[-1]),)))
     if not edges:
         nowhere = np.broadcast_to(np.zeros(1, np.int64, like=number), len(number) + 1)
         return nowhere, np.zeros(0, np.int16, like=number)

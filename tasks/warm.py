@@ -15,6 +15,7 @@ from . import identity, ingest, order, publish
 from .bound import band, fixpoint
 from .bound.intervals import Intervals
 from .bound.peel import peel
+from .bound.step import open_mailbox, peel_in_step
 from .identity import Put
 from .ingest import OwnedEdges
 from .messages import Bundle, collect
@@ -38,7 +39,7 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        return [peel(subgraph).intervals for subgraph in subgraphs]
+        return [peel(subgraphs[0]).intervals] if count == 1 else _peel_in_step(subgraphs)
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 
@@ -93,6 +94,12 @@ def _owned(partition: int, partitions: int) -> OwnedEdges:
     part = (rank % partitions).astype(np.int16)
     row = np.arange(len(edges), dtype=np.int32)
     return OwnedEdges(partition, rank, part, offsets, high, np.zeros(len(edges), np.int16), row)
+
+
+def _peel_in_step(subgraphs: list[Subgraph]) -> list[Intervals]:
+    mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
+    addresses = [mailbox.address() for mailbox in mailboxes]
+    return [found.peeled.intervals for found in peel_in_step(subgraphs, mailboxes, addresses)]
 
 
 def _band(subgraphs: list[Subgraph]) -> list[Intervals]:

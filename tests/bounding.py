@@ -13,6 +13,7 @@ from edgemill.tasks.bound import band as banding
 from edgemill.tasks.bound import fixpoint as rounds
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.bound.step import open_mailbox, peel_in_step
 from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.subgraph import Subgraph
 
@@ -87,6 +88,13 @@ def peeling(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
     """Peeling of the only partition."""
     (subgraph,) = subgraphs
     return [peel(subgraph).intervals]
+
+
+def in_step(subgraphs: Sequence[Subgraph], max_seconds: float | None = None) -> list[Intervals]:
+    """Peeling of several partitions in step, on a GPU."""
+    mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
+    addresses = [mailbox.address() for mailbox in mailboxes]
+    return [found.peeled.intervals for found in peel_in_step(subgraphs, mailboxes, addresses, max_seconds)]
 
 
 def schedules(partitions: int) -> list[Schedule]:

@@ -6,6 +6,7 @@ from .intersect import compile_all, intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
+from .peers import Mailbox, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
@@ -15,7 +16,9 @@ from .transfer import to_device, to_host
 __all__ = [
     "Cascade",
     "Fixpoint",
+    "Mailbox",
     "Peeling",
+    "PeerPeeling",
     "adjacency",
     "compact",
     "compile_all",

@@ -50,15 +50,26 @@ class Peeling:
 
     def advance(self) -> None:
         """Let levels fall until the edges that are left are worth numbering anew, and do so."""
-        edges = len(self._count)
-        stop_at = int(SHRINK_AT * edges)
-        limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS))
-        size = (np.int32(edges),)
-        self._rounds.launch("peel", self._rows, self._count, self._noted, self._fell_at, *limits, size=size)
-        fallen, _, _, self.level, self.levels = self._rounds.state[:5].get().tolist()
-        self.left = edges - fallen
-        if 0 < self.left <= stop_at:
+        self._launch()
+        self._look()
+        if 0 < self.left <= self._stop_at:
             self._shrink()
+
+    @property
+    def _stop_at(self) -> int:
+        return int(SHRINK_AT * len(self._count))
+
+    def _launch(self, *peers: Any, share: int = 1) -> None:
+        limits = (np.uint32(self._stop_at), np.uint32(MOST_ROUNDS))
+        arguments = (self._count, self._noted, self._fell_at, *limits, *peers)
+        size = (np.int32(len(self._count)),)
+        self._rounds.launch("peel", self._rows, *arguments, size=size, share=share, PEERS=int(bool(peers)))
+
+    def _look(self) -> int:
+        """Wait for a launch; gives what the last meeting said."""
+        fallen, _, news, self.level, self.levels = self._rounds.state[:5].get().tolist()
+        self.left = len(self._count) - fallen
+        return int(news)
 
     def _start(self, topology: Topology, count: Any) -> None:
         self._topology, self._count = topology, count

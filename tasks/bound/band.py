@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import UNCOUNTED, Adjacency
+from ...kernels.graph import Adjacency
 from ...kernels.held import Held
 from .. import order
 from ..messages import Bundle, bundle
@@ -90,9 +90,7 @@ class BandReport:
 
 def start_bands(subgraph: Subgraph, highest: int) -> Bands:
     """All edges in one band from 0, nothing fallen; no λ of the run exceeds `highest`."""
-    edges = subgraph.topology.edges
-    count = np.full_like(subgraph.support, UNCOUNTED, shape=edges)
-    count[subgraph.owned] = subgraph.support[subgraph.number]
+    count = subgraph.first_counts()
     table = np.zeros(highest + 2, np.int32)
     return Bands(np.zeros_like(count), count, count, table, kernels.adjacency(subgraph.topology))
 

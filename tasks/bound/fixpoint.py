@@ -63,7 +63,7 @@ class Bounds(Held):
 
 def start_bounds(subgraph: Subgraph, highest: int) -> Bounds:
     """First bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""
-    bound = np.full_like(subgraph.support, highest, shape=subgraph.topology.edges)
+    bound = np.full_like(subgraph.support, highest, shape=(subgraph.topology.edges,))
     bound[subgraph.owned] = np.minimum(subgraph.support[subgraph.number], highest)
     return Bounds(bound, kernels.adjacency(subgraph.topology))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.held import Held
@@ -51,7 +52,13 @@ def peel(
     low = peeling.low
     if not peeling.left:
         return Peeled(intervals(subgraph, low, low), peeling.levels, topology.edges)
-    unsettled = peeling.count >= 0
-    high = np.where(unsettled, peeling.count, low)
-    low = np.where(unsettled, peeling.level, low)
-    return Peeled(intervals(subgraph, low, high), peeling.levels, topology.edges - peeling.left)
+    ends = remaining(low, peeling.count, peeling.level)
+    return Peeled(intervals(subgraph, *ends), peeling.levels, topology.edges - peeling.left)
+
+
+def remaining(
+    low: NDArray[np.int32], count: NDArray[np.int32], level: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Both ends of λ where peeling stopped before `level`: edges that are left have a `count` of triangles."""
+    unsettled = count >= 0
+    return np.where(unsettled, level, low), np.where(unsettled, count, low)

@@ -121,7 +121,6 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, arguments: l
         (["run", *PATHS, "--set", "cluster.gpus=1"], "error: unknown setting cluster.gpus; there are: device"),
         (["run", *PATHS, "--method", "guess"], "'guess' is not one of"),
         (["run", *PATHS, "--colour"], "No such option"),
-        (["plan", *PATHS, "--method", "peel", "--partitions", "2"], "peel works on one partition"),
         (["show", "absent"], "error: there is no result at absent"),
         (["generate", "rmat", "--output", "x"], "Missing option '--scale'"),
     ],

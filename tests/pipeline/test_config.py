@@ -96,7 +96,6 @@ def test_message_of_a_wrong_setting(assignment: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"partitions": 2, "method": "peel"}, "bounding.method peel works on one partition, not 2"),
         ({"scheduler": "tcp://a:1", "scheduler_file": "f"}, "cluster.scheduler and cluster.scheduler_file exclude"),
         ({"scheduler": "tcp://a:1", "workers": 2}, "cluster.workers is for workers started here"),
         ({"source_column": "a", "target_column": "a"}, "are the same column, 'a'"),

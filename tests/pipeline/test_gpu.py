@@ -24,17 +24,25 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 8])
+@pytest.mark.parametrize(("partitions", "schedule"), [(1, "peel"), (3, "peel"), (8, "peel"), (3, "band"), (8, "band")])
 @pytest.mark.parametrize("method", ["range", "hash"])
-def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, method: str) -> None:
+def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule: str, method: str) -> None:
+    how = {"count": partitions, "method": method}
     results = [
-        mine(rows, tmp_path / device, device=device, partitioning={"count": partitions, "method": method})
-        for device in ("cpu", "gpu")
+        mine(rows, tmp_path / "cpu", device="cpu", partitioning=how),
+        mine(rows, tmp_path / "gpu", device="gpu", partitioning=how, method=schedule),
     ]
     assert results[0].edges.to_table() == results[1].edges.to_table()
     assert results[0].vertices.to_table() == results[1].vertices.to_table()
     assert results[0].manifest.device == "cpu"
     assert "NVIDIA" in results[1].manifest.device
+    assert results[1].manifest.bounding.method == schedule
+
+
+def test_partitions_on_one_gpu_are_peeled_in_step(rows: Path, tmp_path: Path) -> None:
+    manifest = mine(rows, tmp_path / "out", device="gpu", partitions=3).manifest
+    assert manifest.bounding.method == "peel"
+    assert manifest.exchanges[0].messages == sum(partition.ghost for partition in manifest.partitions)
 
 
 def test_strings_are_numbered_on_the_host(rows: Path, tmp_path: Path) -> None:
@@ -62,7 +70,8 @@ def test_a_graph_with_known_answers(tmp_path: Path) -> None:
 
 def test_a_limit_ends_with_intervals(rows: Path, tmp_path: Path) -> None:
     exact = mine(rows, tmp_path / "exact", device="gpu").edges.to_table()["lambda"].to_pylist()
-    cut = mine(rows, tmp_path / "cut", device="gpu", partitions=3, bounding={"max_exchanges": 2})
+    bounding = {"method": "band", "max_exchanges": 2}
+    cut = mine(rows, tmp_path / "cut", device="gpu", partitions=3, bounding=bounding)
     assert not cut.converged
     table = cut.edges.to_table()
     ends = zip(table["lambda_low"].to_pylist(), exact, table["lambda_high"].to_pylist(), strict=True)
@@ -73,8 +82,9 @@ def test_results_that_wait_on_the_host(rows: Path, tmp_path: Path) -> None:
     """With no room for results on the GPU each is moved to the host's memory, and back for the tasks that need it."""
     here = mine(rows, tmp_path / "here", device="gpu", partitions=1)
     limit = {"device": "gpu", "device_memory_limit_bytes": 1}
-    spilled = mine(rows, tmp_path / "spilled", partitions=3, cluster=limit)
-    assert spilled.edges.to_table() == here.edges.to_table()
+    for method in ("peel", "band"):
+        spilled = mine(rows, tmp_path / method, partitions=3, cluster=limit, method=method)
+        assert spilled.edges.to_table() == here.edges.to_table()
 
 
 def test_out_of_device_memory(tmp_path: Path) -> None:

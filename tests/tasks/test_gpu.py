@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,10 @@ import drive
 import strategies
 from cut_graphs import cut_graph
 from edgemill import kernels
+from edgemill.tasks.bound.step import open_mailbox, peel_in_step
 from edgemill.tasks.device import intervals_to_host, owned_to_device
+from edgemill.tasks.errors import ClusterLost
+from edgemill.tasks.subgraph import Subgraph
 
 VERTICES = 40
 
@@ -37,3 +42,50 @@ def test_drawn_graphs(rows: strategies.EdgeList, partitions: int, method: str) -
         for here_ends, ends in zip(schedule(graph.subgraphs), map(intervals_to_host, schedule(there)), strict=True):
             assert np.array_equal(here_ends.low, ends.low), schedule
             assert np.array_equal(here_ends.high, ends.high), schedule
+    for here_ends, ends in zip(bounding.band(graph.subgraphs), bounding.in_step(there), strict=True):
+        assert np.array_equal(here_ends.low, kernels.to_host(ends.low))
+        assert ends.unsettled == 0
+
+
+@given(rows=strategies.edge_lists(VERTICES), partitions=st.sampled_from([2, 3]))
+@settings(max_examples=50)
+def test_in_step_ends_early_with_intervals(rows: strategies.EdgeList, partitions: int) -> None:
+    graph = cut_graph(rows, partitions, "hash")
+    there = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    exact = bounding.band(graph.subgraphs)
+    for known, ends in zip(exact, map(intervals_to_host, bounding.in_step(there, max_seconds=0)), strict=True):
+        assert np.all(ends.low <= known.low)
+        assert np.all(known.low <= ends.high)
+
+
+def two_cliques() -> list[Subgraph]:
+    """Two partitions that share edges."""
+    rows = list(combinations(range(9), 2))
+    return drive.subgraphs([owned_to_device(owned) for owned in cut_graph(rows, 2, "hash").owned])
+
+
+def test_a_partition_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from edgemill.kernels.gpu.peers import PeerPeeling
+
+    launch = PeerPeeling.launch
+
+    def fail_second(self: PeerPeeling, quit: bool) -> None:
+        if self._rank == 1:
+            raise MemoryError("planted")
+        launch(self, quit)
+
+    monkeypatch.setattr(PeerPeeling, "launch", fail_second)
+    with pytest.raises(MemoryError, match="planted"):
+        bounding.in_step(two_cliques())
+
+
+def test_a_partition_that_does_not_come_is_waited_for_no_longer_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from edgemill.kernels.gpu import peers
+
+    monkeypatch.setattr(peers, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(peers.PeerPeeling, "abandon", lambda self: None)
+    subgraphs = two_cliques()
+    mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
+    addresses = [mailbox.address() for mailbox in mailboxes]
+    with pytest.raises(ClusterLost, match="another partition has failed, or not moved for"):
+        peel_in_step(subgraphs[:1], mailboxes[:1], addresses)

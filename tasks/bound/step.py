@@ -1,0 +1,132 @@
+"""Peeling in step: several partitions peeled at once on GPUs that write into each other's memory, round by round.
+
+A partition peels its owned edges by their triangles; a ghost falls when its owner says so. One task holds a partition
+from the first level to the last: what Dask would take thousands of exchanges for passes between the running kernels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.held import Held
+from ...kernels.peers import Address
+from ..errors import ClusterLost, InternalError
+from ..subgraph import Subgraph
+from .intervals import intervals
+from .peel import Peeled, remaining
+
+if TYPE_CHECKING:
+    from ...kernels.gpu.peers import Mailbox, PeerPeeling
+
+
+@dataclass(frozen=True)
+class Subscriptions(Held):
+    """Who else holds each local edge as a ghost."""
+
+    start: NDArray[np.uint32]
+    """[local edges + 1] where the subscriptions of each edge start; ghosts have none."""
+
+    entry: NDArray[np.int32]
+    """[subscriptions, 2] a partition, and which of the ghosts that it has from here the edge is."""
+
+
+@dataclass(frozen=True)
+class PeeledInStep(Held):
+    """What peeling in step found of one partition."""
+
+    peeled: Peeled
+    messages: int
+    """Edges told to other partitions."""
+
+
+def subscriptions(subgraph: Subgraph) -> Subscriptions:
+    """From subscribers by owned edge to subscriptions by local edge.
+
+    Both sides have what they share in the order of its numbers at the owner, so a place in it names an edge to both.
+    """
+    start = np.zeros_like(subgraph.owned, np.uint32, shape=(subgraph.topology.edges + 1,))
+    start[1:][subgraph.owned] = np.diff(subgraph.subscriber_offsets)
+    entry = np.empty_like(subgraph.owned, shape=(len(subgraph.subscriber), 2))
+    entry[:, 0] = subgraph.subscriber
+    for q in range(subgraph.partitions):
+        mine = np.flatnonzero(subgraph.subscriber == q)
+        entry[mine, 1] = np.arange(len(mine), dtype=np.int32, like=entry)
+    return Subscriptions(np.cumsum(start, dtype=np.uint32), entry)
+
+
+def open_mailbox(subgraph: Subgraph) -> Mailbox:
+    """Where the other partitions will write."""
+    return kernels.mailbox(subgraph.topology.low, subgraph.ghost_offsets.tolist())
+
+
+def peel_in_step(
+    subgraphs: Sequence[Subgraph],
+    mailboxes: Sequence[Mailbox],
+    addresses: Sequence[Address],
+    max_seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[PeeledInStep]:
+    """Peel these partitions of a run in step with its others, which other processes peel at the same time.
+
+    `mailboxes` are those of `subgraphs`, `addresses` those of all partitions. `progress(level, edges left here)` is
+    called now and then. After `max_seconds` all stop after a level: see `peel`. Raises ClusterLost if another
+    partition's process fails.
+    """
+    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    running: list[PeerPeeling] = []
+    try:
+        for subgraph, mailbox in zip(subgraphs, mailboxes, strict=True):
+            running.append(_start(subgraph, mailbox, addresses))
+        while running[0].in_progress:
+            late = deadline is not None and time.monotonic() >= deadline
+            for peeling in running:
+                peeling.launch(late)
+            for peeling in running:
+                peeling.settle()
+            if progress is not None:
+                progress(running[0].level, sum(peeling.left for peeling in running))
+            if late:
+                break
+        return [_found(*both) for both in zip(subgraphs, running, strict=True)]
+    except BaseException as error:
+        for peeling in running:
+            peeling.abandon()
+        if isinstance(error, ConnectionError):
+            raise ClusterLost(f"peeling in step ended: {error}; run again") from error
+        raise
+    finally:
+        for peeling in running:
+            peeling.close()
+
+
+def _start(subgraph: Subgraph, mailbox: Mailbox, addresses: Sequence[Address]) -> PeerPeeling:
+    told = subscriptions(subgraph)
+    p = subgraph.partition
+    sent = kernels.to_host(np.bincount(subgraph.subscriber, minlength=subgraph.partitions)).tolist()
+    held = [address.offsets[p + 1] - address.offsets[p] for address in addresses]
+    if sent != held:
+        raise InternalError(f"partition {p} has subscribers for {sent} edges, which hold {held} of them as ghosts")
+    return kernels.peeling_in_step(
+        subgraph.topology,
+        subgraph.first_counts(),
+        subgraph.ghost,
+        told.start,
+        told.entry,
+        p,
+        mailbox,
+        addresses,
+    )
+
+
+def _found(subgraph: Subgraph, peeling: PeerPeeling) -> PeeledInStep:
+    owned = subgraph.owned
+    low, high = remaining(peeling.low[owned], peeling.count[owned], peeling.level)
+    evaluations = len(peeling.low) - peeling.left
+    return PeeledInStep(Peeled(intervals(subgraph, low, high), peeling.levels, evaluations), peeling.sent)
