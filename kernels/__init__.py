@@ -19,7 +19,7 @@ cache.install()
 threads.wait_passively()
 
 from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
-from .device import device, on_host, to_device, to_host  # noqa: E402
+from .device import device, on_host, to_device, to_host, trim  # noqa: E402
 from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
 from .peers import Address  # noqa: E402
 
@@ -48,6 +48,7 @@ __all__ = [
     "sums_at",
     "to_device",
     "to_host",
+    "trim",
 ]
 
 

@@ -76,3 +76,13 @@ def to_host(array: Any) -> AnyArray:
     from .gpu import to_host
 
     return to_host(array)
+
+
+def trim() -> None:
+    """Give the GPU's unused memory back to its driver where much of it is, for those who take theirs from there.
+
+    CuPy's pool keeps what arrays leave, and what UCX receives lies outside of it.
+    """
+    from .gpu import trim
+
+    trim(device().memory_bytes)

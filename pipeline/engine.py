@@ -111,6 +111,10 @@ class Engine:
         finally:
             self._resources = None
 
+    @property
+    def _caller(self) -> Callable[..., Any]:
+        return _call_on_gpu if self.capacity.device_bytes and not self.shares_memory else _call
+
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
         """Start one task; see `map`."""
         return self.map(name, function, [arguments])[0]
@@ -136,7 +140,7 @@ class Engine:
         first = self._submitted + 1
         self._submitted += len(arguments)
         keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
-        task = partial(_call, function, self._kernel_threads)
+        task = partial(self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources}
         if at is None:
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
@@ -150,7 +154,7 @@ class Engine:
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Run a task once on every worker; gives the results."""
         self.spread(1)
-        task = partial(_call, function, self._kernel_threads, arguments)
+        task = partial(self._caller, function, self._kernel_threads, arguments)
         first = self._submitted + 1
         self._submitted += len(self._workers)
         return self.gather(
@@ -199,6 +203,14 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
             return function(*arguments)
         except MemoryError as error:
             raise OutOfRoom(f"a task ran out of memory: {error}; use more partitions (partitioning.count)") from error
+
+
+def _call_on_gpu(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
+    """On a worker that gets what others send beside the arrays of its own tasks."""
+    try:
+        return _call(function, threads, arguments)
+    finally:
+        kernels.trim()
 
 
 class _Lost:

@@ -82,19 +82,22 @@ def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
     floor = min(int(column.min()) for column in filled)
     span = max(int(column.max()) for column in filled) - floor + 1
     if fits_table(span, sum(map(len, columns))):
-        return _encode_by_table([column - floor if floor else column for column in columns], floor, span)
+        return _encode_by_table(columns, floor, span)
     return _encode_by_hash(columns) if kernels.on_host(filled[0]) else _encode_by_sort(columns)
 
 
-def _encode_by_table(places: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
-    present = np.zeros(span, np.bool_, like=places[0])
-    for place in places:
-        present[place] = True
-    values = (np.flatnonzero(present) + floor).astype(places[0].dtype)
+def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[Ints, list[NDArray[np.int32]]]:
+    def place(column: Ints) -> Ints:
+        return column - floor if floor else column
+
+    present = np.zeros(span, np.bool_, like=columns[0])
+    for column in columns:
+        present[place(column)] = True
+    values = (np.flatnonzero(present) + floor).astype(columns[0].dtype)
     if len(values) == span:
-        return values, [place.astype(np.int32, copy=False) for place in places]
+        return values, [place(column).astype(np.int32, copy=False) for column in columns]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    return values, [code[place] for place in places]
+    return values, [code[place(column)] for column in columns]
 
 
 def _encode_by_sort(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
@@ -130,7 +133,7 @@ def encode_runs(runs: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
     """As `encode`, for ascending columns of which at least one is not empty."""
     floor, top = min(int(run[0]) for run in runs if len(run)), max(int(run[-1]) for run in runs if len(run))
     if fits_table(top - floor + 1, sum(map(len, runs))):
-        return _encode_by_table([run - floor if floor else run for run in runs], floor, top - floor + 1)
+        return _encode_by_table(runs, floor, top - floor + 1)
     values = distinct(np.concatenate(runs))
     return values, [lookup(values, run) for run in runs]
 

@@ -100,11 +100,14 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         )
     low_vertex = kernels.row_numbers(owned.offsets)
     low, high, vertices = low_vertex[number], owned.high[number], len(owned.rank)
+    del low_vertex
     if ghosts:
-        low_rank = np.concatenate([owned.rank[low], *(g.low for g in ghosts)])
-        high_rank = np.concatenate([owned.rank[high], *(g.high for g in ghosts)])
-        rank, (low, high) = order.encode(low_rank, high_rank)
+        # Vertices are coded, and not the ends of owned edges, of which there are many more.
+        rank, (vertex, *ends) = order.encode(owned.rank, *(g.low for g in ghosts), *(g.high for g in ghosts))
+        low = np.concatenate([vertex[low], *ends[: len(ghosts)]])
+        high = np.concatenate([vertex[high], *ends[len(ghosts) :]])
         vertices = len(rank)
+        del rank, vertex, ends
         by_pair = order.order_pairs(low, high, vertices, vertices)
         low, high = low[by_pair], high[by_pair]
         place = np.empty_like(low)

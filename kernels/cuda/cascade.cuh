@@ -8,9 +8,9 @@
 // Threads   a warp takes up to CHUNK edges at a time and their shorter rows in units of UNIT entries. Parts of edges with
 //           many units are left to all warps: else an edge between two hubs would be the end of every round. Where there are
 //           fewer edges than warps each edge is shared out from the start.
-// Reads     8 bytes an entry of the shorter row and the filter (2) of the bucket where its neighbour belongs in the longer one,
-//           and the bucket (16) where the filter lets it through; for each triangle an entry (8) and two counts, which it
-//           lowers by atomics.
+// Reads     8 bytes an entry of the shorter row and the count (4) of its edge; if that stands, the filter (2) of the bucket where
+//           its neighbour belongs in the longer row, and the bucket (16) where the filter lets it through; for each triangle
+//           an entry (8) and two counts, which it lowers by atomics.
 // Ties      of two edges of one triangle that fall in one round the lower number takes it, as in PKT (Kabir and Madduri,
 //           "Parallel k-truss decomposition on multicore systems", HPEC 2017).
 //
@@ -238,6 +238,21 @@ __device__ __forceinline__ void search(Work& work, Kept& kept, const Graph& grap
     __syncwarp();
 }
 
+#if !BANDS
+// Drops entries, neighbour -1, whose own edge has fallen or takes the triangle itself: their counts lie together where rows ascend, so
+// this spares more requests than it costs. (With bands an edge that fell may still count.)
+__device__ __forceinline__ void drop_dead(int2 (&entries)[ENTRIES], int e, const Fall& fall) {
+    int count[ENTRIES];
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) count[k] = entries[k].x < 0 ? GONE : __ldcg(&fall.count[entries[k].y]);
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        const State state = state_of(fall, count[k]);
+        if (state == FELL || (state == FALLS_NOW && entries[k].y < e)) entries[k].x = -1;
+    }
+}
+#endif
+
 // A warp takes UNIT entries of the shorter row: those that the filter of the longer one lets through are looked up as they
 // become many.
 __device__ __forceinline__ void take_unit(
@@ -264,6 +279,9 @@ __device__ __forceinline__ void take_unit(
         }
         return;
     }
+#if !BANDS
+    drop_dead(mine, work.edge[i], fall);
+#endif
     uint32 filter[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {

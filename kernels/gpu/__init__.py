@@ -11,7 +11,7 @@ from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .sort import order_pairs, sort_keys
-from .transfer import to_device, to_host
+from .transfer import to_device, to_host, trim
 
 __all__ = [
     "Cascade",
@@ -34,4 +34,5 @@ __all__ = [
     "sums_at",
     "to_device",
     "to_host",
+    "trim",
 ]

@@ -18,6 +18,10 @@ LEAST_BYTES = 2**18
 """Smaller arrays go by CuPy's own copy."""
 
 
+TRIM_AT = 0.1
+"""Share of a device's memory that may lie unused in the pool of a worker that shares the device with UCX."""
+
+
 class _Lane(threading.local):
     """What a thread copies with."""
 
@@ -78,6 +82,13 @@ def to_host(array: Any) -> Any:
     if before is not None:
         _take(lane, target, *before)
     return found
+
+
+def trim(memory_bytes: int) -> None:
+    """Empty CuPy's pool if it keeps a good part of the device's memory unused."""
+    pool = cupy.get_default_memory_pool()
+    if pool.free_bytes() > TRIM_AT * memory_bytes:
+        pool.free_all_blocks()
 
 
 def _take(lane: _Lane, target: Any, slot: int, at: int, size: int) -> None:
