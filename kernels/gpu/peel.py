@@ -11,7 +11,7 @@ from ..graph import GONE, Topology
 from .launch import Rounds
 from .rows import adjacency
 
-SHRINK_AT = 0.7
+SHRINK_AT = 0.6
 """Edges are numbered anew when this share of them is left."""
 MOST_ROUNDS = 1000
 """Rounds of one launch: a tenth of a second or so, after which limits are looked at and progress is told."""

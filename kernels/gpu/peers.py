@@ -17,7 +17,7 @@ from .peel import Peeling
 
 PATIENCE_SECONDS = 60.0
 """A peer that keeps the others waiting so long is lost. The longest it may take is to number its edges anew."""
-SHRINK_WITH = 0.8
+SHRINK_WITH = 0.7
 """Edges are numbered anew while another peer does so when this share of them is left."""
 _SOME_LEFT, _LOST, _QUIT = 2, 16, 8
 _NEVER = 2**32 - 1

@@ -1,0 +1,117 @@
+"""Peeling in step with no GPU: the kernels of kernels/gpu/peers.py stood for by a loop over the subgraphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgemill import kernels
+from edgemill.kernels.graph import Topology
+from edgemill.kernels.peers import Address
+
+
+class Mailbox:
+    """Where a subgraph's peeling is found."""
+
+    def __init__(self, offsets: Sequence[int]) -> None:
+        self.offsets = tuple(offsets)
+        self.peeling: PeerPeeling | None = None
+        OPEN[id(self)] = self
+
+    def address(self) -> Address:
+        return Address(("here", os.getpid()), id(self), b"", self.offsets)
+
+
+OPEN: dict[int, Mailbox] = {}
+"""By address. A test's mailboxes stay until the next test."""
+
+
+class PeerPeeling:
+    """As `kernels.peeling_in_step`; a launch is one level."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        count: NDArray[np.int32],
+        ghost: NDArray[np.int32],
+        start: NDArray[np.uint32],
+        subscription: NDArray[np.int32],
+        rank: int,
+        mailbox: Mailbox,
+        addresses: Sequence[Address],
+    ) -> None:
+        self.count, self.low = count.copy(), np.zeros_like(count)
+        self.ghost, self.start, self.subscription, self.rank = ghost, start, subscription, rank
+        self.offsets = mailbox.offsets
+        self.left, self.level, self.levels, self.sent = topology.edges, 0, 0, 0
+        self.in_progress, self.launched, self.abandoned, self.closed = True, False, False, False
+        self._boxes = [OPEN[address.pointer] for address in addresses]
+        self._rows = kernels.adjacency(topology)
+        self._cascade = kernels.cascade(topology, self._rows)
+        self._band = np.zeros_like(count)
+        mailbox.peeling = self
+
+    def launch(self, quit: bool) -> None:
+        self.launched = True
+
+    def settle(self) -> None:
+        peers = [box.peeling for box in self._boxes]
+        if any(peer is None or peer.abandoned for peer in peers):
+            raise ConnectionError("another partition has failed")
+        if self.launched:  # else another's call has let the level fall
+            assert all(peer is not None and peer.launched for peer in peers), "it would wait forever"
+            let_level_fall([peer for peer in peers if peer is not None])
+
+    def fall(self, frontier: NDArray[np.int32]) -> list[tuple[int, int]]:
+        """Let edges fall, and all that follows here; gives who else is to hear of which of its ghosts."""
+        threshold = np.array([self.level + 1], np.int32)
+        fallen, _ = self._cascade.run(self._rows, self.count, frontier, threshold, self._band)
+        self.low[fallen] = self.level
+        self.left -= len(fallen)
+        told = [
+            (int(q), int(place))
+            for edge in fallen.tolist()
+            for q, place in self.subscription[self.start[edge] : self.start[edge + 1]]
+        ]
+        self.sent += len(told)
+        return told
+
+    def abandon(self) -> None:
+        self.abandoned = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def let_level_fall(peers: Sequence[PeerPeeling]) -> None:
+    """One level in all subgraphs, ghosts as their owners tell."""
+    level = peers[0].level
+    frontiers = [np.flatnonzero((p.count >= 0) & (p.count <= level)).astype(np.int32) for p in peers]
+    fell = any(map(len, frontiers))
+    while any(map(len, frontiers)):
+        heard: list[list[int]] = [[] for _ in peers]
+        for peer, frontier in zip(peers, frontiers, strict=True):
+            for q, place in peer.fall(frontier) if len(frontier) else ():
+                heard[q].append(int(peers[q].ghost[peers[q].offsets[peer.rank] + place]))
+        frontiers = [np.array(edges, np.int32) for edges in heard]
+    for peer in peers:
+        peer.level += 1
+        peer.levels += fell
+        peer.launched, peer.in_progress = False, any(p.left for p in peers)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the host's arrays peeled in step by these."""
+    OPEN.clear()
+
+    def mailbox(like: Any, offsets: Sequence[int]) -> Mailbox:
+        assert kernels.on_host(like)
+        return Mailbox(offsets)
+
+    monkeypatch.setattr(kernels, "mailbox", mailbox)
+    monkeypatch.setattr(kernels, "peeling_in_step", PeerPeeling)

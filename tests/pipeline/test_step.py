@@ -1,0 +1,110 @@
+"""Runs that peel several partitions in step, with stand-ins for the GPUs' kernels, and where their tasks run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import peers_here
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+
+from edgemill.pipeline import UsageError, mine
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Capacity, Engine
+from edgemill.pipeline.plan import Plan, open_input, plan_run
+from edgemill.tasks.generate import generate
+
+GIGABYTE = 10**9
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
+    return folder
+
+
+@pytest.fixture
+def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers_here.stand_in(monkeypatch)
+    monkeypatch.setattr(Plan, "can_peel_in_step", True)
+
+
+@pytest.mark.usefixtures("in_step")
+@pytest.mark.parametrize("method", ["range", "hash"])
+def test_the_same_result(rows: Path, tmp_path: Path, method: str) -> None:
+    alone = mine(rows, tmp_path / "alone", device="cpu", partitions=1)
+    parted = mine(rows, tmp_path / "parted", device="cpu", partitioning={"count": 3, "method": method})
+    assert parted.edges.to_table() == alone.edges.to_table()
+    manifest = parted.manifest
+    assert (manifest.bounding.method, manifest.bounding.exchanges) == ("peel", 1)
+    assert manifest.bounding.steps == alone.manifest.bounding.steps
+    (exchange,) = manifest.exchanges
+    assert exchange.messages == sum(partition.ghost for partition in manifest.partitions)
+    assert (exchange.settled, exchange.unsettled) == (manifest.counts.edges, 0)
+
+
+@pytest.mark.usefixtures("in_step")
+def test_without_time(rows: Path, tmp_path: Path) -> None:
+    bounding = {"method": "peel", "max_seconds": 1e-9}
+    result = mine(rows, tmp_path / "out", device="cpu", partitions=3, bounding=bounding)
+    assert not result.converged
+    assert pq.read_schema(next((tmp_path / "out").rglob("*.parquet"))).get_field_index("lambda") == -1
+
+
+@pytest.mark.parametrize(
+    ("capacity", "partitions", "can"),
+    [
+        (Capacity(1, 4, 0), 2, False),  # no GPU
+        (Capacity(1, 4, 0, GIGABYTE, True, True), 3, True),
+        (Capacity(1, 4, 0, 300_000, True, True), 3, False),  # together they do not fit
+        (Capacity(1, 4, 0, GIGABYTE, True, True), 33, False),  # more than a post has room for
+        (Capacity(4, 4, 0, GIGABYTE, True), 4, True),
+        (Capacity(4, 4, 0, GIGABYTE, True), 5, False),
+        (Capacity(4, 4, 0, GIGABYTE, False), 4, False),  # on several machines
+    ],
+)
+def test_when(rows: Path, capacity: Capacity, partitions: int, can: bool) -> None:
+    settings = make_settings(str(rows), "out", partitions=partitions)
+    plan = plan_run(settings, open_input(settings), capacity)
+    assert plan.can_peel_in_step is can
+    assert plan.method == ("peel" if can else "band")
+    settings = make_settings(str(rows), "out", partitions=partitions, method="peel")
+    refusal = pytest.raises(
+        UsageError, match=rf"bounding.method peel works on one partition, .* not on {partitions} here"
+    )
+    with nullcontext() if can else refusal:
+        assert plan_run(settings, open_input(settings), capacity).method == "peel"
+
+
+def test_peel_chooses_as_many_partitions_as_it_can(rows: Path) -> None:
+    settings = make_settings(str(rows), "out", method="peel")
+    source = open_input(settings)
+    assert plan_run(settings, source, Capacity(4, 4, 0, GIGABYTE, True)).partitions == 4
+    assert plan_run(settings, source, Capacity(4, 4, 0)).partitions == 1
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Client]:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
+    assert Engine(two_workers, "elsewhere").homes is None
+    engine = Engine(two_workers, "homes")
+    engine.keep_apart(2)
+    assert engine.homes == [0, 1]
+    pids = engine.gather(engine.map("pid", os.getpid, [(), ()], engine.homes))
+    assert len(set(pids)) == 2
+    futures = engine.map("again", os.path.realpath, [("/proc/self",)] * 4, [1, 0, 1, 0])
+    assert engine.gather(futures) == [f"/proc/{pids[place]}" for place in (1, 0, 1, 0)]
+    links = engine.map("links", str, [("/proc/self",)] * 2, [0, 0])
+    assert engine.peek(links, os.path.realpath, [0, 1]) == [f"/proc/{pid}" for pid in pids]
