@@ -13,6 +13,10 @@ from .graph import AnyArray
 from .peers import this_machine
 
 
+LEAST_CAPABILITY = 8
+"""Compute capability, major number, of the first GPUs with the shared memory that peeling and cascades take."""
+
+
 @dataclass(frozen=True)
 class Device:
     """What this process may compute on beside the CPU."""
@@ -47,6 +51,11 @@ def device() -> Device:
         return _none("no CuPy: install edgemill[cu13] or edgemill[cu12], as the driver has it")
     runtime = cupy.cuda.runtime
     properties = runtime.getDeviceProperties(0)
+    if properties["major"] < LEAST_CAPABILITY:
+        return _none(
+            f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}, and "
+            f"the kernels need {LEAST_CAPABILITY}.0 or more"
+        )
     reaches_all = all(runtime.deviceCanAccessPeer(0, other) for other in range(1, found.value))
     return Device(
         properties["name"].decode(), int(properties["totalGlobalMem"]), found.value, "", this_machine(), reaches_all

@@ -138,7 +138,12 @@ class PeerPeeling(Peeling):
             return address.pointer
         if address.process[0] != own.process[0]:
             raise ConnectionError(f"{address.process[0]} and {own.process[0]} share no GPU memory")
-        self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
+        try:
+            self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
+        except runtime.CUDARuntimeError as error:
+            raise ConnectionError(
+                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method band"
+            ) from error
         return self._opened[-1]
 
     def _start(self, topology: Topology, count: Any) -> None:
