@@ -12,7 +12,6 @@ import numpy as np
 from .graph import AnyArray
 from .peers import this_machine
 
-
 LEAST_CAPABILITY = 8
 """Compute capability, major number, of the first GPUs with the shared memory that peeling and cascades take."""
 
