@@ -66,6 +66,7 @@ _RUN_OPTIONS = [
     click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler."),
     click.option("--scheduler-file", metavar="FILE", help="File that a running Dask scheduler wrote."),
     click.option("--overwrite", is_flag=True, help="Replace an earlier result, once the new one is complete."),
+    click.option("--fresh", is_flag=True, help="Start anew, whatever an ended run has left."),
     click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
     click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
     click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),

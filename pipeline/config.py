@@ -26,6 +26,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "method": "bounding.method",
     "max_exchanges": "bounding.max_exchanges",
     "max_seconds": "bounding.max_seconds",
+    "fresh": "checkpoint.fresh",
     "device": "cluster.device",
     "workers": "cluster.workers",
     "scheduler": "cluster.scheduler",
@@ -163,7 +164,7 @@ def _explain(problem: ErrorDetails) -> str:
             why = "must be a section of settings"
         case _:
             why = problem["msg"].replace("Input should be", "must be")
-    secret = name.startswith("input.storage_options") or name == "input"
+    secret = ".storage_options" in name or name in ("input", "checkpoint")
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
 
 

@@ -40,6 +40,8 @@ class LineDisplay:
                 self._tasks, self._last_exchange = event["tasks"], None
             case "exchange":
                 self._last_exchange = event
+            case "checkpoint_refused":
+                print(f"starting anew: {event['reason']}", file=self._stream, flush=True)
             case "stage_finished":
                 parts = [f"{event['seconds']:.2f} s"]
                 if self._tasks:
@@ -73,6 +75,8 @@ class LiveDisplay:
                 self._done = event["done"]
             case "exchange" | "level":
                 self._exchange = event
+            case "checkpoint_refused":
+                self._live.console.print(f"starting anew: {event['reason']}", markup=False, highlight=False)
             case "stage_finished":
                 self._finished.append((event["stage"], event["seconds"]))
                 self._running = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -18,6 +19,7 @@ from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
+from .checkpoint import Checkpoint, Graph
 from .cluster import abandon, check_device, connect
 from .config import make_settings
 from .engine import Engine
@@ -76,7 +78,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         with connect(settings.cluster) if client is None else nullcontext(client) as connected:
             engine = Engine(connected, events.run_id)
             try:
-                manifest = _run(settings, source, engine, events, staging)
+                manifest, checkpoint = _run(settings, source, engine, events, staging)
             except BaseException:
                 if client is not None:
                     abandon(client, events.run_id)
@@ -84,40 +86,74 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         write_manifest(staging.folder, manifest)
         events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
         staging.commit()
+        checkpoint.clear()
     return Result(staging.out)
 
 
-def _run(settings: Settings, source: Source, engine: Engine, events: Events, staging: Staging) -> Manifest:
+def _run(
+    settings: Settings, source: Source, engine: Engine, events: Events, staging: Staging
+) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
     plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     _warm(engine, events, plan)
     if plan.method == "peel":
         engine.keep_apart(plan.partitions)
+    checkpoint = Checkpoint(settings, source, plan, staging.out)
+    graph = checkpoint.load(engine, events)
+    if graph is None:
+        started = time.monotonic()
+        graph = _find_graph(engine, events, settings, source, plan)
+        if checkpoint.due(time.monotonic() - started):
+            checkpoint.save(engine, events, graph)
+    try:
+        manifest = _find_lambda(engine, events, settings, source, plan, graph, staging, device)
+    except BaseException as error:
+        if checkpoint.kept:
+            error.add_note(f"edges and triangles are kept in {checkpoint.place}: the same run goes on from there")
+        raise
+    return manifest, checkpoint
+
+
+def _find_graph(engine: Engine, events: Events, settings: Settings, source: Source, plan: Plan) -> Graph:
+    """From Parquet to subgraphs."""
     put = to_device if plan.ingest_on_device else to_host
     blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
     buckets = stages.number(engine, events, source, blocks, plan.buckets, put)
     del blocks
     owned, partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method, put)
     subgraphs, counts = stages.triangulate_partitions(engine, events, owned)
-    del owned
+    return Graph(rows, buckets, partitions, subgraphs, counts)
+
+
+def _find_lambda(
+    engine: Engine,
+    events: Events,
+    settings: Settings,
+    source: Source,
+    plan: Plan,
+    graph: Graph,
+    staging: Staging,
+    device: str,
+) -> Manifest:
+    """From subgraphs to the tables, and what the manifest says of them."""
     with events.stage("bound", 0), engine.on_device():
-        bounded = bound(engine, events, subgraphs, counts, plan.method, settings.bounding)
+        bounded = bound(engine, events, graph.subgraphs, graph.counts, plan.method, settings.bounding)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,
         events,
         source,
-        buckets,
-        partitions,
-        subgraphs,
+        graph.buckets,
+        graph.partitions,
+        graph.subgraphs,
         bounded.intervals,
         staging.folder,
         settings.output,
         plan.files,
         bounded.converged,
     )
-    return _manifest(settings, source, rows, buckets, counts, bounded, unsettled, published, device, events)
+    return _manifest(settings, source, graph, bounded, unsettled, published, device, events)
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:
@@ -141,19 +177,17 @@ def _run_clique(method: str, partitions: int) -> None:
 def _manifest(
     settings: Settings,
     source: Source,
-    rows: stages.RowCounts,
-    buckets: stages.Buckets,
-    counts: list[Any],
+    graph: Graph,
     bounded: Bounded,
     unsettled: int,
     published: stages.Published,
     device: str,
     events: Events,
 ) -> Manifest:
-    summaries = published.summaries
+    summaries, rows, counts = published.summaries, graph.rows, graph.counts
     edges = sum(s.edges for s in summaries)
     support = sum(s.support for s in summaries)
-    duplicates = rows.duplicates + buckets.duplicates
+    duplicates = rows.duplicates + graph.buckets.duplicates
     if rows.rows != edges + rows.self_loops + duplicates + rows.nulls or support % 3:
         raise InternalError(
             f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 __all__ = [
     "SECTIONS",
     "BoundingSettings",
+    "CheckpointSettings",
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
@@ -114,6 +115,19 @@ class BoundingSettings(_Section):
         return self
 
 
+class CheckpointSettings(_Section):
+    """What a run keeps for the one that follows if it is ended."""
+
+    path: str | None = None
+    """Folder or fsspec URL that all workers see, for a folder of this output; none: a hidden one beside the output."""
+    after_seconds: float | None = Field(300, ge=0)
+    """Edges and triangles are kept, once, if finding them took so long; none: never."""
+    fresh: bool = False
+    """Start anew, whatever an earlier run has left."""
+    storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+    """Options for fsspec; never printed and never written to the result."""
+
+
 class ClusterSettings(_Section):
     """What computes."""
 
@@ -153,6 +167,7 @@ class Settings(_Section):
     ingest: IngestSettings = IngestSettings()
     partitioning: PartitioningSettings = PartitioningSettings()
     bounding: BoundingSettings = BoundingSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
     cluster: ClusterSettings = ClusterSettings()
 
 
@@ -162,6 +177,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "ingest": IngestSettings,
     "partitioning": PartitioningSettings,
     "bounding": BoundingSettings,
+    "checkpoint": CheckpointSettings,
     "cluster": ClusterSettings,
 }
 """The model of each section, in order."""

@@ -6,14 +6,15 @@ import asyncio
 import gc
 import itertools
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from edgemill.pipeline import Result
 from edgemill.tasks.partition import HashPartitioner
@@ -87,3 +88,19 @@ def _results(dask_worker: Any) -> list[str]:
 
 def _hashed(vertex: int, partitions: int) -> int:
     return int(HashPartitioner(partitions)(np.array([vertex]))[0])
+
+
+@contextmanager
+def two_processes() -> Iterator[Client]:
+    """A client of two worker processes of a thread each."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,22 +33,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Client]:
     """Two worker processes that outlive the runs on them."""
-    with two_processes() as client:
-        yield client
-
-
-@contextmanager
-def two_processes() -> Iterator[Client]:
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=50,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with runs.two_processes() as client:
         yield client
 
 
@@ -100,7 +84,7 @@ def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Pat
 
 
 def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path, rows: Path) -> None:
-    with two_processes() as client:
+    with runs.two_processes() as client:
         for method in ("band", "fixpoint"):
             client.run(warm, method, 5)
             before = client.run(kernel_types)

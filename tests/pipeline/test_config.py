@@ -137,7 +137,8 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_short_names_and_table_are_complete() -> None:
-    names = {f"{section}.{name}" for section, inner in _dumped().items() for name in inner} | {"input.storage_options"}
+    names = {f"{section}.{name}" for section, inner in _dumped().items() for name in inner}
+    names |= {"input.storage_options", "checkpoint.storage_options"}
     assert set(SHORT_NAMES.values()) < names
     rows = settings_table().splitlines()[2:]
     assert {row.split("`")[1] for row in rows} == names

@@ -10,8 +10,9 @@ from pathlib import Path
 import peers_here
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
+import runs
 from edgemill.pipeline import UsageError, mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity, Engine
@@ -90,10 +91,7 @@ def test_peel_chooses_as_many_partitions_as_it_can(rows: Path) -> None:
 
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[Client]:
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with runs.two_processes() as client:
         yield client
 
 

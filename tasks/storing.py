@@ -1,0 +1,156 @@
+"""What tasks hold to files and back: arrays as .npy in a zip, and a JSON tree that says where each belongs.
+
+Nothing is pickled: only the types of TYPES are made again, from plain values. What is read is what was written, by the
+file's size and SHA-256; zip's own checksums guard each array besides.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, BinaryIO
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+
+from .. import kernels
+from ..kernels.graph import Topology
+from .degrees import BucketDegrees
+from .errors import OutOfRoom, UsageError
+from .ingest import OwnedRows
+from .numbering import BucketEdges, BucketIds
+from .subgraph import PartitionCounts, Subgraph
+
+TYPES = {
+    kind.__name__: kind
+    for kind in (BucketDegrees, BucketEdges, BucketIds, OwnedRows, PartitionCounts, Subgraph, Topology)
+}
+"""What can be stored."""
+
+_TREE = "tree.json"
+
+
+class DamagedFile(Exception):
+    """A stored file is not what was written."""
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file that was written."""
+
+    url: str
+    bytes: int
+    sha256: str
+
+
+def store(value: Any, url: str, options: Mapping[str, Any]) -> StoredFile:
+    """Write a value of TYPES to a new file; `options` are fsspec's. Raises UsageError or OutOfRoom."""
+    with _writing(url, options) as file:
+        hashed: Any = _Hashed(file)  # zip asks for no more than this where it cannot seek
+        with zipfile.ZipFile(hashed, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            tree = _take_apart(value, archive)
+            archive.writestr(_TREE, json.dumps(tree))
+        return StoredFile(url, hashed.bytes, hashed.sha256)
+
+
+def restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    """The value that was written, its arrays on the host or the GPU as they were. Raises DamagedFile."""
+    try:
+        with fsspec.open(stored.url, "rb", **options) as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != stored.sha256:
+                raise DamagedFile(f"{stored.url} is not what was written: it was cut off or changed")
+            file.seek(0)
+            with zipfile.ZipFile(file) as archive:
+                return _put_together(json.loads(archive.read(_TREE)), archive)
+    except OSError as error:
+        raise DamagedFile(f"{stored.url} cannot be read: {error.strerror or error}") from error
+
+
+def _take_apart(value: Any, archive: zipfile.ZipFile) -> Any:
+    """The JSON tree of a value, whose arrays go into the archive."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if is_dataclass(value) and type(value).__name__ in TYPES:
+        parts = {field.name: _take_apart(getattr(value, field.name), archive) for field in fields(value)}
+        return {"type": type(value).__name__, "fields": parts}
+    if isinstance(value, Mapping):
+        return {"map": [[int(key), _take_apart(inner, archive)] for key, inner in value.items()]}
+    if isinstance(value, pa.LargeStringArray):
+        whole = pa.concat_arrays([value])  # a slice keeps the buffers of all
+        _, starts, text = whole.buffers()
+        ends = np.frombuffer(starts, np.int64, len(whole) + 1) if starts else np.zeros(1, np.int64)
+        return {"strings": [_add(archive, ends), _add(archive, np.frombuffer(text or b"", np.uint8))]}
+    there = not kernels.on_host(value)
+    if value.ndim == 1 and len(value) > 1 and value.strides == (0,):
+        return {"array": _add(archive, kernels.to_host(value[:1])), "on_device": there, "repeated": len(value)}
+    return {"array": _add(archive, kernels.to_host(value)), "on_device": there}
+
+
+def _add(archive: zipfile.ZipFile, array: np.ndarray[Any, Any]) -> str:
+    name = f"{len(archive.namelist())}.npy"
+    with archive.open(name, "w", force_zip64=True) as entry:
+        np.lib.format.write_array(entry, array, allow_pickle=False)
+    return name
+
+
+def _put_together(tree: Any, archive: zipfile.ZipFile) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if "type" in tree:
+        return TYPES[tree["type"]](**{name: _put_together(inner, archive) for name, inner in tree["fields"].items()})
+    if "map" in tree:
+        return {key: _put_together(inner, archive) for key, inner in tree["map"]}
+    if "strings" in tree:
+        ends, text = (_read(archive, name) for name in tree["strings"])
+        return pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+    array = _read(archive, tree["array"])
+    put: Any = kernels.to_device(array) if tree["on_device"] else array
+    return np.broadcast_to(put, (tree["repeated"],)) if "repeated" in tree else put
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
+    with archive.open(name) as entry:
+        array: np.ndarray[Any, Any] = np.lib.format.read_array(entry, allow_pickle=False)
+    return array
+
+
+class _Hashed:
+    """A file to write to, once from start to end, that knows the size and SHA-256 of what it got."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.bytes = 0
+
+    def write(self, content: Any) -> int:
+        self._hash.update(content)
+        size = memoryview(content).nbytes
+        self.bytes += size
+        self._file.write(content)
+        return size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
+    try:
+        with fsspec.open(url, "wb", **options) as file:
+            yield file
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path") from error
+        raise UsageError(
+            f"cannot write the checkpoint {url}: {error.strerror or error}; set checkpoint.path"
+        ) from error

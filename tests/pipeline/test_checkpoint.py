@@ -1,0 +1,194 @@
+"""A run that is ended while it looks for λ: the next goes on from its edges and triangles, or says why it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import runs
+from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.tasks.generate import generate
+
+ALWAYS = {"after_seconds": 0.0}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    generate("rmat", str(tmp_path / "rows"), files=3, seed=4, scale=9, edge_factor=8)
+    return tmp_path / "rows"
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, **settings: Any) -> ClusterLost:
+    """A run that loses its cluster when it starts to look for λ."""
+
+    def lose(*_: object) -> None:
+        raise ClusterLost("planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("edgemill.pipeline.mining.bound", lose)
+        with pytest.raises(ClusterLost, match="planted") as caught:
+            again(rows, out, **({"checkpoint": ALWAYS} | settings))
+    return caught.value
+
+
+def place(out: Path) -> Path:
+    return out.with_name(f".{out.name}.edgemill.checkpoint")
+
+
+def stages(result: Result) -> list[str]:
+    return [stage.stage for stage in result.manifest.stages]
+
+
+def refusals(result: Result) -> list[str]:
+    lines = map(json.loads, (result.path / "log.jsonl").read_text().splitlines())
+    return [line["reason"] for line in lines if line["event"] == "checkpoint_refused"]
+
+
+def tables(result: Result) -> list[pa.Table]:
+    return [result.edges.to_table(), result.vertices.to_table()]
+
+
+def again(rows: Path, out: Path, **settings: Any) -> Result:
+    given: dict[str, Any] = {"device": "cpu"}
+    if "partitioning" not in settings:
+        given["partitions"] = 3
+    return mine(rows, out, **(given | settings))
+
+
+def test_the_next_run_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    plain = again(rows, tmp_path / "plain")
+    error = ended(monkeypatch, rows, tmp_path / "out")
+    assert f"edges and triangles are kept in {place(tmp_path / 'out')}: the same run goes on from there" in (
+        error.__notes__
+    )
+    result = again(rows, tmp_path / "out")
+    assert stages(result) == ["compile", "restore", "bound", "publish"]
+    assert tables(result) == tables(plain)
+    assert result.manifest.counts == plain.manifest.counts
+    assert result.manifest.partitions == plain.manifest.partitions
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_string_ids_and_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    named = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
+    names = {name: pc.binary_join_element_wise("é", named[name].cast(pa.string()), "") for name in named.column_names}
+    pq.write_table(pa.table(names), tmp_path / "named.parquet")
+    kept = {"path": f"file://{tmp_path}/scratch/", **ALWAYS}
+    ended(monkeypatch, tmp_path / "named.parquet", tmp_path / "out", checkpoint=kept)
+    ended(monkeypatch, tmp_path / "named.parquet", tmp_path / "other", checkpoint=kept)
+    assert len(list((tmp_path / "scratch").iterdir())) == 2
+    result = again(tmp_path / "named.parquet", tmp_path / "out", checkpoint=kept)
+    assert "restore" in stages(result)
+    assert tables(result) == tables(again(tmp_path / "named.parquet", tmp_path / "plain"))
+    assert len(list((tmp_path / "scratch").iterdir())) == 1
+
+
+def test_worker_processes(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    with runs.two_processes() as client:
+        ended(monkeypatch, rows, tmp_path / "out", client=client)
+        result = again(rows, tmp_path / "out", client=client)
+    assert "restore" in stages(result)
+    assert tables(result) == tables(again(rows, tmp_path / "plain"))
+
+
+def test_ended_twice(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        ended(monkeypatch, rows, tmp_path / "out")
+        assert len(list(place(tmp_path / "out").iterdir())) == 2  # the index, and one run's files
+    assert "restore" in stages(again(rows, tmp_path / "out"))
+
+
+def test_fresh(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended(monkeypatch, rows, tmp_path / "out")
+    result = again(rows, tmp_path / "out", fresh=True)
+    assert "restore" not in stages(result)
+    assert refusals(result) == []
+    assert not place(tmp_path / "out").exists()
+
+
+def test_what_was_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    for after in (300.0, None):
+        error = ended(monkeypatch, rows, tmp_path / "out", checkpoint={"after_seconds": after})
+        assert not place(tmp_path / "out").exists()
+        assert not any("are kept" in note for note in error.__notes__)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def newer(kept: Path) -> None:
+    index = kept / "checkpoint.json"
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"format": 99}))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda kept: flip(next(kept.rglob("subgraphs-1.zip"))), "is not what was written: it was cut off or changed"),
+        (lambda kept: next(kept.rglob("edges-0.zip")).unlink(), "cannot be read: No such file or directory"),
+        (lambda kept: (kept / "checkpoint.json").write_text("{"), "is damaged"),
+        (lambda kept: (kept / "checkpoint.json").write_text("{}"), "is damaged"),
+        (newer, "was made by a newer edgemill (format 99)"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, change: Callable[[Path], None], reason: str
+) -> None:
+    ended(monkeypatch, rows, tmp_path / "out")
+    change(place(tmp_path / "out"))
+    result = again(rows, tmp_path / "out")
+    (told,) = refusals(result)
+    assert reason in told
+    assert "read" in stages(result)
+    assert tables(result) == tables(again(rows, tmp_path / "plain"))
+    assert not place(tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"partitions": 2}, "number of partitions"),
+        ({"partitioning": {"method": "hash", "count": 3}}, "partitioning.method"),
+        ({"input.nulls": "drop"}, "input.nulls"),
+        ({"source_column": "dst", "target_column": "src"}, "choice of columns"),
+    ],
+)
+def test_other_settings(
+    monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, settings: dict[str, Any], name: str
+) -> None:
+    ended(monkeypatch, rows, tmp_path / "out")
+    result = again(rows, tmp_path / "out", **settings)
+    assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another {name}"]
+    assert "read" in stages(result)
+
+
+def test_another_input(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended(monkeypatch, rows, tmp_path / "out")
+    file = sorted(rows.glob("*.parquet"))[0]
+    file.write_bytes(file.read_bytes())  # the same bytes, but nothing says so short of reading them
+    result = again(rows, tmp_path / "out")
+    assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another input"]
+
+
+def test_other_ways_to_lambda_go_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended(monkeypatch, rows, tmp_path / "out", method="band")
+    result = again(rows, tmp_path / "out", method="fixpoint")
+    assert result.manifest.bounding.method == "fixpoint"
+    assert "restore" in stages(result)
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot write the checkpoint .*; set checkpoint\.path"):
+        mine(rows, tmp_path / "out", device="cpu", checkpoint={"path": str(tmp_path / "file"), **ALWAYS})
+    assert not (tmp_path / "out").exists()

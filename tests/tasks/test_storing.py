@@ -1,0 +1,106 @@
+"""What is stored comes back as it was, wherever its arrays lie; what was changed does not come back at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import foreign
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import drive
+import strategies
+from edgemill import kernels
+from edgemill.tasks.ingest import rows_to_publish
+from edgemill.tasks.sources import open_source
+from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, of the same types, and in the same places."""
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, pa.Array) or not hasattr(one, "dtype"):
+        return bool(one == other)
+    here, there = kernels.to_host(one), kernels.to_host(other)
+    return here.dtype == there.dtype and here.shape == there.shape and bool((here == there).all())
+
+
+def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strategies.EdgeList) -> list[Any]:
+    """One of each that a run keeps, and of some several."""
+    ids = np.array(rows, np.int64).reshape(-1, 2)
+    columns = [pa.array(map(str, ids[:, end])) if strings else pa.array(ids[:, end]) for end in (0, 1)]
+    columns = [column.cast(pa.string() if strings else pa.int64()) for column in columns]
+    pq.write_table(pa.table(columns, names=["src", "dst"]), folder / "a.parquet")
+    ingested = drive.ingest(open_source(str(folder)), partitions, buckets=2, put=put)
+    rows_kept = [rows_to_publish(owned) for owned in ingested.owned]
+    return [*ingested.ids, *ingested.edges, *ingested.degrees, *rows_kept, *drive.subgraphs(ingested.owned)]
+
+
+@given(
+    rows=strategies.edge_lists(12),
+    strings=st.booleans(),
+    partitions=st.sampled_from([1, 3]),
+    elsewhere=st.booleans(),
+)
+@settings(max_examples=50)
+def test_what_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: strategies.EdgeList,
+    strings: bool,
+    partitions: int,
+    elsewhere: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("stored")
+    with foreign.with_kernels():
+        put = foreign.to_foreign if elsewhere and not strings else kernels.to_host
+        kept = values(folder, strings, partitions, put, rows)
+        assert {type(value).__name__ for value in kept} == TYPES.keys() - {"PartitionCounts", "Topology"}
+        for i, value in enumerate(kept):
+            file = store(value, str(folder / f"{i}.zip"), {})
+            assert file.bytes == (folder / f"{i}.zip").stat().st_size
+            assert same(restore(file, {}), value)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredFile:
+    folder = tmp_path_factory.mktemp("stored")
+    *_, subgraph = values(folder, False, 2, kernels.to_host, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
+    return store(subgraph, str(folder / "subgraph.zip"), {})
+
+
+@given(place=st.floats(0, 1, exclude_max=True), change=st.sampled_from(["flip", "cut", "zero", "longer"]))
+@settings(max_examples=100)
+def test_what_was_changed(stored: StoredFile, place: float, change: str) -> None:
+    content = bytearray(Path(stored.url).read_bytes())
+    at = int(place * len(content))
+    if change == "flip":
+        content[at] ^= 1 << at % 8
+    elif change == "cut":
+        del content[at:]
+    elif change == "zero":
+        content[at : at + 64] = bytes(len(content[at : at + 64]))
+    else:
+        content.append(0)
+    if bytes(content) == Path(stored.url).read_bytes():
+        return  # there were zeros
+    changed = Path(stored.url).with_name("changed.zip")
+    changed.write_bytes(content)
+    with pytest.raises(DamagedFile, match="is not what was written: it was cut off or changed"):
+        restore(replace(stored, url=str(changed)), {})
+
+
+def test_what_is_gone(stored: StoredFile) -> None:
+    with pytest.raises(DamagedFile, match=r"absent\.zip cannot be read: No such file"):
+        restore(replace(stored, url=str(Path(stored.url).with_name("absent.zip"))), {})
