@@ -1,15 +1,17 @@
 """What a run keeps of its graph while it looks for λ, so that one that is ended goes on from there.
 
-A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and checkpoint.json, written
-last, which names them with their SHA-256 and says what they were made of. One of another input or other settings, a
-damaged one and one of a newer format are not used, and the reason is told.
+A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and an index, written last,
+which names them with their SHA-256 and says what they were made of: graph.json, and bands.json of band_checkpoint.py.
+One of another input or other settings, a damaged one and one of a newer format are not used, and the reason is told.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -27,12 +29,11 @@ from .engine import Engine, Future
 from .plan import Plan
 from .settings import CheckpointSettings, Settings
 from .stages import Buckets, Partitions, RowCounts
-from .telemetry import Events
+from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph"]
 
 FORMAT_VERSION = 1
-_INDEX = "checkpoint.json"
 
 
 @dataclass(frozen=True)
@@ -50,136 +51,191 @@ class Checkpoint:
     """The checkpoint of one output. `out` is where the result will be."""
 
     def __init__(self, settings: Settings, source: Source, plan: Plan, out: Path) -> None:
-        own: CheckpointSettings = settings.checkpoint
-        self._options = own.storage_options
-        self._after_seconds = own.after_seconds
-        self._fresh = own.fresh
-        name = f".{out.name}.edgemill.checkpoint"
+        self.settings: CheckpointSettings = settings.checkpoint
+        self.options = self.settings.storage_options
+        name, path = f".{out.name}.edgemill.checkpoint", self.settings.path
         # In a folder that others use too, one of the output's own.
         own_name = f"{name}-{sha256(os.fsencode(out)).hexdigest()[:16]}"
-        self.place = str(out.with_name(name)) if own.path is None else f"{own.path.rstrip('/')}/{own_name}"
-        self._files, self._root = fsspec.url_to_fs(self.place, **self._options)
+        self.place = str(out.with_name(name)) if path is None else f"{path.rstrip('/')}/{own_name}"
+        self._files, self._root = fsspec.url_to_fs(self.place, **self.options)
         self._made_of = _made_of(settings, source, plan)
-        self.kept = False
-        """Whether there is one that a later run may go on from."""
+        self._saved, self._saves = time.monotonic(), 0
+        self.graph: str | None = None
+        """What the graph that is kept is called; None for none."""
 
-    def due(self, seconds: float) -> bool:
-        """Whether work of so many seconds is worth keeping."""
-        return self._after_seconds is not None and seconds >= self._after_seconds
+    def due(self) -> bool:
+        """Whether so much has been done since the last time that it is worth keeping."""
+        every = self.settings.every_seconds
+        return every is not None and time.monotonic() - self._saved >= every
 
-    def load(self, engine: Engine, events: Events) -> Graph | None:
+    def load_graph(self, engine: Engine, events: Events) -> Graph | None:
         """The graph that an earlier run has kept; None if there is none, or none to use."""
-        if self._fresh:
+        if self.settings.fresh:
             self.clear()
             return None
-        try:
-            index = self._read_index()
-            if index is None:
-                return None
-            with events.stage("restore", sum(map(len, index["files"].values()))) as stage, engine.on_device():
-                found = {
-                    kind: engine.map(
-                        f"restore-{kind}",
-                        restore,
-                        [(StoredFile(**file), self._options) for file in files],
-                        engine.homes if kind in ("rows", "subgraphs") else None,
-                    )
-                    for kind, files in index["files"].items()
-                }
-                engine.wait([future for futures in found.values() for future in futures], stage)
-        except DamagedFile as error:
-            events.emit("checkpoint_refused", reason=str(error))
+        found = self.load(engine, events, "graph", lambda index: self.check(index, self._made_of), _restore_graph)
+        if found is None:
             return None
-        self.kept = True
-        starts = np.array(index["starts"], np.int64)
+        facts, futures = found
+        self.graph = facts["folder"]
         return Graph(
-            RowCounts(**index["rows"]),
-            Buckets(found["ids"], found["edges"], starts, index["duplicates"]),
-            Partitions(found["rows"], found["degrees"]),
-            found["subgraphs"],
-            [PartitionCounts(**counts) for counts in index["counts"]],
+            RowCounts(**facts["rows"]),
+            Buckets(futures["ids"], futures["edges"], np.array(facts["starts"], np.int64), facts["duplicates"]),
+            Partitions(futures["rows"], futures["degrees"]),
+            futures["subgraphs"],
+            [PartitionCounts(**counts) for counts in facts["counts"]],
         )
 
-    def save(self, engine: Engine, events: Events, graph: Graph) -> None:
-        """Keep a graph, in place of an earlier one."""
-        parts: Mapping[str, Sequence[Future]] = {
-            "ids": graph.buckets.ids,
-            "edges": graph.buckets.edges,
-            "degrees": graph.partitions.degrees,
-            "rows": graph.partitions.rows,
-            "subgraphs": graph.subgraphs,
+    def save_graph(self, engine: Engine, events: Events, graph: Graph) -> None:
+        """Keep a graph, in place of all that is kept."""
+        parts: Mapping[str, Sequence[Sequence[Any]]] = {
+            "ids": [(own,) for own in graph.buckets.ids],
+            "edges": [(own,) for own in graph.buckets.edges],
+            "degrees": [(own,) for own in graph.partitions.degrees],
+            "rows": [(own,) for own in graph.partitions.rows],
+            "subgraphs": [(own,) for own in graph.subgraphs],
+        }
+        facts = {
+            "made_of": self._made_of,
+            "rows": asdict(graph.rows),
+            "starts": graph.buckets.starts.tolist(),
+            "duplicates": graph.buckets.duplicates,
+            "counts": [asdict(counts) for counts in graph.counts],
         }
         before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
-        try:
-            self._files.makedirs(f"{self._root}/{engine.run_id}", exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"cannot write the checkpoint {self.place}: {error.strerror or error}; set checkpoint.path"
-            ) from error
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
-            tasks = {
-                kind: engine.map(
-                    f"store-{kind}",
-                    store,
-                    [
-                        (future, self._url(f"{engine.run_id}/{kind}-{i}.zip"), self._options)
-                        for i, future in enumerate(futures)
-                    ],
-                )
-                for kind, futures in parts.items()
-            }
-            engine.wait([task for own in tasks.values() for task in own], stage)
-            files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
-        self._write_index(
-            {
-                "format": FORMAT_VERSION,
-                "made_of": self._made_of,
-                "rows": asdict(graph.rows),
-                "starts": graph.buckets.starts.tolist(),
-                "duplicates": graph.buckets.duplicates,
-                "counts": [asdict(counts) for counts in graph.counts],
-                "files": files,
-            }
-        )
-        self.kept = True
+            self.save(engine, "graph", parts, _store, facts, stage=stage)
+        self.graph = f"graph-{engine.run_id}-{self._saves}"
         for path in before:
-            if not path.endswith(_INDEX):
+            if not path.endswith("/graph.json"):
                 self._files.rm(path, recursive=True)
+
+    def save(
+        self,
+        engine: Engine,
+        name: str,
+        parts: Mapping[str, Sequence[Sequence[Any]]],
+        function: Callable[..., StoredFile],
+        facts: Mapping[str, Any],
+        *,
+        keep_before: bool = False,
+        stage: Stage | None = None,
+    ) -> dict[str, list[StoredFile]]:
+        """Write `name`: a file by the task `function(url, options, *own)` for each `own` of `parts`, and what is to be
+        known of them. With `keep_before`, what had that name stays as `name.before` until the next time.
+        """
+        self._saves += 1
+        folder = f"{name}-{engine.run_id}-{self._saves}"
+        try:
+            self._files.makedirs(f"{self._root}/{folder}", exist_ok=True)
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path") from error
+        tasks = {
+            kind: engine.map(
+                f"store-{kind}",
+                function,
+                [(self._url(f"{folder}/{kind}-{i}.zip"), self.options, *own) for i, own in enumerate(arguments)],
+            )
+            for kind, arguments in parts.items()
+        }
+        engine.wait([task for own in tasks.values() for task in own], stage)
+        files: dict[str, list[StoredFile]] = {kind: engine.gather(own) for kind, own in tasks.items()}
+        index = {"format": FORMAT_VERSION, "folder": folder, **facts}
+        index["files"] = {kind: [asdict(file) for file in own] for kind, own in files.items()}
+        if keep_before:
+            self._rotate(name)
+        self._write(f"{self._root}/{name}.json", json.dumps(index).encode())
+        self._saved = time.monotonic()
+        return files
+
+    def load(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        check: Callable[[Mapping[str, Any]], None],
+        start: Callable[[Engine, Mapping[str, Any], Mapping[str, Any]], dict[str, list[Future]]],
+    ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
+        """What was kept as `name`, or before it, and passes `check`; `start` gives the tasks that restore its files."""
+        for each in (name, f"{name}.before"):
+            try:
+                index = self._read_index(each)
+                if index is None:
+                    continue
+                check(index)
+                with events.stage("restore", sum(map(len, index["files"].values()))) as stage, engine.on_device():
+                    futures = start(engine, index["files"], self.options)
+                    engine.wait([future for own in futures.values() for future in own], stage)
+                return index, futures
+            except DamagedFile as error:
+                events.emit("checkpoint_refused", reason=str(error))
+        return None
 
     def clear(self) -> None:
         """Remove it, and what a run that was killed while it wrote one has left."""
         if self._files.isdir(self._root):
             self._files.rm(self._root, recursive=True)
-        self.kept = False
+        self.graph = None
 
     def _url(self, name: str) -> str:
         return str(self._files.unstrip_protocol(f"{self._root}/{name}"))
 
-    def _read_index(self) -> dict[str, Any] | None:
-        """What checkpoint.json says, if it is of this run's input and settings. Raises DamagedFile with the reason."""
-        path = f"{self._root}/{_INDEX}"
+    def check(self, index: Mapping[str, Any], made_of: Mapping[str, Any]) -> None:
+        """Raises DamagedFile if what was kept was made of something else."""
+        for name, value in made_of.items():
+            if index["made_of"].get(name) != value:
+                raise DamagedFile(f"the checkpoint {self.place} was made with another {name}")
+
+    def _read_index(self, name: str) -> dict[str, Any] | None:
+        """What NAME.json says; None if there is none. Raises DamagedFile."""
+        path = f"{self._root}/{name}.json"
         if not self._files.exists(path):
             return None
         try:
             index: dict[str, Any] = json.loads(self._files.cat_file(path))
-            if index["format"] > FORMAT_VERSION:
-                raise DamagedFile(
-                    f"the checkpoint {self.place} was made by a newer edgemill (format {index['format']})"
-                )
-            for name, value in self._made_of.items():
-                if index["made_of"].get(name) != value:
-                    raise DamagedFile(f"the checkpoint {self.place} was made with another {name}")
-        except (ValueError, LookupError, AttributeError, TypeError) as error:
-            raise DamagedFile(f"the checkpoint {self.place} is damaged: {error}") from error
+            version, _, _ = index["format"], index["files"], index["made_of"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise DamagedFile(f"the checkpoint {self.place} is damaged: {name}.json: {error}") from error
+        if version != FORMAT_VERSION:
+            other = f"{'a newer' if version > FORMAT_VERSION else 'an older'} edgemill (format {version})"
+            raise DamagedFile(f"the checkpoint {self.place} was made by {other}")
         return index
 
-    def _write_index(self, index: Mapping[str, Any]) -> None:
-        path, content = f"{self._root}/{_INDEX}", json.dumps(index).encode()
+    def _rotate(self, name: str) -> None:
+        """Make the present index the one before; that goes with its files."""
+        now, before = f"{self._root}/{name}.json", f"{self._root}/{name}.before.json"
+        if not self._files.exists(now):
+            return
+        gone = None
+        with suppress(DamagedFile):
+            gone = (self._read_index(f"{name}.before") or {}).get("folder")
+        self._write(before, self._files.cat_file(now))
+        if gone is not None and self._files.isdir(f"{self._root}/{gone}"):
+            self._files.rm(f"{self._root}/{gone}", recursive=True)
+
+    def _write(self, path: str, content: bytes) -> None:
         if isinstance(self._files, LocalFileSystem):
             self._files.pipe_file(f"{path}.part", content)
             os.replace(f"{path}.part", path)
         else:
             self._files.pipe_file(path, content)  # object stores show an object whole or not at all
+
+
+def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
+    return store(value, url, options)
+
+
+def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:
+    return {
+        kind: engine.map(
+            f"restore-{kind}",
+            restore,
+            [(StoredFile(**file), options) for file in own],
+            engine.homes if kind in ("rows", "subgraphs") else None,
+        )
+        for kind, own in files.items()
+    }
 
 
 def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,30 @@ class Ledger:
         self.steps = 0
         """Times that the most often halved band was halved."""
         self._first = np.array(edges, np.int64)
+
+    @classmethod
+    def resumed(cls, kept: Mapping[str, Any]) -> Ledger:
+        """The ledger that `as_json` told of."""
+        ledger = cls(kept["highest"], kept["first"])
+        ledger.unsettled, ledger.steps = kept["unsettled"], kept["steps"]
+        for lo, band in kept["open"]:
+            edges, fallen = (np.array(band[name], np.int64) for name in ("edges", "fallen"))
+            ledger._open[lo] = _Band(band["hi"], band["threshold"], band["step"], edges, fallen, band["silent"])
+        return ledger
+
+    def as_json(self) -> dict[str, Any]:
+        """All it knows, as JSON values."""
+        bands = [
+            [lo, vars(band) | {"edges": band.edges.tolist(), "fallen": band.fallen.tolist()}]
+            for lo, band in self._open.items()
+        ]
+        return {
+            "highest": self.highest,
+            "first": self._first.tolist(),
+            "unsettled": self.unsettled,
+            "steps": self.steps,
+            "open": bands,
+        }
 
     def start(self) -> list[Order]:
         """The order that opens the first band, [0, highest]."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -19,6 +18,7 @@ from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
+from .band_checkpoint import BandKeeper
 from .checkpoint import Checkpoint, Graph
 from .cluster import abandon, check_device, connect
 from .config import make_settings
@@ -100,17 +100,17 @@ def _run(
     if plan.method == "peel":
         engine.keep_apart(plan.partitions)
     checkpoint = Checkpoint(settings, source, plan, staging.out)
-    graph = checkpoint.load(engine, events)
+    graph = checkpoint.load_graph(engine, events)
     if graph is None:
-        started = time.monotonic()
         graph = _find_graph(engine, events, settings, source, plan)
-        if checkpoint.due(time.monotonic() - started):
-            checkpoint.save(engine, events, graph)
+        if checkpoint.due():
+            checkpoint.save_graph(engine, events, graph)
+    keeper = BandKeeper(checkpoint, graph, engine, events)
     try:
-        manifest = _find_lambda(engine, events, settings, source, plan, graph, staging, device)
+        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
-        if checkpoint.kept:
-            error.add_note(f"edges and triangles are kept in {checkpoint.place}: the same run goes on from there")
+        if checkpoint.graph is not None:
+            error.add_note(f"what was found is kept in {checkpoint.place}: the same run goes on from there")
         raise
     return manifest, checkpoint
 
@@ -133,12 +133,13 @@ def _find_lambda(
     source: Source,
     plan: Plan,
     graph: Graph,
+    keeper: BandKeeper,
     staging: Staging,
     device: str,
 ) -> Manifest:
     """From subgraphs to the tables, and what the manifest says of them."""
     with events.stage("bound", 0), engine.on_device():
-        bounded = bound(engine, events, graph.subgraphs, graph.counts, plan.method, settings.bounding)
+        bounded = bound(engine, events, graph.subgraphs, graph.counts, plan.method, settings.bounding, keeper)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,

@@ -24,11 +24,15 @@ class Outcome(NamedTuple):
 class Round:
     """One exchange: the partitions that have something to do run; the others keep their state."""
 
-    def __init__(self, engine: Engine, name: str, states: list[Future]) -> None:
+    def __init__(
+        self, engine: Engine, name: str, states: list[Future], mailed: Mapping[int, Mapping[int, int]] | None = None
+    ) -> None:
         self._engine, self._name = engine, name
         self.states = states
         """[partitions] the Outcome that holds the state of each."""
-        self._mail = Mail(engine, name, [], [])
+        self.mailed: Mapping[int, Mapping[int, int]] = mailed or {}
+        """Partitions that ran in the last exchange → rows that they mailed, by receiver."""
+        self._mail = Mail(engine, name, [states[p] for p in self.mailed], list(self.mailed.values()))
 
     def receivers(self) -> set[int]:
         """Partitions with mail."""
@@ -51,7 +55,8 @@ class Round:
         found = self._engine.peek(tasks, _report)
         for p, task in zip(active, tasks, strict=True):
             self.states[p] = task
-        self._mail = Mail(self._engine, self._name, tasks, [rows for _, rows in found])
+        self.mailed = {p: rows for p, (_, rows) in zip(active, found, strict=True)}
+        self._mail = Mail(self._engine, self._name, tasks, list(self.mailed.values()))
         return {p: report for p, (report, _) in zip(active, found, strict=True)}
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..tasks.bound import band as banding
 from ..tasks.bound import fixpoint as rounds
-from ..tasks.bound.band import Order
 from ..tasks.subgraph import PartitionCounts
+from .band_checkpoint import Banding, BandKeeper
 from .bounded import Bounded
 from .engine import Engine, Future
 from .ledger import Ledger
@@ -43,13 +43,15 @@ def bound(
     counts: Sequence[PartitionCounts],
     method: str,
     settings: BoundingSettings,
+    keeper: BandKeeper,
 ) -> Bounded:
-    """Run the schedule `method`: peel, band or fixpoint."""
+    """Run the schedule `method`: peel, band or fixpoint. The `keeper` knows how far an earlier run's banding came."""
     if method == "peel":
         schedule = peel_alone if len(subgraphs) == 1 else peel_together
         return schedule(engine, events, subgraphs, settings.max_seconds)
-    exchanges = _band if method == "band" else _fixpoint
-    return exchanges(engine, events, list(subgraphs), counts, settings)
+    if method == "band":
+        return _band(engine, events, list(subgraphs), counts, settings, keeper)
+    return _fixpoint(engine, events, list(subgraphs), counts, settings)
 
 
 def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
@@ -67,37 +69,32 @@ def _band(
     subgraphs: list[Future],
     counts: Sequence[PartitionCounts],
     settings: BoundingSettings,
+    keeper: BandKeeper,
 ) -> Bounded:
     limits = _Limits(settings)
     partitions = range(len(subgraphs))
     total = sum(c.owned for c in counts)
-    highest = _highest(engine, subgraphs)
-    ledger = Ledger(highest, [c.local for c in counts])
-    round_ = Round(engine, "band", engine.map("bands", start, [(banding.start_bands, s, highest) for s in subgraphs]))
-    batches: list[list[list[Order]]] = [[] for _ in partitions]
-    orders = ledger.start()
-    exchanges = evaluations = 0
-    while ledger.open_bands and not limits.reached(exchanges):
+    now = keeper.load() or _start_banding(engine, subgraphs, counts)
+    ledger = now.ledger
+    while ledger.open_bands and not limits.reached(now.exchanges):
         started = time.perf_counter()
-        if orders:
-            for waiting in batches:
-                waiting.append(orders)
-        active = ledger.concerned(orders) | round_.receivers()
-        reports = round_.run(
+        _hand_out(now)
+        active = ledger.concerned(now.orders) | now.round.receivers()
+        reports = now.round.run(
             active,
             banding.band_exchange,
-            {p: (subgraphs[p], round_.states[p], batches[p], ledger.floor) for p in active},
+            {p: (subgraphs[p], now.round.states[p], now.batches[p], ledger.floor) for p in active},
         )
         for p, report in reports.items():
-            batches[p] = []
-            evaluations += report.evaluations
+            now.batches[p] = []
+            now.evaluations += report.evaluations
         ledger.record(reports)
-        orders = ledger.split()
-        exchanges += 1
+        now.orders = ledger.split()
+        now.exchanges += 1
         messages = sum(report.messages for report in reports.values())
         events.exchange(
             ExchangeRecord(
-                exchange=exchanges,
+                exchange=now.exchanges,
                 step=ledger.steps,
                 open_bands=ledger.open_bands,
                 settled=total - ledger.unsettled,
@@ -108,17 +105,31 @@ def _band(
                 seconds=time.perf_counter() - started,
             )
         )
-    if orders:
-        for waiting in batches:
-            waiting.append(orders)
+        if ledger.open_bands and keeper.due(now.exchanges):
+            keeper.save(now)
+    _hand_out(now)
     upper = ledger.upper_ends()
     ends = engine.map(
         "intervals",
         end,
-        [(banding.band_intervals, subgraphs[p], round_.states[p], batches[p], upper) for p in partitions],
+        [(banding.band_intervals, subgraphs[p], now.round.states[p], now.batches[p], upper) for p in partitions],
     )
-    record = BoundingRecord(method="band", steps=ledger.steps, exchanges=exchanges, evaluations=evaluations)
+    record = BoundingRecord(method="band", steps=ledger.steps, exchanges=now.exchanges, evaluations=now.evaluations)
     return Bounded(ends, record, not ledger.open_bands)
+
+
+def _start_banding(engine: Engine, subgraphs: Sequence[Future], counts: Sequence[PartitionCounts]) -> Banding:
+    highest = _highest(engine, subgraphs)
+    ledger = Ledger(highest, [c.local for c in counts])
+    states = engine.map("bands", start, [(banding.start_bands, s, highest) for s in subgraphs])
+    return Banding(ledger, Round(engine, "band", states), [[] for _ in subgraphs], ledger.start())
+
+
+def _hand_out(now: Banding) -> None:
+    """The newest orders wait at every partition for the next time that it runs."""
+    if now.orders:
+        for waiting in now.batches:
+            waiting.append(now.orders)
 
 
 def _fixpoint(

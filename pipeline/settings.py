@@ -120,8 +120,10 @@ class CheckpointSettings(_Section):
 
     path: str | None = None
     """Folder or fsspec URL that all workers see, for a folder of this output; none: a hidden one beside the output."""
-    after_seconds: float | None = Field(300, ge=0)
-    """Edges and triangles are kept, once, if finding them took so long; none: never."""
+    every_seconds: float | None = Field(300, ge=0)
+    """Work is kept when so much more would be lost; none: never."""
+    every_exchanges: int | None = Field(500, ge=1)
+    """Bands are kept after so many exchanges too, which lets Dask forget the tasks before; none: never."""
     fresh: bool = False
     """Start anew, whatever an earlier run has left."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)

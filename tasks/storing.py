@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from .. import kernels
 from ..kernels.graph import Topology
+from .bound.band import KeptBands
 from .degrees import BucketDegrees
 from .errors import OutOfRoom, UsageError
 from .ingest import OwnedRows
@@ -29,7 +30,7 @@ from .subgraph import PartitionCounts, Subgraph
 
 TYPES = {
     kind.__name__: kind
-    for kind in (BucketDegrees, BucketEdges, BucketIds, OwnedRows, PartitionCounts, Subgraph, Topology)
+    for kind in (BucketDegrees, BucketEdges, BucketIds, KeptBands, OwnedRows, PartitionCounts, Subgraph, Topology)
 }
 """What can be stored."""
 

@@ -72,6 +72,28 @@ class Bands(Held):
 
 
 @dataclass(frozen=True)
+class KeptBands(Held):
+    """What a later run needs of a partition's state and of the mail it has under way."""
+
+    partition: int
+    band: NDArray[np.int32]
+    count: NDArray[np.int32]
+    start: NDArray[np.int32]
+    threshold: NDArray[np.int32]
+    mail: Mapping[int, EdgeNumbers]
+
+    def bands(self, subgraph: Subgraph) -> tuple[Bands, Bundle[EdgeNumbers]]:
+        """The state and the mail that they were; rows are built anew."""
+        bands = Bands(self.band, self.count, self.start, self.threshold, kernels.adjacency(subgraph.topology))
+        return bands, bundle(self.partition, self.mail)
+
+
+def keep_bands(subgraph: Subgraph, bands: Bands, mail: Mapping[int, EdgeNumbers]) -> KeptBands:
+    """What is to be kept."""
+    return KeptBands(subgraph.partition, bands.band, bands.count, bands.start, bands.threshold, mail)
+
+
+@dataclass(frozen=True)
 class BandReport:
     """What the driver learns of one partition's exchange."""
 

@@ -1,4 +1,4 @@
-"""A run that is ended while it looks for λ: the next goes on from its edges and triangles, or says why it does not."""
+"""A run that is ended while it looks for λ: the next goes on from what it has kept, or says why it does not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client, LocalCluster
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline.ledger import Ledger
+from edgemill.pipeline.manifest import ExchangeRecord
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate import generate
 
-ALWAYS = {"after_seconds": 0.0}
+ALWAYS = {"every_seconds": 0.0}
 
 
 @pytest.fixture
@@ -47,8 +52,12 @@ def stages(result: Result) -> list[str]:
 
 
 def refusals(result: Result) -> list[str]:
+    return [line["reason"] for line in logged(result, "checkpoint_refused")]
+
+
+def logged(result: Result, event: str) -> list[dict[str, Any]]:
     lines = map(json.loads, (result.path / "log.jsonl").read_text().splitlines())
-    return [line["reason"] for line in lines if line["event"] == "checkpoint_refused"]
+    return [line for line in lines if line["event"] == event]
 
 
 def tables(result: Result) -> list[pa.Table]:
@@ -65,9 +74,7 @@ def again(rows: Path, out: Path, **settings: Any) -> Result:
 def test_the_next_run_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     plain = again(rows, tmp_path / "plain")
     error = ended(monkeypatch, rows, tmp_path / "out")
-    assert f"edges and triangles are kept in {place(tmp_path / 'out')}: the same run goes on from there" in (
-        error.__notes__
-    )
+    assert f"what was found is kept in {place(tmp_path / 'out')}: the same run goes on from there" in (error.__notes__)
     result = again(rows, tmp_path / "out")
     assert stages(result) == ["compile", "restore", "bound", "publish"]
     assert tables(result) == tables(plain)
@@ -115,9 +122,9 @@ def test_fresh(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> N
 
 def test_what_was_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     for after in (300.0, None):
-        error = ended(monkeypatch, rows, tmp_path / "out", checkpoint={"after_seconds": after})
+        error = ended(monkeypatch, rows, tmp_path / "out", checkpoint={"every_seconds": after})
         assert not place(tmp_path / "out").exists()
-        assert not any("are kept" in note for note in error.__notes__)
+        assert not any("is kept" in note for note in error.__notes__)
 
 
 def flip(path: Path) -> None:
@@ -127,7 +134,7 @@ def flip(path: Path) -> None:
 
 
 def newer(kept: Path) -> None:
-    index = kept / "checkpoint.json"
+    index = kept / "graph.json"
     index.write_text(json.dumps(json.loads(index.read_text()) | {"format": 99}))
 
 
@@ -136,8 +143,8 @@ def newer(kept: Path) -> None:
     [
         (lambda kept: flip(next(kept.rglob("subgraphs-1.zip"))), "is not what was written: it was cut off or changed"),
         (lambda kept: next(kept.rglob("edges-0.zip")).unlink(), "cannot be read: No such file or directory"),
-        (lambda kept: (kept / "checkpoint.json").write_text("{"), "is damaged"),
-        (lambda kept: (kept / "checkpoint.json").write_text("{}"), "is damaged"),
+        (lambda kept: (kept / "graph.json").write_text("{"), "is damaged"),
+        (lambda kept: (kept / "graph.json").write_text("{}"), "is damaged"),
         (newer, "was made by a newer edgemill (format 99)"),
     ],
 )
@@ -185,6 +192,117 @@ def test_other_ways_to_lambda_go_on(monkeypatch: pytest.MonkeyPatch, rows: Path,
     result = again(rows, tmp_path / "out", method="fixpoint")
     assert result.manifest.bounding.method == "fixpoint"
     assert "restore" in stages(result)
+
+
+def ended_in_banding(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, after: int, **settings: Any) -> None:
+    """A run that loses its cluster after so many exchanges, having kept each."""
+    split, calls = Ledger.split, iter(range(10**6))
+
+    def lose(self: Ledger) -> list[Order]:
+        if next(calls) == after:
+            raise ClusterLost("planted")
+        return split(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "split", lose)
+        with pytest.raises(ClusterLost, match="planted"):
+            again(rows, out, **({"method": "band", "checkpoint": {"every_exchanges": 1}} | settings))
+
+
+@pytest.mark.parametrize("after", [1, 2, 5, 9])
+@pytest.mark.parametrize("method", ["range", "hash"])
+def test_banding_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, after: int, method: str) -> None:
+    how: dict[str, Any] = {"partitioning": {"count": 3, "method": method}}
+    plain = again(rows, tmp_path / "plain", **how)
+    assert plain.manifest.bounding.exchanges > 9
+    ended_in_banding(monkeypatch, rows, tmp_path / "out", after, **how)
+    result = again(rows, tmp_path / "out", **how)
+    assert tables(result) == tables(plain)
+    assert stages(result) == ["compile", "restore", "restore", "bound", "publish"]
+    assert result.manifest.bounding == plain.manifest.bounding
+    here, there = (
+        [exchange.model_dump(exclude={"seconds"}) for exchange in run.manifest.exchanges] for run in (result, plain)
+    )
+    assert here == there
+    done = [line["exchange"] for line in logged(result, "exchange")]
+    assert done == list(range(after + 1, plain.manifest.bounding.exchanges + 1))
+    assert not place(tmp_path / "out").exists()
+
+
+def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
+    monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path
+) -> None:
+    plain = again(rows, tmp_path / "plain")
+    ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
+    kept = place(tmp_path / "out")
+    names = sorted(entry.name.rpartition("-")[2] for entry in kept.iterdir() if entry.is_dir())
+    assert names == ["1", "6", "7"]  # the graph, and two of bands
+    folder = json.loads((kept / "bands.json").read_text())["folder"]
+    flip(kept / folder / "bands-2.zip")
+    result = again(rows, tmp_path / "out")
+    (told,) = refusals(result)
+    assert "is not what was written" in told
+    assert tables(result) == tables(plain)
+    assert logged(result, "exchange")[0]["exchange"] == 6
+    ended_in_banding(monkeypatch, rows, tmp_path / "again", 6)
+    for name in ("bands.json", "bands.before.json"):
+        (place(tmp_path / "again") / name).write_text("[]")
+    result = again(rows, tmp_path / "again")
+    assert len(refusals(result)) == 2
+    assert tables(result) == tables(plain)
+    assert logged(result, "exchange")[0]["exchange"] == 1
+
+
+def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended_in_banding(monkeypatch, rows, tmp_path / "out", 3)
+    kept = place(tmp_path / "out")
+    bands = json.loads((kept / "bands.json").read_text())
+    (kept / "bands.json").write_text(json.dumps(bands | {"made_of": {"graph": "graph-of-yesterday"}}))
+    (kept / "bands.before.json").unlink()
+    result = again(rows, tmp_path / "out")
+    assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
+    assert logged(result, "exchange")[0]["exchange"] == 1
+
+
+def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended_in_banding(monkeypatch, rows, tmp_path / "out", 4)
+    cut = again(rows, tmp_path / "out", max_exchanges=3)
+    assert not cut.converged
+    assert cut.manifest.bounding.exchanges == 4
+    assert logged(cut, "exchange") == []
+
+
+def tube(length: int) -> list[tuple[int, int]]:
+    """A tube of triangles, four around: in the filter at 2 it falls ring by ring, from both ends."""
+    return [
+        (4 * i + j, 4 * (i + up) + (j + around) % 4)
+        for i in range(length)
+        for j in range(4)
+        for up, around in ((0, 1), (1, 0), (1, 1))
+    ]
+
+
+def test_dask_forgets_what_led_to_a_checkpoint(tmp_path: Path) -> None:
+    """Many exchanges, whose tasks are let go at each checkpoint; without, each would keep all before it."""
+    path = runs.write_rows(tmp_path / "rows.parquet", tube(240))
+    tasks: dict[int | None, list[int]] = {}
+    for every in (5, None):
+        with LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as cluster:
+            seen = tasks[every] = []
+            record = Events.exchange
+
+            def count(self: Events, exchange: ExchangeRecord) -> None:
+                seen.append(len(cluster.scheduler.tasks))  # noqa: B023  # called before the next cluster
+                record(self, exchange)  # noqa: B023
+
+            with Client(cluster, set_as_default=False) as client, pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Events, "exchange", count)
+                kept = {"every_exchanges": every}
+                how = {"count": 4, "method": "hash"}
+                result = mine(path, tmp_path / f"out-{every}", client=client, partitioning=how, checkpoint=kept)
+                assert result.manifest.lam.max == 1
+    assert len(tasks[5]) == len(tasks[None]) > 40
+    assert max(tasks[5]) <= 30 * 4 < max(tasks[None])
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
