@@ -24,7 +24,7 @@ from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
 from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
-    from .gpu.peers import Mailbox, PeerPeeling
+    from .gpu.peers import Links, Mailbox, PeerPeeling
 
 __all__ = [
     "adjacency",
@@ -33,6 +33,7 @@ __all__ = [
     "device",
     "fixpoint",
     "intersect",
+    "link_up",
     "lookup",
     "mailbox",
     "maxima_at",
@@ -137,29 +138,35 @@ def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
     return _gpu_twin(like).Mailbox(offsets)
 
 
+def link_up(like: IntArray, rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> Links:
+    """The way from subgraph `rank` of several to all mailboxes, whose `addresses` are given, its own among them.
+
+    `abandon()` frees the others from waiting for it, `close()` lets go of their memory. Raises ConnectionError if they
+    cannot be reached.
+    """
+    return _gpu_twin(like).Links(rank, mailbox, addresses)
+
+
 def peeling_in_step(
     topology: Topology,
     count: IntArray,
     ghost: IntArray,
     start: NDArray[np.uint32],
     subscription: IntArray,
-    rank: int,
-    mailbox: Mailbox,
-    addresses: Sequence[Address],
+    links: Links,
 ) -> PeerPeeling:
-    """The peeling of subgraph `rank` of several that share edges, each running in step with all others.
+    """The peeling of one of several subgraphs that share edges, each running in step with all others.
 
     `count` [edges] holds the triangles of each edge, UNCOUNTED for ghosts; `ghost` [ghosts] the edges that others own,
     those of each together; `subscription` [subscriptions, 2], from `start[e]` to `start[e + 1]` for an edge e that is
-    owned here, who has it as a ghost and at which place among the ghosts from here. `addresses` are those of all
-    mailboxes.
+    owned here, who has it as a ghost and at which place among the ghosts from here.
 
-    `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; with `quit` one only.
-    Where one process has several peelings all are launched before one settles, or they would wait for each other
-    forever. After a call they hold what `peeling` does. `abandon()` frees the others from waiting, `close()` lets go of
-    their memory. `settle` raises ConnectionError if another was abandoned or does not answer.
+    `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; if any is told to quit,
+    all stop after one. Where one process has several peelings all are launched before one settles, or they would wait
+    for each other forever. After a call they hold what `peeling` does. `settle` raises ConnectionError if another was
+    abandoned or does not answer; `wait()` waits until nothing of it runs.
     """
-    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, rank, mailbox, addresses)
+    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, links)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:

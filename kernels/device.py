@@ -30,6 +30,8 @@ class Device:
     """Why there is none, and what to do; empty if there is one."""
     machine: str = ""
     """The host it is in; see `peers.this_machine`."""
+    bus: str = ""
+    """Where the GPU is on the machine's bus: no two have one place."""
     reaches_all: bool = False
     """Whether it can write into the memory of all other GPUs that this process sees."""
 
@@ -57,7 +59,13 @@ def device() -> Device:
         )
     reaches_all = all(runtime.deviceCanAccessPeer(0, other) for other in range(1, found.value))
     return Device(
-        properties["name"].decode(), int(properties["totalGlobalMem"]), found.value, "", this_machine(), reaches_all
+        properties["name"].decode(),
+        int(properties["totalGlobalMem"]),
+        found.value,
+        "",
+        this_machine(),
+        runtime.deviceGetPCIBusId(0),
+        reaches_all,
     )
 
 

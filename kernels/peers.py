@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
 
 MOST_PEERS = 32
 """Subgraphs that can be peeled in step; as in peers.cuh."""
+MOST_ON_ONE_DEVICE = 8
+"""Of these by one process: CUDA runs so many streams at once, unless told otherwise (CUDA_DEVICE_MAX_CONNECTIONS)."""
+THIS_PROCESS = secrets.token_hex(8)
+"""Told from all others: containers of one machine may share names and process numbers."""
 
 
 @dataclass(frozen=True)
 class Address:
     """How others reach a mailbox."""
 
-    process: tuple[str, int]
-    """Machine and process that has it."""
+    machine: str
+    """That has it."""
+    process: str
+    """That has it; see THIS_PROCESS."""
     pointer: int
     """In that process."""
     handle: bytes
-    """For other processes of the machine."""
+    """For other processes of the machine; empty where CUDA shares nothing between processes."""
     offsets: tuple[int, ...]
     """[peers + 1] where the part of each peer starts, in edges."""
 

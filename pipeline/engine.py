@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import distributed
-from distributed import CancelledError, Client, KilledWorker, as_completed
+from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
 
 from .. import kernels
@@ -92,11 +92,11 @@ class Engine:
                 raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.lack}")
         if any(own.lack for own in found):
             return "cpu"
-        alike = len({own.machine for own in found}) == 1
+        together = len({own.machine for own in found}) == 1 and len({own.bus for own in found}) == len(found)
         self.capacity = replace(
             self.capacity,
             device_bytes=min(own.memory_bytes for own in found),
-            in_step=alike and all(own.reaches_all and own.count >= len(found) for own in found),
+            in_step=together and all(own.reaches_all and own.count >= len(found) for own in found),
             shares_device=self.shares_memory,
         )
         return found[0].name
@@ -133,7 +133,7 @@ class Engine:
         """Start a task `function(*own)` for each `own` of `arguments`, on the workers `at` if these are given and
         live. Futures in them, or in lists of them, are waited for.
 
-        They go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
+        Without `at` they go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
         """
         if not arguments:
             return []
@@ -186,6 +186,15 @@ class Engine:
         if self.shares_memory:
             return [part(result) for result in self.gather(futures)]
         return self.gather(self.map("peek", part, [(future,) for future in futures], at))
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Within it, no other run of this cluster is within its own for the same purpose."""
+        if self.shares_memory:
+            yield  # tasks that wait for each other are one task here
+            return
+        with Lock(f"edgemill-{purpose}", self._client.scheduler, self._client.loop):
+            yield
 
     @contextmanager
     def listening(self, topic: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -13,13 +14,14 @@ from ..kernels.peers import Address
 from ..tasks.bound.intervals import Intervals
 from ..tasks.bound.peel import Peeled, peel
 from ..tasks.bound.step import PeeledInStep, open_mailbox, peel_in_step
+from ..tasks.errors import ClusterLost
 from ..tasks.subgraph import Subgraph
 from .bounded import Bounded
 from .engine import Engine, Future
 from .manifest import BoundingRecord, ExchangeRecord
 from .telemetry import Events
 
-__all__ = ["peel_alone", "peel_together"]
+__all__ = ["peel_alone", "peel_together", "wait_for_all"]
 
 _PROGRESS_SECONDS = 0.2
 """How often peeling tells its level."""
@@ -51,14 +53,15 @@ def peel_together(engine: Engine, events: Events, subgraphs: Sequence[Future], m
     addresses = engine.peek(mailboxes, methodcaller("address"), homes)
     groups = [[p] for p in range(len(subgraphs))] if homes else [list(range(len(subgraphs)))]
     own = [([subgraphs[p] for p in group], [mailboxes[p] for p in group]) for group in groups]
-    with engine.listening(topic, lambda fields: events.emit("level", **fields)):
+    # Tasks of two runs in the way of each other would wait until both give up.
+    with engine.alone("peeling"), engine.listening(topic, lambda fields: events.emit("level", **fields)):
         tasks = engine.map(
             "peel",
             _peel_in_step,
             [(*both, addresses, max_seconds, topic if i == 0 else None) for i, both in enumerate(own)],
             homes,
         )
-        engine.wait(tasks)
+        wait_for_all(engine, tasks)
     found = [record for group in engine.peek(tasks, _peel_records) for record in group]
     unsettled = sum(record.unsettled for record in found)
     messages = sum(record.messages for record in found)
@@ -83,6 +86,17 @@ def peel_together(engine: Engine, events: Events, subgraphs: Sequence[Future], m
     return Bounded(
         ends, BoundingRecord(method="peel", steps=levels, exchanges=1, evaluations=evaluations), unsettled == 0
     )
+
+
+def wait_for_all(engine: Engine, tasks: Sequence[Future]) -> None:
+    """Wait for all; when one fails the others are lost to each other, and the one that failed first says why."""
+    try:
+        engine.wait(tasks)
+    except ClusterLost:
+        for task in tasks:
+            with suppress(ClusterLost):
+                engine.wait([task])
+        raise
 
 
 def _peel_in_step(

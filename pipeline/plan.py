@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dask.utils import format_bytes
 from distributed.system import MEMORY_LIMIT
 
-from ..kernels.peers import MOST_PEERS
+from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
@@ -133,7 +133,8 @@ class Plan:
         if not capacity.device_bytes or self.partitions > MOST_PEERS:
             return False
         if capacity.shares_device:
-            return self.partitions * self.device_bytes <= GPU_FILL * capacity.device_bytes
+            together = self.partitions * self.device_bytes
+            return self.partitions <= MOST_ON_ONE_DEVICE and together <= GPU_FILL * capacity.device_bytes
         return capacity.in_step and self.partitions <= capacity.workers
 
     def fits(self) -> bool:
@@ -248,8 +249,9 @@ def _peeled(plan: Plan) -> Plan:
     if plan.partitions == 1 or plan.can_peel_in_step:
         return plan
     raise UsageError(
-        "bounding.method peel works on one partition, or on one for each of several GPUs of one machine that reach "
-        f"each other's memory, not on {plan.partitions} here: use band, or partitions 1"
+        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
+        "one for each GPU of a machine whose GPUs reach each other's memory, "
+        f"not on {plan.partitions} here: use band, or partitions 1"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,14 +20,29 @@ class Mailbox:
     def __init__(self, offsets: Sequence[int]) -> None:
         self.offsets = tuple(offsets)
         self.peeling: PeerPeeling | None = None
+        self.abandoned = self.closed = False
         OPEN[id(self)] = self
 
     def address(self) -> Address:
-        return Address(("here", os.getpid()), id(self), b"", self.offsets)
+        return Address("here", "this", id(self), b"", self.offsets)
 
 
 OPEN: dict[int, Mailbox] = {}
 """By address. A test's mailboxes stay until the next test."""
+
+
+class Links:
+    """As `kernels.link_up`."""
+
+    def __init__(self, like: Any, rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> None:
+        self.rank, self.mailbox = rank, mailbox
+        self.boxes = [OPEN[address.pointer] for address in addresses]
+
+    def abandon(self) -> None:
+        self.mailbox.abandoned = True
+
+    def close(self) -> None:
+        self.mailbox.closed = True
 
 
 class PeerPeeling:
@@ -41,27 +55,25 @@ class PeerPeeling:
         ghost: NDArray[np.int32],
         start: NDArray[np.uint32],
         subscription: NDArray[np.int32],
-        rank: int,
-        mailbox: Mailbox,
-        addresses: Sequence[Address],
+        links: Links,
     ) -> None:
         self.count, self.low = count.copy(), np.zeros_like(count)
-        self.ghost, self.start, self.subscription, self.rank = ghost, start, subscription, rank
-        self.offsets = mailbox.offsets
+        self.ghost, self.start, self.subscription, self.rank = ghost, start, subscription, links.rank
+        self.offsets = links.mailbox.offsets
         self.left, self.level, self.levels, self.sent = topology.edges, 0, 0, 0
-        self.in_progress, self.launched, self.abandoned, self.closed = True, False, False, False
-        self._boxes = [OPEN[address.pointer] for address in addresses]
+        self.in_progress, self.launched, self.quit, self.waited_for = True, False, False, False
+        self._boxes = links.boxes
         self._rows = kernels.adjacency(topology)
         self._cascade = kernels.cascade(topology, self._rows)
         self._band = np.zeros_like(count)
-        mailbox.peeling = self
+        links.mailbox.peeling = self
 
     def launch(self, quit: bool) -> None:
-        self.launched = True
+        self.launched, self.quit = True, quit
 
     def settle(self) -> None:
         peers = [box.peeling for box in self._boxes]
-        if any(peer is None or peer.abandoned for peer in peers):
+        if any(box.abandoned or box.peeling is None for box in self._boxes):
             raise ConnectionError("another partition has failed")
         if self.launched:  # else another's call has let the level fall
             assert all(peer is not None and peer.launched for peer in peers), "it would wait forever"
@@ -81,11 +93,8 @@ class PeerPeeling:
         self.sent += len(told)
         return told
 
-    def abandon(self) -> None:
-        self.abandoned = True
-
-    def close(self) -> None:
-        self.closed = True
+    def wait(self) -> None:
+        self.waited_for = True
 
 
 def let_level_fall(peers: Sequence[PeerPeeling]) -> None:
@@ -102,7 +111,7 @@ def let_level_fall(peers: Sequence[PeerPeeling]) -> None:
     for peer in peers:
         peer.level += 1
         peer.levels += fell
-        peer.launched, peer.in_progress = False, any(p.left for p in peers)
+        peer.launched, peer.in_progress = False, any(p.left for p in peers) and not any(p.quit for p in peers)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,4 +123,5 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         return Mailbox(offsets)
 
     monkeypatch.setattr(kernels, "mailbox", mailbox)
+    monkeypatch.setattr(kernels, "link_up", Links)
     monkeypatch.setattr(kernels, "peeling_in_step", PeerPeeling)

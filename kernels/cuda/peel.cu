@@ -4,8 +4,8 @@
 //           state: 0 edges fallen (they stand in the queue in the order of their fall), 1 rounds, 2 what the last meeting
 //           said, 3 the next level, 4 levels at which edges fell, 5 how many edges are noted, 6 below which count every
 //           standing edge is noted.
-// Needs     in each count the triangles the edge has left, GONE for fallen ones; room in `queue` and `noted` for all edges; a
-//           cooperative launch; the state that the launch before left, at first 0.
+// Needs     in each count the triangles the edge has left, GONE for fallen ones; room in `queue` and `noted` for all edges; all
+//           blocks running at once (a cooperative launch sees to it); the state that the launch before left, at first 0.
 // Reads     for a level the counts of noted edges (8 bytes each): those within NEAR of the level. Every NEAR levels all counts
 //           are read and edges are noted anew. The rounds: see cascade.cuh.
 //
@@ -84,7 +84,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
 #if PEERS
         send(*peers, queue, begun, end);
         const Met met = meet(barrier, *peers, news | quit, least);
-        return {receive(*peers, barrier, queue, tail, count, end, code), met.news, met.least};
+        // Of a meeting that failed, nobody knows what came with it.
+        return {met.news & LOST ? end : receive(*peers, barrier, queue, tail, count, end, code), met.news, met.least};
 #else
         return {end, news, least};
 #endif

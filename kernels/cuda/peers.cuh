@@ -11,7 +11,7 @@
 #pragma once
 #include "common.cuh"
 
-constexpr int MOST_PEERS = 32;  // as in step.py
+constexpr int MOST_PEERS = 32;  // as in kernels/peers.py
 
 // What one peer tells another.
 struct Post {
@@ -40,7 +40,7 @@ struct Meeting {
     uint32 until[MOST_PEERS];
 };
 
-// As step.py lays it out.
+// As kernels/gpu/peers.py lays it out.
 struct Peers {
     int64 rank;
     int64 count;

@@ -6,7 +6,7 @@ from .intersect import compile_all, intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
-from .peers import Mailbox, PeerPeeling
+from .peers import Links, Mailbox, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
@@ -16,6 +16,7 @@ from .transfer import to_device, to_host, trim
 __all__ = [
     "Cascade",
     "Fixpoint",
+    "Links",
     "Mailbox",
     "Peeling",
     "PeerPeeling",

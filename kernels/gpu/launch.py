@@ -42,4 +42,5 @@ class Rounds:
         graph = (self._low, self._high, rows.offsets, rows.buckets, rows.pairs, rows.slots, rows.filters)
         barrier = cupy.zeros(3, np.uint32)
         arguments = (self.queue, self.state, barrier, self._heavy, *size, *graph, *own)
-        kernel((source.resident(kernel, block, _SHARED) // share,), (block,), arguments, shared_mem=_SHARED)
+        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import cupy
 import numpy as np
 from cupy.cuda import runtime
 
 from ..graph import Topology
-from ..peers import MOST_PEERS, Address, this_machine
+from ..peers import MOST_PEERS, THIS_PROCESS, Address, this_machine
 from .peel import Peeling
 
-PATIENCE_SECONDS = 60.0
-"""A peer that keeps the others waiting so long is lost. The longest it may take is to number its edges anew."""
+PATIENCE_SECONDS = 300.0
+"""A peer that keeps the others waiting so long is lost: its process has died. One that fails says so. The longest that
+one at work may take is a round among its hubs, or its first rows.
+"""
 SHRINK_WITH = 0.7
 """Edges are numbered anew while another peer does so when this share of them is left."""
 _SOME_LEFT, _LOST, _QUIT = 2, 16, 8
@@ -39,67 +40,110 @@ class Mailbox:
         self.offsets = tuple(map(int, offsets))
         self.posts_bytes = 2 * peers * _POST_BYTES
         self.nbytes = max(_LEAST_BYTES, self.posts_bytes + 4 * self.offsets[-1])
-        try:
-            self._memory = cupy.cuda.Memory(self.nbytes)
-        except cupy.cuda.runtime.CUDARuntimeError:
-            cupy.get_default_memory_pool().free_all_blocks()
-            self._memory = cupy.cuda.Memory(self.nbytes)
+        self._memory = _allocated(self.nbytes)
         runtime.memset(self._memory.ptr, 0, self.posts_bytes)
         runtime.deviceSynchronize()
 
     def address(self) -> Address:
         """Where others find it."""
-        pointer = int(self._memory.ptr)
-        return Address((this_machine(), os.getpid()), pointer, runtime.ipcGetMemHandle(pointer), self.offsets)
+        pointer, handle = int(self._memory.ptr), b""
+        with suppress(runtime.CUDARuntimeError):
+            handle = runtime.ipcGetMemHandle(pointer)
+        return Address(this_machine(), THIS_PROCESS, pointer, handle, self.offsets)
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a mailbox stays in the process that others write to")
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Moved, ()
+
+
+class _Moved:
+    """What arrives where Dask moves a mailbox to: it stays in the process that others write to."""
+
+
+def _allocated(size: int) -> Any:
+    try:
+        return cupy.cuda.Memory(size)
+    except runtime.CUDARuntimeError:
+        cupy.get_default_memory_pool().free_all_blocks()
+    try:
+        return cupy.cuda.Memory(size)
+    except runtime.CUDARuntimeError as error:
+        raise MemoryError(f"{size} bytes for what other partitions send: {error}") from error
+
+
+class Links:
+    """The way from one peer to all mailboxes, its own included. Raises ConnectionError if one cannot be reached."""
+
+    def __init__(self, rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> None:
+        own = addresses[rank]
+        if isinstance(mailbox, _Moved) or (mailbox.address().pointer, THIS_PROCESS) != (own.pointer, own.process):
+            raise ConnectionError(f"the worker that kept partition {rank} is gone")
+        self.rank, self.mailbox = rank, mailbox
+        self.here = sum(address.process == THIS_PROCESS for address in addresses)
+        """Peers of this process."""
+        self.places = [address.offsets[rank] for address in addresses]
+        """Where each peer's mailbox has the part for this one, in edges."""
+        self._opened: list[int] = []
+        try:
+            self.pointers = [self._reach(address) for address in addresses]
+        except BaseException:
+            self.close()
+            raise
+
+    def abandon(self) -> None:
+        """Tell the others not to wait any more."""
+        never = np.array([0, _LOST, 0, _NEVER], np.uint32)
+        for q, pointer in enumerate(self.pointers):
+            for slot in (self.rank, len(self.pointers) + self.rank) if q != self.rank else ():
+                with suppress(runtime.CUDARuntimeError):
+                    at = pointer + slot * _POST_BYTES
+                    runtime.memcpy(at, never.ctypes.data, _POST_BYTES, runtime.memcpyHostToDevice)
+
+    def close(self) -> None:
+        """Let go of the others' memory."""
+        for pointer in self._opened:
+            with suppress(runtime.CUDARuntimeError):
+                runtime.ipcCloseMemHandle(pointer)
+        self._opened = []
+
+    def _reach(self, address: Address) -> int:
+        if address.process == THIS_PROCESS:
+            return address.pointer
+        try:
+            if address.machine != this_machine() or not address.handle:
+                raise ConnectionError("it is on another machine, or CUDA shares nothing between processes here")
+            self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
+        except (ConnectionError, runtime.CUDARuntimeError) as error:
+            raise ConnectionError(
+                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method band"
+            ) from error
+        return self._opened[-1]
 
 
 class PeerPeeling(Peeling):
-    """The peeling of subgraph `rank` of several; see `kernels.peeling_in_step`."""
+    """The peeling of one subgraph of several; see `kernels.peeling_in_step`."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        count: Any,
-        ghost: Any,
-        start: Any,
-        subscription: Any,
-        rank: int,
-        mailbox: Mailbox,
-        addresses: Sequence[Address],
-    ) -> None:
-        self._rank, self._mailbox = rank, mailbox
+    def __init__(self, topology: Topology, count: Any, ghost: Any, start: Any, subscription: Any, links: Links) -> None:
+        self._links = links
         self._ghost, self._subscriptions = ghost, (start, subscription)
-        self._here = sum(address.process == addresses[rank].process for address in addresses)
-        self._opened: list[int] = []
-        self._reached = [self._reach(address, addresses[rank]) for address in addresses]
-        self._offsets = [address.offsets[rank] for address in addresses]
         self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
         self._described: Any = None
         self.in_progress = True
-        """Whether any peer has edges left."""
+        """Whether any peer has edges left, and none has quit."""
+        super().__init__(topology, count)
         self._stream = cupy.cuda.get_current_stream()
-        try:
-            super().__init__(topology, count)
-        except BaseException:
-            self.abandon()
-            self.close()
-            raise
-        if self._here > 1:
+        if links.here > 1:
             self._stream.synchronize()
             self._stream = cupy.cuda.Stream(non_blocking=True)
 
     @property
     def sent(self) -> int:
         """Edges told to others."""
-        return int(self._meeting[4 : 4 + len(self._reached)].sum())
+        return int(self._meeting[4 : 4 + MOST_PEERS].sum())
 
     def launch(self, quit: bool) -> None:
         """Start to let levels fall, together with all others; with `quit` all stop after the first."""
         with self._stream:
-            self._launch(self._described, np.uint32(_QUIT if quit else 0), share=self._here)
+            self._launch(self._described, np.uint32(_QUIT if quit else 0), share=self._links.here)
 
     def settle(self) -> None:
         """Wait until all have stopped, and number edges anew if they are few enough.
@@ -110,41 +154,15 @@ class PeerPeeling(Peeling):
             news = self._look()
             if news & _LOST:
                 raise ConnectionError(f"another partition has failed, or not moved for {PATIENCE_SECONDS:.0f} s")
-            self.in_progress = bool(news & _SOME_LEFT)
+            self.in_progress = news & (_SOME_LEFT | _QUIT) == _SOME_LEFT
             if 0 < self.left <= int(SHRINK_WITH * len(self._count)):
                 self._shrink()
         self._stream.synchronize()
 
-    def abandon(self) -> None:
-        """Tell the others not to wait any more."""
-        never = np.array([0, _LOST, 0, _NEVER], np.uint32)
-        peers = len(self._reached)
-        for q, pointer in enumerate(self._reached):
-            for slot in (self._rank, peers + self._rank) if q != self._rank else ():
-                with suppress(runtime.CUDARuntimeError):
-                    runtime.memcpy(
-                        pointer + slot * _POST_BYTES, never.ctypes.data, _POST_BYTES, runtime.memcpyHostToDevice
-                    )
-
-    def close(self) -> None:
-        """Wait for what still runs, which `abandon` ends, and let go of the others' memory."""
-        self._stream.synchronize()
-        for pointer in self._opened:
-            runtime.ipcCloseMemHandle(pointer)
-        self._opened = []
-
-    def _reach(self, address: Address, own: Address) -> int:
-        if address.process == own.process:
-            return address.pointer
-        if address.process[0] != own.process[0]:
-            raise ConnectionError(f"{address.process[0]} and {own.process[0]} share no GPU memory")
-        try:
-            self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
-        except runtime.CUDARuntimeError as error:
-            raise ConnectionError(
-                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method band"
-            ) from error
-        return self._opened[-1]
+    def wait(self) -> None:
+        """Until nothing of it runs any more, whatever became of it."""
+        with suppress(runtime.CUDARuntimeError):
+            self._stream.synchronize()
 
     def _start(self, topology: Topology, count: Any) -> None:
         super()._start(topology, count)
@@ -161,18 +179,19 @@ class PeerPeeling(Peeling):
     def _describe(self) -> None:
         """Peers of peers.cuh."""
         start, subscription = self._subscriptions
-        own, offsets, posts = self._mailbox, self._mailbox.offsets[:-1], self._mailbox.posts_bytes
-        received = self._reached[self._rank] + posts
+        links, own = self._links, self._links.mailbox
+        offsets, posts = own.offsets[:-1], own.posts_bytes
+        received = links.pointers[links.rank] + posts
         tables = [
-            self._reached,
-            [pointer + posts + 4 * first for pointer, first in zip(self._reached, self._offsets, strict=True)],
+            links.pointers,
+            [pointer + posts + 4 * first for pointer, first in zip(links.pointers, links.places, strict=True)],
             [received + 4 * first for first in offsets],
             [self._ghost.data.ptr + 4 * first for first in offsets],
         ]
         self._tables = cupy.asarray(np.array(tables, np.uint64))
         words = [
-            self._rank,
-            len(own.offsets) - 1,
+            links.rank,
+            len(offsets),
             int(PATIENCE_SECONDS * 1e9),
             self._meeting.data.ptr,
             *(self._tables[i].data.ptr for i in range(4)),

@@ -23,7 +23,7 @@ from .intervals import intervals
 from .peel import Peeled, remaining
 
 if TYPE_CHECKING:
-    from ...kernels.gpu.peers import Mailbox, PeerPeeling
+    from ...kernels.gpu.peers import Links, Mailbox, PeerPeeling
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,13 @@ def peel_in_step(
     partition's process fails.
     """
     deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    links: list[Links] = []
     running: list[PeerPeeling] = []
     try:
         for subgraph, mailbox in zip(subgraphs, mailboxes, strict=True):
-            running.append(_start(subgraph, mailbox, addresses))
+            links.append(kernels.link_up(subgraph.topology.low, subgraph.partition, mailbox, addresses))
+        for subgraph, own in zip(subgraphs, links, strict=True):
+            running.append(_start(subgraph, own, addresses))
         while running[0].in_progress:
             late = deadline is not None and time.monotonic() >= deadline
             for peeling in running:
@@ -92,37 +95,29 @@ def peel_in_step(
                 peeling.settle()
             if progress is not None:
                 progress(running[0].level, sum(peeling.left for peeling in running))
-            if late:
-                break
         return [_found(*both) for both in zip(subgraphs, running, strict=True)]
     except BaseException as error:
-        for peeling in running:
-            peeling.abandon()
+        for own in links:
+            own.abandon()
         if isinstance(error, ConnectionError):
             raise ClusterLost(f"peeling in step ended: {error}; run again") from error
         raise
     finally:
         for peeling in running:
-            peeling.close()
+            peeling.wait()
+        for own in links:
+            own.close()
 
 
-def _start(subgraph: Subgraph, mailbox: Mailbox, addresses: Sequence[Address]) -> PeerPeeling:
+def _start(subgraph: Subgraph, links: Links, addresses: Sequence[Address]) -> PeerPeeling:
     told = subscriptions(subgraph)
     p = subgraph.partition
     sent = kernels.to_host(np.bincount(subgraph.subscriber, minlength=subgraph.partitions)).tolist()
     held = [address.offsets[p + 1] - address.offsets[p] for address in addresses]
     if sent != held:
         raise InternalError(f"partition {p} has subscribers for {sent} edges, which hold {held} of them as ghosts")
-    return kernels.peeling_in_step(
-        subgraph.topology,
-        subgraph.first_counts(),
-        subgraph.ghost,
-        told.start,
-        told.entry,
-        p,
-        mailbox,
-        addresses,
-    )
+    count = subgraph.first_counts()
+    return kernels.peeling_in_step(subgraph.topology, count, subgraph.ghost, told.start, told.entry, links)
 
 
 def _found(subgraph: Subgraph, peeling: PeerPeeling) -> PeeledInStep:

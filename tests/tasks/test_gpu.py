@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from edgemill.tasks.subgraph import Subgraph
 VERTICES = 40
 
 pytestmark = pytest.mark.gpu
+peers = pytest.importorskip("edgemill.kernels.gpu.peers", exc_type=ImportError)
 
 
 @given(
@@ -65,25 +68,29 @@ def two_cliques() -> list[Subgraph]:
 
 
 def test_a_partition_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from edgemill.kernels.gpu.peers import PeerPeeling
+    launch = peers.PeerPeeling.launch
 
-    launch = PeerPeeling.launch
-
-    def fail_second(self: PeerPeeling, quit: bool) -> None:
-        if self._rank == 1:
+    def fail_second(self: Any, quit: bool) -> None:
+        if self._links.rank == 1:
             raise MemoryError("planted")
         launch(self, quit)
 
-    monkeypatch.setattr(PeerPeeling, "launch", fail_second)
+    monkeypatch.setattr(peers.PeerPeeling, "launch", fail_second)
+    started = time.monotonic()
     with pytest.raises(MemoryError, match="planted"):
         bounding.in_step(two_cliques())
+    assert time.monotonic() - started < peers.PATIENCE_SECONDS / 2  # the other one was told
+
+
+def test_one_that_is_late_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = peers.PeerPeeling.launch
+    monkeypatch.setattr(peers.PeerPeeling, "launch", lambda self, _: launch(self, self._links.rank == 1))
+    assert sum(ends.unsettled for ends in bounding.in_step(two_cliques())) == 36
 
 
 def test_a_partition_that_does_not_come_is_waited_for_no_longer_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from edgemill.kernels.gpu import peers
-
     monkeypatch.setattr(peers, "PATIENCE_SECONDS", 0.1)
-    monkeypatch.setattr(peers.PeerPeeling, "abandon", lambda self: None)
+    monkeypatch.setattr(peers.Links, "abandon", lambda self: None)
     subgraphs = two_cliques()
     mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
     addresses = [mailbox.address() for mailbox in mailboxes]

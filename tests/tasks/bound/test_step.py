@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import peers_here
@@ -94,18 +95,32 @@ def test_what_is_counted() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_partition_that_fails_frees_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["launch", "__init__"])
+def test_a_partition_that_fails_frees_the_others(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    plain = getattr(peers_here.PeerPeeling, where)
     running: list[peers_here.PeerPeeling] = []
 
-    def fail_second(self: peers_here.PeerPeeling, quit: bool) -> None:
+    def fail_second(self: peers_here.PeerPeeling, *arguments: Any) -> None:
         running.append(self)
-        if self.rank == 1:
+        if len(running) == 2:
             raise MemoryError("planted")
+        plain(self, *arguments)
 
-    monkeypatch.setattr(peers_here.PeerPeeling, "launch", fail_second)
+    monkeypatch.setattr(peers_here.PeerPeeling, where, fail_second)
     with pytest.raises(MemoryError, match="planted"):
         bounding.in_step(cliques())
-    assert [(one.abandoned, one.closed) for one in running] == [(True, True)] * 2
+    assert [(box.abandoned, box.closed) for box in peers_here.OPEN.values()] == [(True, True)] * 3
+    assert running[0].waited_for
+
+
+@pytest.mark.usefixtures("here")
+def test_one_that_is_late_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process has a clock of its own: what one finds all must do, or it would be waited for."""
+    launch = peers_here.PeerPeeling.launch
+    monkeypatch.setattr(peers_here.PeerPeeling, "launch", lambda self, _: launch(self, self.rank == 1))
+    subgraphs = cliques()
+    found = bounding.in_step(subgraphs)
+    assert sum(ends.unsettled for ends in found) == 36
 
 
 @pytest.mark.usefixtures("here")

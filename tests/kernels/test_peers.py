@@ -1,0 +1,131 @@
+"""How mailboxes are found and left, with CUDA's part stood for: no GPU is needed to tell what is asked of it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import cupy
+import pytest
+
+from edgemill.kernels.gpu import peers
+from edgemill.kernels.peers import Address
+
+
+class CudaError(Exception):
+    """Stands for CUDARuntimeError, which wants a status."""
+
+
+@dataclass
+class Cuda:
+    """What was asked of CUDA."""
+
+    full: bool = False
+    emptied: int = 0
+    shares: bool = True
+    opened: list[bytes] = field(default_factory=list)
+    closed: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+
+    def allocate(self, size: int) -> Any:
+        if self.full:
+            raise CudaError("out of memory")
+        return SimpleNamespace(ptr=10**6, size=size)
+
+    def empty(self) -> None:
+        self.emptied += 1
+
+    def handle(self, pointer: int) -> bytes:
+        if not self.shares:
+            raise CudaError("not supported")
+        return b"h%d" % pointer
+
+    def open(self, handle: bytes) -> int:
+        if not self.shares or handle == b"broken":
+            raise CudaError("invalid handle")
+        self.opened.append(handle)
+        return 10**7 * len(self.opened)
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
+    cuda = Cuda()
+    runtime = SimpleNamespace(
+        CUDARuntimeError=CudaError,
+        memcpyHostToDevice=1,
+        memset=lambda *_: None,
+        deviceSynchronize=lambda: None,
+        ipcGetMemHandle=cuda.handle,
+        ipcOpenMemHandle=cuda.open,
+        ipcCloseMemHandle=cuda.closed.append,
+        memcpy=lambda to, *_: cuda.written.append(to),
+    )
+    monkeypatch.setattr(peers, "runtime", runtime)
+    monkeypatch.setattr(cupy.cuda, "Memory", cuda.allocate)
+    monkeypatch.setattr(cupy, "get_default_memory_pool", lambda: SimpleNamespace(free_all_blocks=cuda.empty))
+    yield cuda
+
+
+def elsewhere(own: Address, **other: Any) -> Address:
+    return replace(own, process="another", pointer=5, handle=b"handle", offsets=(0, 7, 7, 9), **other)
+
+
+def test_size(cuda: Cuda) -> None:
+    mailbox = peers.Mailbox([0, 0, 10**6])
+    assert mailbox.posts_bytes == 2 * 2 * 16
+    assert mailbox.nbytes == 64 + 4 * 10**6
+    assert peers.Mailbox([0, 0]).nbytes == 2**21
+    with pytest.raises(ValueError, match="33 subgraphs cannot be peeled in step, 32 at most"):
+        peers.Mailbox([0] * 34)
+
+
+def test_no_room(cuda: Cuda) -> None:
+    cuda.full = True
+    with pytest.raises(MemoryError, match="2097152 bytes for what other partitions send: out of memory"):
+        peers.Mailbox([0, 0])
+    assert cuda.emptied == 1
+
+
+def test_links(cuda: Cuda) -> None:
+    mailbox = peers.Mailbox([0, 3, 3, 5])
+    own = mailbox.address()
+    here = replace(own, pointer=77, offsets=(0, 4, 6, 6))
+    links = peers.Links(1, mailbox, [here, own, elsewhere(own)])
+    assert links.pointers == [77, 10**6, 10**7]
+    assert links.places == [4, 3, 7]
+    assert (links.here, cuda.opened) == (2, [b"handle"])
+    links.abandon()
+    assert cuda.written == [77 + 16, 77 + 64, 10**7 + 16, 10**7 + 64]  # both posts of rank 1 of 3, at all but its own
+    links.close()
+    links.close()
+    assert cuda.closed == [10**7]
+
+
+def test_what_cannot_be_reached(cuda: Cuda) -> None:
+    mailbox = peers.Mailbox([0, 3, 3, 5])
+    own = mailbox.address()
+    others = [elsewhere(own), elsewhere(own)]
+    for other in (elsewhere(own, machine="far"), replace(others[0], handle=b""), replace(others[0], handle=b"broken")):
+        with pytest.raises(ConnectionError, match=r"cannot be reached \(.*\): use bounding\.method band"):
+            peers.Links(0, mailbox, [own, others[0], other])
+    assert cuda.closed == [10**7, 2 * 10**7, 3 * 10**7]  # what had been opened before
+
+
+def test_nothing_is_shared_between_processes_where_cuda_does_not(cuda: Cuda) -> None:
+    cuda.shares = False
+    mailbox = peers.Mailbox([0, 3, 5])
+    own = mailbox.address()
+    assert own.handle == b""
+    assert peers.Links(0, mailbox, [own, replace(own, pointer=77)]).pointers == [10**6, 77]
+
+
+def test_a_mailbox_stays_where_it_is(cuda: Cuda) -> None:
+    mailbox = peers.Mailbox([0, 3, 5])
+    own = mailbox.address()
+    moved = pickle.loads(pickle.dumps(mailbox))
+    for box, addresses in ((moved, [own, own]), (mailbox, [elsewhere(own), own])):
+        with pytest.raises(ConnectionError, match="the worker that kept partition 0 is gone"):
+            peers.Links(0, box, addresses)
