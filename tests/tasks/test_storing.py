@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import drive
 import strategies
 from edgemill import kernels
+from edgemill.tasks.bound.band import keep_bands, start_bands
 from edgemill.tasks.ingest import rows_to_publish
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
@@ -45,7 +46,9 @@ def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strateg
     pq.write_table(pa.table(columns, names=["src", "dst"]), folder / "a.parquet")
     ingested = drive.ingest(open_source(str(folder)), partitions, buckets=2, put=put)
     rows_kept = [rows_to_publish(owned) for owned in ingested.owned]
-    return [*ingested.ids, *ingested.edges, *ingested.degrees, *rows_kept, *drive.subgraphs(ingested.owned)]
+    subgraphs = drive.subgraphs(ingested.owned)
+    bands = [keep_bands(s, start_bands(s, 3), {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
+    return [*ingested.ids, *ingested.edges, *ingested.degrees, *rows_kept, *bands, *subgraphs]
 
 
 @given(
