@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from distributed import Client, Future, LocalCluster
+from distributed import Client, LocalCluster
 from distributed.system import MEMORY_LIMIT
 
 from ..kernels.device import Device, device
@@ -18,7 +18,7 @@ from ..tasks.errors import ClusterLost, UsageError
 from .engine import GPU
 from .settings import ClusterSettings
 
-__all__ = ["abandon", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
+__all__ = ["check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory that results may take while they wait; tasks need the rest."""
@@ -123,12 +123,6 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     except ImportError as error:
         raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
     return partial(LocalCUDACluster, protocol=settings.protocol)
-
-
-def abandon(client: Client, run_id: str) -> None:
-    """Free what a failed run has on a cluster that lives on; frames of its exception hold the futures until then."""
-    if client.status == "running":
-        client.cancel([Future(key, client) for key in list(client.futures) if run_id in str(key)])
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import distributed
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
@@ -63,6 +64,7 @@ class Engine:
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
+        self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
         """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
 
@@ -144,12 +146,25 @@ class Engine:
         options: dict[str, Any] = {"pure": False, "resources": self._resources}
         if at is None:
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
-            return futures
-        workers = list(self._workers)
-        return [
-            self._client.submit(task, list(own), key=key, workers=[workers[place]], allow_other_workers=True, **options)
-            for own, key, place in zip(arguments, keys, at, strict=True)
-        ]
+        else:
+            workers = list(self._workers)
+            futures = [
+                self._client.submit(
+                    task, list(own), key=key, workers=[workers[place]], allow_other_workers=True, **options
+                )
+                for own, key, place in zip(arguments, keys, at, strict=True)
+            ]
+        self._futures.update(futures)
+        return futures
+
+    def abandon(self) -> None:
+        """Let go of all that the run has on a cluster that lives on; frames of its exception hold the futures.
+
+        Dask's `cancel` would fail in the scheduler, and take the client's connection with it, where a task that nobody
+        asked for any more stands between two that are cancelled (2026.7.1).
+        """
+        for future in list(self._futures):
+            future.release()
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Run a task once on every worker; gives the results."""
@@ -157,12 +172,12 @@ class Engine:
         task = partial(self._caller, function, self._kernel_threads, arguments)
         first = self._submitted + 1
         self._submitted += len(self._workers)
-        return self.gather(
-            [
-                self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
-                for i, address in enumerate(self._workers, first)
-            ]
-        )
+        futures = [
+            self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+            for i, address in enumerate(self._workers, first)
+        ]
+        self._futures.update(futures)
+        return self.gather(futures)
 
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""

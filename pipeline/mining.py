@@ -20,7 +20,7 @@ from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .band_checkpoint import BandKeeper
 from .checkpoint import Checkpoint, Graph
-from .cluster import abandon, check_device, connect
+from .cluster import check_device, connect
 from .config import make_settings
 from .engine import Engine
 from .manifest import (
@@ -81,7 +81,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 manifest, checkpoint = _run(settings, source, engine, events, staging)
             except BaseException:
                 if client is not None:
-                    abandon(client, events.run_id)
+                    engine.abandon()
                 raise
         write_manifest(staging.folder, manifest)
         events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
