@@ -51,7 +51,7 @@ class BandKeeper:
         if self._checkpoint.graph is None:
             self._checkpoint.save_graph(self._engine, self._events, self._graph)
         now, subgraphs = banding.round, self._graph.subgraphs
-        files = self._checkpoint.save(
+        index = self._checkpoint.save(
             self._engine,
             _NAME,
             {_NAME: [(s, now.states[p], p in now.mailed) for p, s in enumerate(subgraphs)]},
@@ -67,7 +67,7 @@ class BandKeeper:
             },
             keep_before=True,
         )
-        states = self._restored(self._engine, {_NAME: [asdict(f) for f in files[_NAME]]}, self._checkpoint.options)
+        states = self._restored(self._engine, index["files"], self._checkpoint.options)
         banding.round = Round(self._engine, "band", states[_NAME], now.mailed)
         self._events.emit("kept", exchange=banding.exchanges)
 

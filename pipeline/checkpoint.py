@@ -1,7 +1,8 @@
 """What a run keeps of its graph while it looks for λ, so that one that is ended goes on from there.
 
 A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and an index, written last,
-which names them with their SHA-256 and says what they were made of: graph.json, and bands.json of band_checkpoint.py.
+which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and bands.json of
+band_checkpoint.py.
 One of another input or other settings, a damaged one and one of a newer format are not used, and the reason is told.
 """
 
@@ -104,8 +105,7 @@ class Checkpoint:
         }
         before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
-            self.save(engine, "graph", parts, _store, facts, stage=stage)
-        self.graph = f"graph-{engine.run_id}-{self._saves}"
+            self.graph = self.save(engine, "graph", parts, _store, facts, stage=stage)["folder"]
         for path in before:
             if not path.endswith("/graph.json"):
                 self._files.rm(path, recursive=True)
@@ -120,9 +120,10 @@ class Checkpoint:
         *,
         keep_before: bool = False,
         stage: Stage | None = None,
-    ) -> dict[str, list[StoredFile]]:
-        """Write `name`: a file by the task `function(url, options, *own)` for each `own` of `parts`, and what is to be
-        known of them. With `keep_before`, what had that name stays as `name.before` until the next time.
+    ) -> dict[str, Any]:
+        """Write `name`: a file by the task `function(url, options, *own)` for each `own` of `parts`, and an index of
+        them with what else is to be known, which it gives. With `keep_before`, what had that name stays as
+        `name.before` until the next time.
         """
         self._saves += 1
         folder = f"{name}-{engine.run_id}-{self._saves}"
@@ -140,14 +141,13 @@ class Checkpoint:
             for kind, arguments in parts.items()
         }
         engine.wait([task for own in tasks.values() for task in own], stage)
-        files: dict[str, list[StoredFile]] = {kind: engine.gather(own) for kind, own in tasks.items()}
-        index = {"format": FORMAT_VERSION, "folder": folder, **facts}
-        index["files"] = {kind: [asdict(file) for file in own] for kind, own in files.items()}
+        files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
+        index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
         if keep_before:
             self._rotate(name)
-        self._write(f"{self._root}/{name}.json", json.dumps(index).encode())
+        self._write(f"{self._root}/{name}.json", _sealed(index))
         self._saved = time.monotonic()
-        return files
+        return index
 
     def load(
         self,
@@ -193,8 +193,8 @@ class Checkpoint:
         if not self._files.exists(path):
             return None
         try:
-            index: dict[str, Any] = json.loads(self._files.cat_file(path))
-            version, _, _ = index["format"], index["files"], index["made_of"]
+            index = _opened(self._files.cat_file(path))
+            version = int(index["format"])
         except (ValueError, LookupError, TypeError) as error:
             raise DamagedFile(f"the checkpoint {self.place} is damaged: {name}.json: {error}") from error
         if version != FORMAT_VERSION:
@@ -220,6 +220,21 @@ class Checkpoint:
             os.replace(f"{path}.part", path)
         else:
             self._files.pipe_file(path, content)  # object stores show an object whole or not at all
+
+
+def _sealed(index: Mapping[str, Any]) -> bytes:
+    """An index as a line with the SHA-256 of its text, and the text."""
+    text = json.dumps(index).encode()
+    return sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def _opened(content: bytes) -> dict[str, Any]:
+    """The index. Raises ValueError if its text is not what was written."""
+    seal, _, text = content.partition(b"\n")
+    if sha256(text).hexdigest().encode() != seal:
+        raise ValueError("it was cut off or changed")
+    index: dict[str, Any] = json.loads(text)
+    return index
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:

@@ -7,7 +7,7 @@ import gc
 import itertools
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,16 +91,20 @@ def _hashed(vertex: int, partitions: int) -> int:
 
 
 @contextmanager
-def two_processes() -> Iterator[Client]:
-    """A client of two worker processes of a thread each."""
+def cluster(**options: Any) -> Iterator[Client]:
+    """A client of a LocalCluster with these options, in no test's way."""
     with (
         LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=50,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+            **options,
+        ) as started,
+        Client(started, set_as_default=False) as client,
     ):
         yield client
+
+
+def two_processes() -> AbstractContextManager[Client]:
+    """A client of two worker processes of a thread each."""
+    return cluster(n_workers=2, threads_per_worker=1)

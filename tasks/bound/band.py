@@ -76,11 +76,21 @@ class KeptBands(Held):
     """What a later run needs of a partition's state and of the mail it has under way."""
 
     partition: int
+
     band: NDArray[np.int32]
+    """[local edges] as in Bands, like the three that follow."""
+
     count: NDArray[np.int32]
+    """[local edges]"""
+
     start: NDArray[np.int32]
+    """[local edges]"""
+
     threshold: NDArray[np.int32]
+    """[highest band + 1]"""
+
     mail: Mapping[int, EdgeNumbers]
+    """Receiver → what it has not been told yet."""
 
     def bands(self, subgraph: Subgraph) -> tuple[Bands, Bundle[EdgeNumbers]]:
         """The state and the mail that they were; rows are built anew."""

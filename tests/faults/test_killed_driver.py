@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from edgemill.pipeline import Result
-from edgemill.tasks.generate import generate
 
 KILLED = """
 import os, signal, sys
@@ -29,13 +28,6 @@ def kill(self, record):
 Events.exchange = kill
 edgemill(sys.argv[1:])
 """
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
-    return folder
 
 
 def run(rows: Path, out: Path, killed_at: float = float("inf")) -> int:

@@ -17,17 +17,9 @@ import pytest
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.telemetry import Events
-from edgemill.tasks.generate import generate
 
 HOW: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 4, "method": "hash"}}
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
-    return folder
 
 
 @pytest.fixture(scope="module")

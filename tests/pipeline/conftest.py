@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
@@ -96,18 +96,8 @@ def write_result() -> WriteResult:
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
     """A worker with two threads inside this process."""
-    with (
-        LocalCluster(
-            n_workers=1,
-            processes=False,
-            threads_per_worker=2,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=50,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as connected,
-    ):
-        yield connected
+    with runs.cluster(n_workers=1, processes=False, threads_per_worker=2) as client:
+        yield client
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from distributed import Client, LocalCluster
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline.checkpoint import _opened
 from edgemill.pipeline.ledger import Ledger
 from edgemill.pipeline.manifest import ExchangeRecord
 from edgemill.pipeline.telemetry import Events
@@ -133,9 +135,16 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def newer(kept: Path) -> None:
-    index = kept / "graph.json"
-    index.write_text(json.dumps(json.loads(index.read_text()) | {"format": 99}))
+def index_of(path: Path) -> dict[str, Any]:
+    """What an index says, below the line with its checksum."""
+    found: dict[str, Any] = json.loads(path.read_text().partition("\n")[2])
+    return found
+
+
+def change_index(path: Path, **other: Any) -> None:
+    """As one with other values would have been written."""
+    text = json.dumps(index_of(path) | other)
+    path.write_text(f"{sha256(text.encode()).hexdigest()}\n{text}")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +154,8 @@ def newer(kept: Path) -> None:
         (lambda kept: next(kept.rglob("edges-0.zip")).unlink(), "cannot be read: No such file or directory"),
         (lambda kept: (kept / "graph.json").write_text("{"), "is damaged"),
         (lambda kept: (kept / "graph.json").write_text("{}"), "is damaged"),
-        (newer, "was made by a newer edgemill (format 99)"),
+        (lambda kept: flip(kept / "graph.json"), "is damaged: graph.json: it was cut off or changed"),
+        (lambda kept: change_index(kept / "graph.json", format=99), "was made by a newer edgemill (format 99)"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_used(
@@ -237,7 +247,7 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     kept = place(tmp_path / "out")
     names = sorted(entry.name.rpartition("-")[2] for entry in kept.iterdir() if entry.is_dir())
     assert names == ["1", "6", "7"]  # the graph, and two of bands
-    folder = json.loads((kept / "bands.json").read_text())["folder"]
+    folder = index_of(kept / "bands.json")["folder"]
     flip(kept / folder / "bands-2.zip")
     result = again(rows, tmp_path / "out")
     (told,) = refusals(result)
@@ -253,11 +263,21 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     assert logged(result, "exchange")[0]["exchange"] == 1
 
 
+def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    """The ledger is in it: a threshold with another digit would be an answer with other values."""
+    ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
+    content = (place(tmp_path / "out") / "bands.json").read_bytes()
+    assert _opened(content)["ledger"]["open"]
+    for at in range(0, len(content), max(1, len(content) // 500)):
+        for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
+            with pytest.raises(ValueError, match="it was cut off or changed"):
+                _opened(changed)
+
+
 def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 3)
     kept = place(tmp_path / "out")
-    bands = json.loads((kept / "bands.json").read_text())
-    (kept / "bands.json").write_text(json.dumps(bands | {"made_of": {"graph": "graph-of-yesterday"}}))
+    change_index(kept / "bands.json", made_of={"graph": "graph-of-yesterday"})
     (kept / "bands.before.json").unlink()
     result = again(rows, tmp_path / "out")
     assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
