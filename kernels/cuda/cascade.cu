@@ -9,13 +9,13 @@
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) cascade(
     int* queue, uint32* state, Barrier* barrier, int2* heavy, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int64* __restrict__ bucket, const int2* __restrict__ entry,
-    const uint4* __restrict__ slot, const unsigned short* __restrict__ filter, int* count, const int* __restrict__ threshold,
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, const unsigned short* __restrict__ filter, int* count, const int* __restrict__ threshold,
     const int* __restrict__ band) {
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     uint32* tail = &state[0];
-    const Graph graph = {low, high, begin, bucket, entry, slot, filter};
+    const Graph graph = {low, high, begin, length, bucket, entry, table, filter};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     uint32 before = 0, begun = 0, end = __ldcg(tail), round = 0;
     for (uint32 i = thread; i < end; i += threads) count[queue[i]] = falling_in(0);

@@ -9,8 +9,8 @@
 //           many units are left to all warps: else an edge between two hubs would be the end of every round. Where there are
 //           fewer edges than warps each edge is shared out from the start.
 // Reads     8 bytes an entry of the shorter row and the count (4) of its edge; if that stands, the filter (2) of the bucket where
-//           its neighbour belongs in the longer row, and the bucket (16) where the filter lets it through; for each triangle
-//           an entry (8) and two counts, which it lowers by atomics.
+//           its neighbour belongs in the longer row, and the bucket (32) where the filter lets it through; for each triangle
+//           two counts, which it lowers by atomics.
 // Ties      of two edges of one triangle that fall in one round the lower number takes it, as in PKT (Kabir and Madduri,
 //           "Parallel k-truss decomposition on multicore systems", HPEC 2017).
 //
@@ -52,9 +52,10 @@ struct Graph {
     const int* __restrict__ low;
     const int* __restrict__ high;
     const int64* __restrict__ begin;
+    const int* __restrict__ length;
     const int64* __restrict__ bucket;
     const int2* __restrict__ entry;
-    const uint4* __restrict__ slot;
+    const Bucket* __restrict__ table;
     const unsigned short* __restrict__ filter;
 };
 
@@ -70,9 +71,10 @@ struct Fall {
     const int* __restrict__ band;
 #else
     int limit;
-    int near;    // an edge whose count drops below this is noted, once
+    int near;     // an edge whose count drops below this is noted, once
     int* noted;
     uint32* notes;
+    bool silent;  // nothing is noted, and nothing falls in the next round: the caller looks at all counts after this one
 #endif
 };
 
@@ -155,6 +157,16 @@ __device__ __forceinline__ void settle(const Work& work, int found, const Fall& 
             if (!lost.f) f[k] = -1;
             if (!lost.g) g[k] = -1;
         }
+#if !BANDS
+        if (fall.silent) {  // atomics that give nothing back
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                if (f[k] >= 0) atomicSub(&fall.count[f[k]], 1);
+                if (g[k] >= 0) atomicSub(&fall.count[g[k]], 1);
+            }
+            continue;
+        }
+#endif
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             if (f[k] >= 0) count_f[k] = atomicSub(&fall.count[f[k]], 1);
@@ -171,7 +183,7 @@ __device__ __forceinline__ void settle(const Work& work, int found, const Fall& 
 
 // One lane looks up the rows of an edge; gives the units of the shorter one.
 __device__ __forceinline__ int look_up(Work& work, int place, int edge, const Graph& graph) {
-    const Ends ends = ends_of(graph.begin, graph.bucket, graph.low[edge], graph.high[edge]);
+    const Ends ends = ends_of(graph.begin, graph.length, graph.bucket, graph.low[edge], graph.high[edge]);
     work.edge[place] = edge;
     work.shorter[place] = ends.shorter;
     work.longer[place] = ends.longer;
@@ -200,9 +212,9 @@ __device__ __forceinline__ void keep(Work& work, Kept& kept, int e, int f, int g
 __device__ __forceinline__ void search(Work& work, Kept& kept, const Graph& graph, const Fall& fall) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0);
-    int2 mine[BATCH], seen[BATCH];
-    uint4 first[BATCH];
-    int place[BATCH], at[BATCH];
+    int2 mine[BATCH];
+    uint4 neighbours[BATCH], edges[BATCH];
+    int place[BATCH];
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
         const int h = base + k * 32 + lane;
@@ -210,23 +222,17 @@ __device__ __forceinline__ void search(Work& work, Kept& kept, const Graph& grap
         if (place[k] < 0) continue;
         mine[k] = work.wanted[h];
         const Row& longer = work.longer[place[k]];
-        first[k] = graph.slot[longer.bucket + __umulhi(scramble(mine[k].x), longer.buckets)];
+        // Hardly any bucket is read again soon: it shall not drive what is out of the L2 cache.
+        const Bucket* home = &graph.table[longer.bucket + home_of(mine[k].x, longer.buckets)];
+        neighbours[k] = __ldcs(&home->neighbour);
+        edges[k] = __ldcs(&home->edge);
     }
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
-        at[k] = -1;
-        if (place[k] < 0) continue;
-        const Row& longer = work.longer[place[k]];
-        at[k] = place_in_bucket(first[k], scramble(mine[k].x) << place_bits(longer.length), longer.length);
-        if (at[k] >= 0) seen[k] = graph.entry[longer.begin + at[k]];
-    }
-#pragma unroll
-    for (int k = 0; k < BATCH; ++k) {
-        int edge = -1;
-        if (at[k] >= 0 && seen[k].x == mine[k].x) {
-            edge = seen[k].y;
-        } else if (place[k] >= 0 && (at[k] >= 0 || first[k].w != EMPTY)) {
-            edge = find_in_table(work.longer[place[k]], graph.entry, graph.slot, mine[k].x, first[k]);
+        int edge = place[k] < 0 ? -1 : edge_in(neighbours[k], edges[k], mine[k].x);
+        if (place[k] >= 0 && edge < 0 && neighbours[k].w != EMPTY) {
+            const Row& longer = work.longer[place[k]];
+            edge = find_in_table(longer, graph.table, mine[k].x, home_of(mine[k].x, longer.buckets));
         }
         keep(work, kept, place[k] < 0 ? -1 : work.edge[place[k]], mine[k].y, edge);
     }
@@ -285,8 +291,8 @@ __device__ __forceinline__ void take_unit(
     uint32 filter[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
-        const uint32 hash = scramble(mine[k].x);
-        filter[k] = mine[k].x < 0 ? 0 : graph.filter[bucket + __umulhi(hash, buckets)] >> filter_bit(hash) & 1;
+        const int wanted = mine[k].x;
+        filter[k] = wanted < 0 ? 0 : graph.filter[bucket + home_of(wanted, buckets)] >> filter_bit(wanted) & 1;
     }
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {

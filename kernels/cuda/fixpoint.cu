@@ -5,7 +5,7 @@
 //           fall, so every order ends at the same ones.
 // unsettle  flags the owned edges that share a triangle with an edge whose bound fell elsewhere.
 // Threads   a warp an edge. `tally` holds highest + 1 counters a warp of the launch.
-// Reads     8 bytes an entry of the shorter row and a bucket (16) of the longer one, twice for edges whose bound falls; two
+// Reads     8 bytes an entry of the shorter row and a bucket (32) of the longer one, twice for edges whose bound falls; two
 //           bounds a triangle.
 #include "rows.cuh"
 
@@ -15,13 +15,11 @@ struct Pair {
 
 // The triangle of one lane's entry j of the shorter row, f = -1 for none.
 __device__ __forceinline__ Pair triangle_at(
-    const Row& shorter, const Row& longer, int j, const int2* __restrict__ entry, const uint4* __restrict__ slot) {
+    const Row& shorter, const Row& longer, int j, const int2* __restrict__ entry, const Bucket* __restrict__ table) {
     if (j >= shorter.length) return {-1, -1};
     int2 mine = entry[shorter.begin + j];
-    int g = longer.buckets
-                ? find_in_table(
-                      longer, entry, slot, mine.x, slot[longer.bucket + __umulhi(scramble(mine.x), longer.buckets)])
-                : find_in_short(longer, entry, mine.x);
+    int g = longer.buckets ? find_in_table(longer, table, mine.x, home_of(mine.x, longer.buckets))
+                           : find_in_short(longer, entry, mine.x);
     return g < 0 ? Pair{-1, -1} : Pair{mine.y, g};
 }
 
@@ -31,22 +29,22 @@ __device__ __forceinline__ void flag(const bool* __restrict__ owned, const int* 
 
 extern "C" __global__ void evaluate(
     const int* __restrict__ active, int edges, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int64* __restrict__ bucket, const int2* __restrict__ entry,
-    const uint4* __restrict__ slot, int* bound, const bool* __restrict__ owned, bool by_one, int* tally, int highest,
-    bool* again) {
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, int* bound, const bool* __restrict__ owned, bool by_one,
+    int* tally, int highest, bool* again) {
     const int lane = threadIdx.x & 31;
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     int* at_least = tally + static_cast<int64>(warp) * (highest + 1);
     for (int i = warp; i < edges; i += warps) {
         const int e = active[i];
-        const Ends ends = ends_of(begin, bucket, low[e], high[e]);
+        const Ends ends = ends_of(begin, length, bucket, low[e], high[e]);
         const Row &shorter = ends.shorter, &longer = ends.longer;
         const int old = __ldcg(&bound[e]);
         int lowered = old;
         if (by_one) {
             int supporting = 0;
             for (int j = lane; j < shorter.length; j += 32) {
-                const Pair found = triangle_at(shorter, longer, j, entry, slot);
+                const Pair found = triangle_at(shorter, longer, j, entry, table);
                 supporting += found.f >= 0 && min(__ldcg(&bound[found.f]), __ldcg(&bound[found.g])) >= old;
             }
             lowered = warp_sum(supporting) >= old ? old : old - 1;
@@ -54,7 +52,7 @@ extern "C" __global__ void evaluate(
             for (int k = lane; k <= old; k += 32) at_least[k] = 0;
             __syncwarp();
             for (int j = lane; j < shorter.length; j += 32) {
-                const Pair found = triangle_at(shorter, longer, j, entry, slot);
+                const Pair found = triangle_at(shorter, longer, j, entry, table);
                 if (found.f < 0) continue;
                 atomicAdd(&at_least[min(old, min(__ldcg(&bound[found.f]), __ldcg(&bound[found.g])))], 1);
             }
@@ -70,7 +68,7 @@ extern "C" __global__ void evaluate(
             again[e] = true;
         }
         for (int j = lane; j < shorter.length; j += 32) {
-            const Pair found = triangle_at(shorter, longer, j, entry, slot);
+            const Pair found = triangle_at(shorter, longer, j, entry, table);
             if (found.f < 0) continue;
             flag(owned, bound, again, found.f, lowered);
             flag(owned, bound, again, found.g, lowered);
@@ -80,16 +78,16 @@ extern "C" __global__ void evaluate(
 
 extern "C" __global__ void unsettle(
     const int* __restrict__ fallen, int edges, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int64* __restrict__ bucket, const int2* __restrict__ entry,
-    const uint4* __restrict__ slot, const int* __restrict__ bound, const bool* __restrict__ owned, bool* again) {
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, const int* __restrict__ bound, const bool* __restrict__ owned, bool* again) {
     const int lane = threadIdx.x & 31;
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     for (int i = warp; i < edges; i += warps) {
         const int e = fallen[i];
-        const Ends ends = ends_of(begin, bucket, low[e], high[e]);
+        const Ends ends = ends_of(begin, length, bucket, low[e], high[e]);
         const Row &shorter = ends.shorter, &longer = ends.longer;
         for (int j = lane; j < shorter.length; j += 32) {
-            const Pair found = triangle_at(shorter, longer, j, entry, slot);
+            const Pair found = triangle_at(shorter, longer, j, entry, table);
             if (found.f < 0) continue;
             flag(owned, bound, again, found.f, bound[e]);
             flag(owned, bound, again, found.g, bound[e]);

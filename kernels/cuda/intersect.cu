@@ -30,7 +30,7 @@
 #endif
 
 constexpr int TEAM = ONE_WARP ? 32 : 32 * WARPS;
-constexpr int MEMBERS = SLOTS / 4;  // most members of a table at once; larger sets take several passes
+constexpr int MEMBERS = SLOTS / 2;  // most members of a table at once; larger sets take several passes
 constexpr int PER_LANE = 4;
 constexpr int PART = 1024;   // sets that one team streams past a table; as in intersect.py
 constexpr int BUILDING = 4;  // what a member costs in a table's building, in members streamed
@@ -120,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
         const int64 to = min(SIDE ? group_starts[x + 1] : end, from + PART);
         for (int64 first = begin; first < end; first += MEMBERS) {
             const int size = static_cast<int>(min(end - first, static_cast<int64>(MEMBERS)));
-            const int bits = 34 - __clz(max(size - 1, 1)), shift = 32 - bits;  // a quarter full at most
+            const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there is room
+            const int shift = 32 - bits;
             const uint32 mask = (1u << bits) - 1;
             for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
             team_barrier();

@@ -7,7 +7,8 @@
 // Needs     in each count the triangles the edge has left, GONE for fallen ones; room in `queue` and `noted` for all edges; all
 //           blocks running at once (a cooperative launch sees to it); the state that the launch before left, at first 0.
 // Reads     for a level the counts of noted edges (8 bytes each): those within NEAR of the level. Every NEAR levels all counts
-//           are read and edges are noted anew. The rounds: see cascade.cuh.
+//           are read and edges are noted anew. So they are after rounds in which more than one edge in MANY of those left
+//           falls: that costs less than to be told of each whose count drops. The rounds: see cascade.cuh.
 //
 // PEERS: others peel other subgraphs in step; see peers.cuh. Ghosts count too many triangles ever to fall by themselves. All
 // peers stop where any has few enough edges left, or wants to `quit`.
@@ -16,6 +17,9 @@
 #include "peers.cuh"
 
 constexpr int NEAR = 16;
+constexpr uint32 MANY = 64;
+constexpr int NOTHING = 0x7FFFFFFF;
+constexpr int STEPS = 16;  // edges that a lane looks at before a warp appends what it has found
 
 struct Peeling {
     int* queue;
@@ -36,16 +40,57 @@ __device__ __forceinline__ void append(int* list, uint32* size, bool has, int ed
     if (has) list[base + __popc(lanes & ((1u << lane) - 1))] = edge;
 }
 
-// Edges with at most `level` triangles join the frontier; with `all`, the others within NEAR of it are noted.
-__device__ __forceinline__ void look_at(
-    const Peeling& peeling, int edge, bool active, int level, bool all, int code, int& least) {
-    const int count = active ? __ldcg(&peeling.count[edge]) : -1;
-    const bool falls = count >= 0 && count <= level;
-    if (falls) peeling.count[edge] = code;
-    append(peeling.queue, peeling.tail, falls, edge);
+// Appends in order what a warp has: the edge first + 32 s + lane where bit s of a lane's `has` is set.
+__device__ __forceinline__ void append_all(int* list, uint32* size, uint32 has, uint32 first) {
+    const int all = warp_sum(__popc(has)), lane = threadIdx.x & 31;
     if (!all) return;
-    append(peeling.noted, peeling.notes, count > level && count < level + NEAR, edge);
-    if (count > level) least = min(least, count);
+    uint32 base = 0;
+    if (lane == 0) base = atomicAdd(size, static_cast<uint32>(all));
+    base = __shfl_sync(ALL_LANES, base, 0);
+    for (int step = 0; step < STEPS; ++step) {
+        const uint32 lanes = __ballot_sync(ALL_LANES, has >> step & 1);
+        if (has >> step & 1) list[base + __popc(lanes & ((1u << lane) - 1))] = first + 32 * step + lane;
+        base += __popc(lanes);
+    }
+}
+
+// Noted edges with at most `level` triangles join the frontier.
+__device__ __forceinline__ void look_at_noted(const Peeling& peeling, int level, int code) {
+    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    const uint32 size = __ldcg(peeling.notes), lane = threadIdx.x & 31;
+    for (uint32 i = thread - lane; i < size; i += threads) {
+        const int edge = i + lane < size ? __ldcg(&peeling.noted[i + lane]) : -1;
+        const int count = edge < 0 ? -1 : __ldcg(&peeling.count[edge]);
+        const bool falls = count >= 0 && count <= level;
+        if (falls) peeling.count[edge] = code;
+        append(peeling.queue, peeling.tail, falls, edge);
+    }
+}
+
+// The same of all edges; the others within NEAR of the level are noted. Gives the least count above the level that this warp
+// has seen. Edges of one row stay together in the queue, and will be one warp's work.
+__device__ __forceinline__ int look_at_all(const Peeling& peeling, uint32 edges, int level, int code) {
+    const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
+    const uint32 lane = threadIdx.x & 31;
+    int least = NOTHING;
+    for (uint32 i = warp * 32 * STEPS; i < edges; i += warps * 32 * STEPS) {
+        uint32 falls = 0, near = 0;
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            const uint32 edge = i + 32 * step + lane;
+            const int count = edge < edges ? __ldcg(&peeling.count[edge]) : -1;
+            if (count > level) {
+                least = min(least, count);
+                near |= static_cast<uint32>(count < level + NEAR) << step;
+            } else if (count >= 0) {
+                peeling.count[edge] = code;
+                falls |= 1u << step;
+            }
+        }
+        append_all(peeling.queue, peeling.tail, falls, i);
+        append_all(peeling.noted, peeling.notes, near, i);
+    }
+    return warp_min(least);
 }
 
 // The frontier queue[begun .. end) when what falls at the same time elsewhere has joined it.
@@ -66,8 +111,9 @@ __device__ __forceinline__ bool is_over(uint32 news) {
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     int* queue, uint32* state, Barrier* barrier, int2* heavy, int edges, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int64* __restrict__ bucket, const int2* __restrict__ entry,
-    const uint4* __restrict__ slot, const unsigned short* __restrict__ filter, int* count, int* noted, int* lambda, uint32 stop_at, uint32 most_rounds
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
+    const int2* __restrict__ entry, const Bucket* __restrict__ table, const unsigned short* __restrict__ filter, int* count,
+    int* noted, int* lambda, uint32 stop_at, uint32 most_rounds
 #if PEERS
     , const Peers* __restrict__ peers, uint32 quit
 #endif
@@ -75,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     uint32 *tail = &state[0], *notes = &state[5], *least_left = &state[7];
-    const Graph graph = {low, high, begin, bucket, entry, slot, filter};
+    const Graph graph = {low, high, begin, length, bucket, entry, table, filter};
     const Peeling peeling = {queue, tail, count, noted, notes};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     const uint32 lane = threadIdx.x & 31;
@@ -98,19 +144,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
         if (all) {
             near = level + NEAR;
             grid_barrier(barrier, tail);  // all have read what is set back here
-            if (thread == 0) *notes = 0, *least_left = 0x7FFFFFFF;
+            if (thread == 0) *notes = 0, *least_left = NOTHING;
             grid_barrier(barrier, tail);
-        }
-        const uint32 size = all ? static_cast<uint32>(edges) : __ldcg(notes);
-        int least = 0x7FFFFFFF;
-        for (uint32 i = thread - lane; i < size; i += threads) {
-            const bool active = i + lane < size;
-            const int edge = !active ? 0 : all ? static_cast<int>(i + lane) : __ldcg(&noted[i + lane]);
-            look_at(peeling, edge, active, level, all, falling_in(round), least);
-        }
-        if (all) {
-            least = warp_min(least);
-            if (lane == 0 && least < 0x7FFFFFFF) atomicMin(reinterpret_cast<int*>(least_left), least);
+            const int least = look_at_all(peeling, edges, level, falling_in(round));
+            if (lane == 0 && least < NOTHING) atomicMin(reinterpret_cast<int*>(least_left), least);
+        } else {
+            look_at_noted(peeling, level, falling_in(round));
         }
         if (thread < 3) state[8 + 4 * (round % 3) + thread] = 0;
         const uint32 own = grid_barrier(barrier, tail);
@@ -130,10 +169,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
                 lambda[edge] = level;
             }
             if (thread < 3) state[8 + 4 * ((round + 1) % 3) + thread] = 0;
-            const Fall fall = {queue, tail, count, falling_in(round), falling_in(round + 1), level + 1, near, noted, notes};
-            const uint32 grown =
+            const bool many = end - begun > (edges - begun) / MANY;
+            if (many && thread == 0) *notes = 0;
+            const int next = falling_in(round + 1);
+            const Fall fall = {queue, tail, count, falling_in(round), next, level + 1, near, noted, notes, many};
+            uint32 grown =
                 begun < end ? run_round(work, begun, end, &state[8 + 4 * (round % 3)], heavy, barrier, graph, fall) : end;
-            frontier = join(end, grown, level + 1, falling_in(round + 1));
+            if (many) {
+                near = level + NEAR;
+                look_at_all(peeling, edges, level, next);
+                grown = grid_barrier(barrier, tail);
+            }
+            frontier = join(end, grown, level + 1, next);
             news = frontier.news;
             before = begun;
             begun = end;

@@ -1,9 +1,11 @@
 // Building the rows of a subgraph, or of those of its edges that are left.
 //
 // measure_rows  one thread an edge: reads two endpoints (8 bytes), adds one to the length of two rows.
-// fill_rows     one thread an edge: reads two endpoints, writes two entries (16 bytes), two slots (8 bytes) and two filter
-//               bits, each in a row of its own. Entries of one low endpoint come from neighbouring threads, which ask for
-//               room together.
+// fill_rows     one thread an edge: reads two endpoints, writes two entries and two places of tables (16 bytes each) and two
+//               filter bits, each in a row of its own. Entries of one low endpoint come from neighbouring threads, which ask
+//               for room together.
+// trim_rows     one warp a row: entries of edges that have fallen leave it, the others keep their order. Reads each entry and
+//               its edge's count, writes those that stay. Tables stay as they are.
 //
 // `edges` names the edges; a null pointer means all of 0 .. count - 1.
 #include "rows.cuh"
@@ -31,20 +33,21 @@ extern "C" __global__ void measure_rows(
 }
 
 __device__ __forceinline__ void put(
-    int vertex, int place, int neighbour, int edge, const int64* __restrict__ begin, const int64* __restrict__ bucket,
-    int2* entry, uint32* slot, uint32* filter) {
-    Row row = row_of(begin, bucket, vertex);
+    int vertex, int place, int neighbour, int edge, const int64* __restrict__ begin, const int* __restrict__ length,
+    const int64* __restrict__ bucket, int2* entry, Bucket* table, uint32* filter) {
+    Row row = row_of(begin, length, bucket, vertex);
     entry[row.begin + place] = make_int2(neighbour, edge);
     if (row.buckets == 0) return;
-    uint32 hash = scramble(neighbour);
-    uint32 value = hash << place_bits(row.length) | static_cast<uint32>(place);
-    uint32 at = __umulhi(hash, row.buckets);
+    uint32 at = home_of(neighbour, row.buckets);
     const int64 home = row.bucket + at;
-    atomicOr(&filter[home >> 1], 1u << (filter_bit(hash) + 16 * (home & 1)));
+    atomicOr(&filter[home >> 1], 1u << (filter_bit(neighbour) + 16 * (home & 1)));
     while (true) {
-        uint32* slots = slot + 4 * (row.bucket + at);
+        uint32* neighbours = &table[row.bucket + at].neighbour.x;
+        uint32* edges = &table[row.bucket + at].edge.x;
         for (int s = 0; s < 4; ++s) {
-            if (atomicCAS(&slots[s], EMPTY, value) == EMPTY) return;
+            if (atomicCAS(&neighbours[s], EMPTY, static_cast<uint32>(neighbour)) != EMPTY) continue;
+            edges[s] = edge;
+            return;
         }
         at = at + 1 == row.buckets ? 0 : at + 1;
     }
@@ -52,7 +55,8 @@ __device__ __forceinline__ void put(
 
 extern "C" __global__ void fill_rows(
     const int* __restrict__ edges, int64 count, const int* __restrict__ low, const int* __restrict__ high,
-    const int64* __restrict__ begin, const int64* __restrict__ bucket, int* used, int2* entry, uint32* slot, uint32* filter) {
+    const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket, int* used, int2* entry,
+    Bucket* table, uint32* filter) {
     int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + (threadIdx.x & ~31); i < count; i += stride) {
         int64 own = i + (threadIdx.x & 31);
@@ -61,7 +65,33 @@ extern "C" __global__ void fill_rows(
         int u = active ? low[e] : 0, v = active ? high[e] : 0;
         int place = room_together(used, u, active);
         if (!active) continue;
-        put(u, place, v, e, begin, bucket, entry, slot, filter);
-        put(v, atomicAdd(&used[v], 1), u, e, begin, bucket, entry, slot, filter);
+        put(u, place, v, e, begin, length, bucket, entry, table, filter);
+        put(v, atomicAdd(&used[v], 1), u, e, begin, length, bucket, entry, table, filter);
+    }
+}
+
+extern "C" __global__ void trim_rows(
+    const int64* __restrict__ begin, int* length, int vertices, const int* __restrict__ count, int2* entry) {
+    constexpr int ENTRIES = 2;  // of a lane under way at once
+    const int lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
+    for (int v = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; v < vertices; v += warps) {
+        const int size = length[v];
+        int2* row = entry + begin[v];
+        int kept = 0;
+        for (int j = lane; j - lane < size; j += 32 * ENTRIES) {
+            int2 mine[ENTRIES];
+            bool stays[ENTRIES];
+#pragma unroll
+            for (int k = 0; k < ENTRIES; ++k) mine[k] = j + 32 * k < size ? row[j + 32 * k] : make_int2(-1, -1);
+#pragma unroll
+            for (int k = 0; k < ENTRIES; ++k) stays[k] = mine[k].x >= 0 && count[mine[k].y] >= 0;
+#pragma unroll
+            for (int k = 0; k < ENTRIES; ++k) {
+                const uint32 lanes = __ballot_sync(ALL_LANES, stays[k]);
+                if (stays[k]) row[kept + __popc(lanes & ((1u << lane) - 1))] = mine[k];
+                kept += __popc(lanes);
+            }
+        }
+        if (lane == 0) length[v] = kept;
     }
 }

@@ -11,11 +11,11 @@ from . import source
 from .rows import row_numbers, starts_of
 
 SIZES = (
-    # members, slots of a table (a quarter full at most), warps of a block, whether a table is one warp's work
+    # members, slots of a table (a quarter full, the largest half), warps of a block, whether a table is one warp's work
     (32, 128, 8, 1),
     (256, 1024, 4, 0),
-    (1024, 4096, 8, 0),
-    (2**31, 16384, 32, 0),
+    (1024, 4096, 16, 0),
+    (2**31, 8192, 32, 0),
 )
 """Kernels by the size of their tables."""
 _PART = 1024

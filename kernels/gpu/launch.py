@@ -39,7 +39,7 @@ class Rounds:
         # The driver may run cooperative kernels one after another. Others run together where all have room.
         kernel = source.kernel(name, cooperative=share == 1, **defines)
         block = 32 * WARPS
-        graph = (self._low, self._high, rows.offsets, rows.buckets, rows.pairs, rows.slots, rows.filters)
+        graph = (self._low, self._high, rows.offsets, rows.length, rows.buckets, rows.pairs, rows.table, rows.filters)
         barrier = cupy.zeros(3, np.uint32)
         arguments = (self.queue, self.state, barrier, self._heavy, *size, *graph, *own)
         blocks = max(1, source.resident(kernel, block, _SHARED) // share)

@@ -9,10 +9,12 @@ import numpy as np
 
 from ..graph import GONE, Topology
 from .launch import Rounds
-from .rows import adjacency
+from .rows import adjacency, trim
 
-SHRINK_AT = 0.6
+SHRINK_AT = 0.5
 """Edges are numbered anew when this share of them is left."""
+TRIM_AT = 0.8
+"""The fallen are taken out of the rows when this share is left of the edges that were there the last time."""
 MOST_ROUNDS = 1000
 """Rounds of one launch: a tenth of a second or so, after which limits are looked at and progress is told."""
 
@@ -49,18 +51,14 @@ class Peeling:
         return count
 
     def advance(self) -> None:
-        """Let levels fall until the edges that are left are worth numbering anew, and do so."""
+        """Let levels fall until it is worth to take the fallen edges out of what is read, and do so."""
         self._launch()
         self._look()
-        if 0 < self.left <= self._stop_at:
-            self._shrink()
-
-    @property
-    def _stop_at(self) -> int:
-        return int(SHRINK_AT * len(self._count))
+        self._take_out(SHRINK_AT)
 
     def _launch(self, *peers: Any, share: int = 1) -> None:
-        limits = (np.uint32(self._stop_at), np.uint32(MOST_ROUNDS))
+        stop_at = max(int(SHRINK_AT * len(self._count)), int(TRIM_AT * self._in_rows))
+        limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS))
         arguments = (self._count, self._noted, self._fell_at, *limits, *peers)
         size = (np.int32(len(self._count)),)
         self._rounds.launch("peel", self._rows, *arguments, size=size, share=share, PEERS=int(bool(peers)))
@@ -71,8 +69,16 @@ class Peeling:
         self.left = len(self._count) - fallen
         return int(news)
 
+    def _take_out(self, shrink_at: float) -> None:
+        if 0 < self.left <= int(shrink_at * len(self._count)):
+            self._shrink()
+        elif self.left:
+            trim(self._rows, self._count)
+            self._in_rows = self.left
+
     def _start(self, topology: Topology, count: Any) -> None:
         self._topology, self._count = topology, count
+        self._in_rows = self.left
         self._rows: Any = adjacency(topology)
         self._fell_at = self._low if self._origin is None else cupy.zeros_like(count)
         self._noted: Any = cupy.empty_like(count)

@@ -155,8 +155,7 @@ class PeerPeeling(Peeling):
             if news & _LOST:
                 raise ConnectionError(f"another partition has failed, or not moved for {PATIENCE_SECONDS:.0f} s")
             self.in_progress = news & (_SOME_LEFT | _QUIT) == _SOME_LEFT
-            if 0 < self.left <= int(SHRINK_WITH * len(self._count)):
-                self._shrink()
+            self._take_out(SHRINK_WITH)
         self._stream.synchronize()
 
     def wait(self) -> None:

@@ -25,13 +25,15 @@ class HashedRows(Held):
     """int32 [all edges] endpoints, to build compacted rows from."""
     high: Any
     offsets: Any
-    """int64 [vertices + 1] where each row starts."""
+    """int64 [vertices + 1] where each row starts, with the entries it had at first."""
+    length: Any
+    """int32 [vertices] entries in each row."""
     buckets: Any
     """int64 [vertices + 1] where the buckets of each row start."""
     pairs: Any
     """int32 [entries, 2] neighbour and edge."""
-    slots: Any
-    """uint32 [4 x buckets]"""
+    table: Any
+    """int32 [buckets, 8] four neighbours, -1 for none, and their edges."""
     filters: Any
     """uint16 [buckets]"""
     widest: int
@@ -41,11 +43,6 @@ class HashedRows(Held):
     def begin(self) -> Any:
         """int64 [vertices] where each row starts."""
         return self.offsets[:-1]
-
-    @property
-    def length(self) -> Any:
-        """int64 [vertices] entries in each row."""
-        return cupy.diff(self.offsets)
 
     @property
     def neighbour(self) -> Any:
@@ -76,22 +73,31 @@ def compact(rows: HashedRows, live: Any) -> HashedRows:
     return _build(rows.low, rows.high, len(rows.offsets) - 1, edges)
 
 
+def trim(rows: HashedRows, count: Any) -> None:
+    """Take the entries of fallen edges, whose count is negative, out of their rows; tables keep them."""
+    vertices = len(rows.length)
+    blocks = source.grid(32 * vertices, _BLOCK)
+    source.kernel("rows:trim_rows")(
+        (blocks,), (_BLOCK,), (rows.offsets, rows.length, np.int32(vertices), count, rows.pairs)
+    )
+
+
 def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
     count = len(low) if edges is None else len(edges)
     given = 0 if edges is None else edges
     blocks = source.grid(count, _BLOCK, 32)
     length = cupy.zeros(vertices, np.int32)
     source.kernel("rows:measure_rows")((blocks,), (_BLOCK,), (given, np.int64(count), low, high, length))
-    offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 1) >> 1, 0))
+    offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 7) >> 3 << 2, 0))
     pairs = cupy.empty((2 * count, 2), np.int32)
-    slots = cupy.full(4 * int(buckets[-1]), 0xFFFFFFFF, np.uint32)
+    table = cupy.full((int(buckets[-1]), 8), -1, np.int32)
     filters = cupy.zeros(int(buckets[-1]) + 1 >> 1, np.uint32)
     widest = int(length.max()) if vertices else 0
     used = cupy.zeros(vertices, np.int32)
     source.kernel("rows:fill_rows")(
-        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, buckets, used, pairs, slots, filters)
+        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, length, buckets, used, pairs, table, filters)
     )
-    return HashedRows(low, high, offsets, buckets, pairs, slots, filters.view(np.uint16), widest)
+    return HashedRows(low, high, offsets, length, buckets, pairs, table, filters.view(np.uint16), widest)
 
 
 def starts_of(sizes: Any) -> Any:

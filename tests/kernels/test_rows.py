@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,10 +18,14 @@ from edgemill.kernels.threads import kernel_threads
 VERTICES = 12
 
 
-def as_lists(backend: Backend, rows: Adjacency) -> list[list[tuple[int, int]]]:
+def rows_of(backend: Backend, rows: Adjacency) -> list[list[tuple[int, int]]]:
     begin, length = backend.get(rows.begin).tolist(), backend.get(rows.length).tolist()
     pairs = list(zip(backend.get(rows.neighbour).tolist(), backend.get(rows.edge).tolist(), strict=True))
-    lists = [pairs[b : b + n] for b, n in zip(begin, length, strict=True)]
+    return [pairs[b : b + n] for b, n in zip(begin, length, strict=True)]
+
+
+def as_lists(backend: Backend, rows: Adjacency) -> list[list[tuple[int, int]]]:
+    lists = rows_of(backend, rows)
     if backend.name == "cpu":  # a hash table needs no order
         assert lists == [sorted(row) for row in lists]
     return [sorted(row) for row in lists]
@@ -48,3 +54,18 @@ def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn:
             rows = kernels.compact(rows, backend.put(live, np.bool_))
             assert as_lists(backend, rows) == expected(edges, live)
             assert len(rows.edge) == 2 * sum(live)
+
+
+@pytest.mark.parametrize("backend", [backend for backend in BACKENDS if backend.id == "gpu"])
+def test_the_fallen_leave_their_rows(backend: Backend) -> None:
+    from edgemill.kernels.gpu.rows import adjacency, trim
+
+    edges = [(u, v) for u in range(150) for v in range(u + 1, 150)]
+    rows: Any = adjacency(topology(backend, edges, 150))
+    before = rows_of(backend, rows)
+    random = np.random.default_rng(5)
+    count = np.where(random.random(len(edges)) < 0.6, 3, -1)
+    for _ in range(2):  # and once more, of those that are left
+        trim(rows, backend.put(count))
+        assert rows_of(backend, rows) == [[(n, e) for n, e in row if count[e] >= 0] for row in before]
+        count[random.random(len(edges)) < 0.5] = -1

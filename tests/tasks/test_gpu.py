@@ -62,8 +62,8 @@ def test_in_step_ends_early_with_intervals(rows: strategies.EdgeList, partitions
 
 
 def two_cliques() -> list[Subgraph]:
-    """Two partitions that share edges."""
-    rows = list(combinations(range(9), 2))
+    """A clique of 9 and one of 5, each over both of two partitions."""
+    rows = [*combinations(range(9), 2), *combinations(range(9, 14), 2)]
     return drive.subgraphs([owned_to_device(owned) for owned in cut_graph(rows, 2, "hash").owned])
 
 
@@ -85,7 +85,7 @@ def test_a_partition_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch)
 def test_one_that_is_late_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
     launch = peers.PeerPeeling.launch
     monkeypatch.setattr(peers.PeerPeeling, "launch", lambda self, _: launch(self, self._links.rank == 1))
-    assert sum(ends.unsettled for ends in bounding.in_step(two_cliques())) == 36
+    assert sum(ends.unsettled for ends in bounding.in_step(two_cliques())) == 36  # those of the clique of 9
 
 
 def test_a_partition_that_does_not_come_is_waited_for_no_longer_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
