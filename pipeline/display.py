@@ -42,6 +42,8 @@ class LineDisplay:
                 self._last_exchange = event
             case "checkpoint_refused":
                 print(f"starting anew: {event['reason']}", file=self._stream, flush=True)
+            case "lock_taken_over":
+                print(f"the lock of a dead run is taken over: {event['left_by']}", file=self._stream, flush=True)
             case "stage_finished":
                 parts = [f"{event['seconds']:.2f} s"]
                 if self._tasks:
@@ -77,6 +79,9 @@ class LiveDisplay:
                 self._exchange = event
             case "checkpoint_refused":
                 self._live.console.print(f"starting anew: {event['reason']}", markup=False, highlight=False)
+            case "lock_taken_over":
+                note = f"the lock of a dead run is taken over: {event['left_by']}"
+                self._live.console.print(note, markup=False, highlight=False)
             case "stage_finished":
                 self._finished.append((event["stage"], event["seconds"]))
                 self._running = None

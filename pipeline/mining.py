@@ -74,6 +74,8 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         ) as staging,
         events.recording(staging.folder / LOG_NAME, settings.model_dump()),
     ):
+        if staging.left_by is not None:
+            events.emit("lock_taken_over", left_by=str(staging.left_by))
         source = open_input(settings)
         with connect(settings.cluster) if client is None else nullcontext(client) as connected:
             engine = Engine(connected, events.run_id)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import glob
 import os
 import re
@@ -14,6 +12,8 @@ from typing import Self
 
 from ..tasks.errors import OutOfRoom, OutputLocked, UsageError
 from .exits import NO_SPACE
+from .holder import Holder
+from .lock import FolderLock
 from .manifest import is_result
 
 __all__ = ["LOG_NAME", "Staging"]
@@ -46,7 +46,9 @@ class Staging:
         """Where the result is written until it is committed; the same file system as OUT."""
         self.aside = self.folder.with_name(self.folder.name + ".old")
         self.failed_log = self.out.with_name(f"{self.out.name}.failed.{LOG_NAME}")
-        self._lock: int | None = None
+        self._lock = FolderLock(self.out.with_name(f".{self.out.name}.edgemill.lock"), str(self.out), run_id)
+        self.left_by: Holder | None = None
+        """The dead run whose lock was found."""
 
     def __enter__(self) -> Self:
         if self.input_path is not None:
@@ -54,23 +56,26 @@ class Staging:
         self._refuse_existing()
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
+            self.left_by = self._lock.take()
+            self._clear()
             self.folder.mkdir()
         except OSError as error:
-            self._release_lock()
+            self._lock.release()
             if error.errno in NO_SPACE:
                 raise OutOfRoom(f"no room left on the disk for {self.out}") from error
             not_folder = isinstance(error, (FileExistsError, NotADirectoryError))
             reason = "it is not a folder" if not_folder else error.strerror
             raise UsageError(f"output.path {self.out}: cannot write in {self.out.parent}: {reason}") from error
         except BaseException:
-            self._release_lock()
+            self._lock.release()
             raise
         return self
 
     def commit(self) -> None:
         """Make the folder the result: on the disk first, then renamed; an earlier result goes only after that."""
         _sync_tree(self.folder)
+        if not self._lock.is_held():
+            raise OutputLocked(f"the lock on {self.out} was taken away during the run, which publishes nothing")
         self._refuse_existing()
         try:
             if self.out.exists():
@@ -92,7 +97,7 @@ class Staging:
                 os.rename(self.folder, gone)  # tasks that still run find nowhere to write
                 shutil.rmtree(gone, ignore_errors=True)  # what is left, the next run clears
         finally:
-            self._release_lock()
+            self._lock.release()
 
     def _refuse_existing(self) -> None:
         if not os.path.lexists(self.out):
@@ -104,22 +109,8 @@ class Staging:
         if not is_result(self.out) and any(self.out.iterdir()):
             raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
 
-    def _take_lock(self) -> None:
-        """Hold `.NAME.edgemill.lock` for the run, and clear what killed runs left: whoever holds it runs alone."""
-        path = self.out.with_name(f".{self.out.name}.edgemill.lock")
-        while self._lock is None:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(lock)
-                if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
-                    raise OutputLocked(f"another run is writing {self.out}: wait for it to end") from None
-                return  # a file system without locks: the rename at the end still lets only one run win
-            if path.exists() and os.path.samestat(os.fstat(lock), os.stat(path)):
-                self._lock = lock
-            else:  # the run before removed the file between our open and our lock
-                os.close(lock)
+    def _clear(self) -> None:
+        """Clear what killed runs left: whoever holds the lock runs alone."""
         left = re.compile(rf"\.{re.escape(self.out.name)}\.edgemill-[^.]+(\.old)?")
         for folder in self.out.parent.iterdir():
             if match := left.fullmatch(folder.name):
@@ -128,12 +119,6 @@ class Staging:
                 else:
                     shutil.rmtree(folder)
         self._refuse_existing()
-
-    def _release_lock(self) -> None:
-        if self._lock is not None:
-            self.out.with_name(f".{self.out.name}.edgemill.lock").unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = None
 
 
 def _settle_aside(aside: Path, out: Path) -> None:

@@ -278,6 +278,8 @@ def test_killed_run_blocks_nobody(tmp_path: Path, write_result: WriteResult) -> 
         child.kill()
     assert not out.exists()
     with staging(out) as stage:
+        assert stage.left_by is not None
+        assert stage.left_by.pid == child.pid
         write_result(stage.folder)
         stage.commit()
     assert names(tmp_path) == {"out"}

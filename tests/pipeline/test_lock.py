@@ -1,0 +1,135 @@
+"""The lock of an output: who holds it, who may follow, on file systems with and without locks and links."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.lock import FolderLock
+from edgemill.tasks.errors import OutputLocked
+
+HERE = Holder.of_this_process("before")
+DEAD = HERE.model_copy(update={"process_start": 1})
+REBOOTED = HERE.model_copy(update={"boot": "another", "machine": HERE.machine or "none"})
+CONTAINER = HERE.model_copy(update={"processes": "pid:[1]", "host": "container"})
+ELSEWHERE = HERE.model_copy(update={"boot": "another", "machine": "another", "host": "other.example"})
+
+
+@pytest.fixture(params=["locks and links", "no locks", "neither"])
+def file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    def refuse(number: int) -> Any:
+        def call(*_: object, **__: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        return call
+
+    if request.param != "locks and links":
+        monkeypatch.setattr(fcntl, "flock", refuse(errno.ENOLCK))
+    if request.param == "neither":
+        monkeypatch.setattr(os, "link", refuse(errno.EPERM))
+    return str(request.param)
+
+
+def lock(folder: Path, run: str = "now") -> FolderLock:
+    return FolderLock(folder / ".out.lock", "OUT", run)
+
+
+def test_the_file_tells_who_holds_it(tmp_path: Path, file_system: str) -> None:
+    first = lock(tmp_path, "first")
+    assert first.take() is None
+    assert os.listdir(tmp_path) == [".out.lock"]
+    assert Holder.parse((tmp_path / ".out.lock").read_bytes()) == first.holder
+    who = f"run first of {first.holder.user}, process {os.getpid()} on {first.holder.host}, since .* UTC; wait for it"
+    with pytest.raises(OutputLocked, match=f"another run is writing OUT: {who}"):
+        lock(tmp_path, "second").take()
+    assert os.listdir(tmp_path) == [".out.lock"]
+    assert first.is_held()
+    first.release()
+    assert os.listdir(tmp_path) == []
+    second = lock(tmp_path, "second")
+    assert second.take() is None
+    second.release()
+
+
+@pytest.mark.skipif(not HERE.boot or not HERE.processes, reason="no /proc: processes cannot be told apart")
+@pytest.mark.parametrize("left_by", [DEAD, REBOOTED], ids=["process gone", "machine started again"])
+def test_a_dead_run_is_followed(
+    tmp_path: Path, file_system: str, left_by: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgemill.pipeline.holder._machine", lambda: left_by.machine)
+    (tmp_path / ".out.lock").write_bytes(left_by.as_json())
+    taken = lock(tmp_path)
+    assert taken.take() == left_by
+    assert os.listdir(tmp_path) == [".out.lock"]
+    assert taken.is_held()
+    taken.release()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "content", [HERE.as_json(), ELSEWHERE.as_json(), b"", b"{"], ids=["here", "far", "none", "cut"]
+)
+def test_a_run_that_may_live_is_not(tmp_path: Path, file_system: str, content: bytes) -> None:
+    path = tmp_path / ".out.lock"
+    path.write_bytes(content)
+    with pytest.raises(OutputLocked, match=f"if it is surely dead, remove {re.escape(str(path))}"):
+        lock(tmp_path).take()
+    assert os.listdir(tmp_path) == [path.name]
+    assert path.read_bytes() == content
+
+
+@pytest.mark.skipif(not HERE.boot, reason="no /proc: machines cannot be told apart")
+def test_a_container_is_followed_when_the_kernel_has_let_its_lock_go(tmp_path: Path) -> None:
+    path = tmp_path / ".out.lock"
+    path.write_bytes(CONTAINER.as_json())
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(OutputLocked, match=r"on container, since .*; wait for it to end$"):
+            lock(tmp_path).take()
+    taken = lock(tmp_path)
+    assert taken.take() == CONTAINER
+    taken.release()
+
+
+def test_a_lock_that_was_removed_is_not_held(tmp_path: Path, file_system: str) -> None:
+    first, second = lock(tmp_path, "first"), lock(tmp_path, "second")
+    first.take()
+    (tmp_path / ".out.lock").unlink()
+    assert not first.is_held()
+    second.take()
+    assert not first.is_held()
+    first.release()
+    assert second.is_held()
+    second.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_killed_runs_left_is_cleared(tmp_path: Path) -> None:
+    (tmp_path / ".out.lock-killed").write_bytes(DEAD.as_json())
+    (tmp_path / ".out.lock-killed.gone").write_bytes(DEAD.as_json())
+    with (tmp_path / ".out.lock-starting").open("w") as starting:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        taken = lock(tmp_path)
+        taken.take()
+        assert sorted(os.listdir(tmp_path)) == [".out.lock", ".out.lock-starting"]
+    taken.release()
+
+
+def test_a_process_that_ended_is_gone() -> None:
+    ask = "from edgemill.pipeline.holder import Holder; print(Holder.of_this_process('x').model_dump_json())"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True)
+    holder = Holder.parse(done.stdout)
+    assert holder is not None
+    assert holder.is_gone()
+    assert not HERE.is_gone()
+    assert not HERE.is_gone(let_go=True)
+    assert not ELSEWHERE.is_gone(let_go=True)
