@@ -66,7 +66,7 @@ _RUN_OPTIONS = [
     click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler."),
     click.option("--scheduler-file", metavar="FILE", help="File that a running Dask scheduler wrote."),
     click.option("--overwrite", is_flag=True, help="Replace an earlier result, once the new one is complete."),
-    click.option("--fresh", is_flag=True, help="Start anew, whatever an ended run has left."),
+    click.option("--fresh", is_flag=True, help="Start anew, whatever an earlier run has left or made."),
     click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
     click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
     click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),
@@ -111,7 +111,10 @@ def edgemill() -> None:
 @_run_options
 @click.option("--verbose", "-v", is_flag=True, help="In a pipe: a line on stderr for each stage.")
 def run(config: str | None, assignments: tuple[str, ...], print_config: bool, verbose: bool, **flags: Any) -> None:
-    """Find λ of every edge of the input, with the settings of the YAML file CONFIG and the flags, which win."""
+    """Find λ of every edge of the input, with the settings of the YAML file CONFIG and the flags, which win.
+
+    Where the output holds the result of this input and these settings already, nothing is done.
+    """
     settings = _settings(config, assignments, flags)
     if print_config:
         _print_config(settings)
@@ -124,6 +127,8 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
 
     with Events(display_for(sys.stderr, verbose)) as events:
         result = mine_settings(settings, client=None, events=events)
+    if result.manifest.run != events.run_id:
+        click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
     click.echo("\n".join(summary_lines(result.manifest, str(result.path))))
     if not result.converged:
         raise NotConverged(

@@ -57,6 +57,8 @@ class InputRecord(_Record):
     """Arrow type of the ids, in the input and in the result."""
     source_column: str
     target_column: str
+    fingerprint: str | None = None
+    """Changes with the input; none where its storage does not tell whether files have changed."""
 
 
 class Counts(_Record):

@@ -13,7 +13,7 @@ from distributed import Client
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
-from ..tasks.errors import InternalError
+from ..tasks.errors import EdgemillError, InternalError, UsageError
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
@@ -22,6 +22,7 @@ from .band_checkpoint import BandKeeper
 from .checkpoint import Checkpoint, Graph
 from .cluster import check_device, connect
 from .config import make_settings
+from .earlier import difference, fingerprint
 from .engine import Engine
 from .manifest import (
     Counts,
@@ -62,34 +63,74 @@ def mine(
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
-    """Run with the given settings, telling `events`. Raises as `mine` does."""
+    """Run with the given settings, telling `events`. Raises as `mine` does.
+
+    Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
+    """
     if client is None:
         check_device(settings.cluster)
-    with (
-        Staging(
-            settings.output.path,
-            overwrite=settings.output.overwrite,
-            run_id=events.run_id,
-            input_path=settings.input.path,
-        ) as staging,
-        events.recording(staging.folder / LOG_NAME, settings.model_dump()),
-    ):
-        if staging.left_by is not None:
-            events.emit("lock_taken_over", left_by=str(staging.left_by))
-        source = open_input(settings)
-        with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-            engine = Engine(connected, events.run_id)
-            try:
-                manifest, checkpoint = _run(settings, source, engine, events, staging)
-            except BaseException:
-                if client is not None:
-                    engine.abandon()
-                raise
-        write_manifest(staging.folder, manifest)
-        events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
-        staging.commit()
-        checkpoint.clear()
+    with Staging(
+        settings.output.path,
+        overwrite=settings.output.overwrite,
+        run_id=events.run_id,
+        input_path=settings.input.path,
+        or_same=not settings.checkpoint.fresh,
+    ) as staging:
+        source, why = None, None
+        if staging.or_same and staging.holds_result():
+            source, why = _look_at(staging, settings)
+            if why is None:
+                return _leave(staging, settings, events)
+        try:
+            staging.refuse_existing()
+        except UsageError as error:
+            if why is not None:
+                error.add_note(f"it is not what this run would make: {why}")
+            raise
+        with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
+            if staging.left_by is not None:
+                events.emit("lock_taken_over", left_by=str(staging.left_by))
+            if why is not None:
+                events.emit("replacing", reason=why)
+            source = source or open_input(settings)
+            known = fingerprint(source)  # before it is read: what changes meanwhile is another input
+            with connect(settings.cluster) if client is None else nullcontext(client) as connected:
+                engine = Engine(connected, events.run_id)
+                try:
+                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                except BaseException:
+                    if client is not None:
+                        engine.abandon()
+                    raise
+            read = manifest.input.model_copy(update={"fingerprint": known})
+            write_manifest(staging.folder, manifest.model_copy(update={"input": read}))
+            events.emit(
+                "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
+            )
+            staging.commit()
+            checkpoint.clear()
     return Result(staging.out)
+
+
+def _look_at(staging: Staging, settings: Settings) -> tuple[Source | None, str | None]:
+    """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
+    try:
+        manifest = Result(staging.out).manifest
+    except EdgemillError as error:
+        return None, str(error)
+    if why := difference(manifest, settings):
+        return None, why
+    source = open_input(settings)
+    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+
+
+def _leave(staging: Staging, settings: Settings, events: Events) -> Result:
+    """Nothing is to be done."""
+    result = Result(staging.out)
+    with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
+        events.emit("nothing_to_do", result=result.manifest.run)
+    staging.add_to_log()
+    return result
 
 
 def _run(

@@ -25,14 +25,21 @@ class Staging:
     """A folder `.NAME.edgemill-RUN` beside OUT that `commit()` makes OUT; removed if the block ends without that.
 
     Entering the block checks, in this order, that OUT is a local path, apart from the input, free (or, with
-    `overwrite`, an earlier result or an empty folder), written by no other run, and writable. A failed run leaves
+    `overwrite`, an earlier result or an empty folder), written by no other run, and writable. With `or_same`, an
+    earlier result is refused by `refuse_existing` only, since it may be the one that is wanted. A failed run leaves
     its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception.
 
     Raises UsageError for the checks, OutputLocked if another run is writing OUT, OutOfRoom for a full disk.
     """
 
     def __init__(
-        self, output: str | os.PathLike[str], *, overwrite: bool, run_id: str, input_path: str | None = None
+        self,
+        output: str | os.PathLike[str],
+        *,
+        overwrite: bool,
+        run_id: str,
+        input_path: str | None = None,
+        or_same: bool = False,
     ) -> None:
         output = os.fspath(output)
         if "://" in output:
@@ -40,7 +47,7 @@ class Staging:
         self.out = Path(os.path.realpath(os.path.expanduser(output)))
         if not self.out.name:
             raise UsageError(f"output.path {output}: a result cannot take the place of a root folder")
-        self.overwrite = overwrite
+        self.overwrite, self.or_same = overwrite, or_same
         self.input_path = input_path
         self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
         """Where the result is written until it is committed; the same file system as OUT."""
@@ -53,7 +60,7 @@ class Staging:
     def __enter__(self) -> Self:
         if self.input_path is not None:
             _refuse_overlap(self.input_path, self.out)
-        self._refuse_existing()
+        self._refuse_at_start()
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self.left_by = self._lock.take()
@@ -76,7 +83,7 @@ class Staging:
         _sync_tree(self.folder)
         if not self._lock.is_held():
             raise OutputLocked(f"the lock on {self.out} was taken away during the run, which publishes nothing")
-        self._refuse_existing()
+        self.refuse_existing()
         try:
             if self.out.exists():
                 os.rename(self.out, self.aside)
@@ -99,7 +106,21 @@ class Staging:
         finally:
             self._lock.release()
 
-    def _refuse_existing(self) -> None:
+    def holds_result(self) -> bool:
+        """Whether OUT is a result, of any run and format."""
+        return is_result(self.out)
+
+    def add_to_log(self) -> None:
+        """Append this run's log to that of the result in OUT, which stays."""
+        with (self.out / LOG_NAME).open("ab") as log:
+            log.write((self.folder / LOG_NAME).read_bytes())
+
+    def _refuse_at_start(self) -> None:
+        if not (self.or_same and self.holds_result()):
+            self.refuse_existing()
+
+    def refuse_existing(self) -> None:
+        """Raises UsageError if OUT exists and is not to be replaced."""
         if not os.path.lexists(self.out):
             return
         if not self.out.is_dir():
@@ -118,7 +139,7 @@ class Staging:
                     _settle_aside(folder, self.out)
                 else:
                     shutil.rmtree(folder)
-        self._refuse_existing()
+        self._refuse_at_start()
 
 
 def _settle_aside(aside: Path, out: Path) -> None:

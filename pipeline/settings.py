@@ -125,7 +125,7 @@ class CheckpointSettings(_Section):
     every_exchanges: int | None = Field(500, ge=1)
     """Bands are kept after so many exchanges too, which lets Dask forget the tasks before; none: never."""
     fresh: bool = False
-    """Start anew, whatever an earlier run has left."""
+    """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec; never printed and never written to the result."""
 

@@ -147,6 +147,20 @@ def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
+def file_versions(source: Source) -> list[str | None]:
+    """What the storage says of each file that changes with its content (times, ETags); None where it says nothing."""
+    found: list[str | None] = []
+    for file in source.files:
+        system, path = fsspec.core.url_to_fs(file.path, **source.storage_options)
+        if "http" in system.protocol:  # fsspec takes such files for unchanging
+            info = system.info(path)
+            known = [str(info[name]) for name in ("ETag", "Content-MD5", "Digest", "Last-Modified") if info.get(name)]
+            found.append(" ".join(known) or None)
+        else:
+            found.append(str(system.ukey(path)))
+    return found
+
+
 def reason(error: BaseException) -> str:
     """The first line of an error of pyarrow's, without a full stop."""
     return str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
@@ -171,6 +185,7 @@ def _find(path: str, options: Mapping[str, Any]) -> list[str]:
         filesystem, root = fsspec.core.url_to_fs(path, **options)
     except (ValueError, ImportError) as error:
         raise UsageError(f"input {path!r} cannot be opened: {error}") from error
+    filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
     try:
         found = _expand(filesystem, path, root)
     except FileNotFoundError:

@@ -47,9 +47,10 @@ def test_run_prints_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
         assert (settings.input.path, settings.partitioning.count, client) == ("edges", 2, None)
         with events.stage("read", 3):
             pass
+        (tmp_path / "manifest.json").unlink(missing_ok=True)
+        write_result(tmp_path, run=events.run_id)
         return Result(tmp_path)
 
-    write_result(tmp_path)
     runs(monkeypatch, mine_settings)
     result = call("run", *PATHS, "--partitions", "2", "--verbose")
     assert result.exit_code == 0

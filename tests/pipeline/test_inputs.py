@@ -179,7 +179,7 @@ def test_an_earlier_result_is_replaced_when_asked_only(tmp_path: Path, place: Pa
     out = tmp_path / "out"
     first = run(place, out)
     before = Result(out).manifest.run
-    second = run(place, out)
+    second = run(place, out, "--partitions", "2")
     assert (first.exit_code, second.exit_code, Result(out).manifest.run) == (0, 2, before)
     assert "exists: choose another, or replace it with --overwrite" in second.stderr
     third = run(place, out, "--overwrite", "--partitions", "2")

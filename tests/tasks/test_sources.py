@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import fsspec
@@ -12,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.tasks.errors import InputError, UsageError
-from edgemill.tasks.sources import Block, Piece, open_source, plan_blocks
+from edgemill.tasks.sources import Block, Piece, file_versions, open_source, plan_blocks
 
 
 def write(path: Path, rows: int = 3, id_type: pa.DataType | None = None, **options: Any) -> Path:
@@ -165,3 +171,53 @@ def test_travels_without_showing_its_storage_options(tmp_path: Path) -> None:
     source = open_source(str(write(tmp_path / "a.parquet")), storage_options={"auto_mkdir": "a secret"})
     assert "secret" not in repr(source)
     assert pickle.loads(pickle.dumps(source)) == source
+
+
+class _Server(SimpleHTTPRequestHandler):
+    silent = False
+    """Whether it says nothing of a file's version."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if not (self.silent and keyword == "Last-Modified"):
+            super().send_header(keyword, value)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _SilentServer(_Server):
+    silent = True
+
+
+@contextmanager
+def serve(folder: Path, handler: type[_Server]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_versions_change_with_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet")
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/versions/a.parquet", path.read_bytes())
+    with serve(tmp_path, _Server) as url:
+        places = [str(path), "memory://versions/a.parquet", f"{url}/a.parquet"]
+        before = [file_versions(open_source(place)) for place in places]
+        assert [file_versions(open_source(place)) for place in places] == before
+        os.utime(path, (1, 1))
+        memory.pipe_file("/versions/a.parquet", path.read_bytes())
+        after = [file_versions(open_source(place)) for place in places]
+    memory.rm("/versions", recursive=True)
+    assert all(type(version) is str for (version,) in before + after)
+    assert not [place for place, old, new in zip(places, before, after, strict=True) if old == new]
+
+
+def test_a_server_that_tells_no_version(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet")
+    with serve(tmp_path, _SilentServer) as url:
+        assert file_versions(open_source(f"{url}/a.parquet")) == [None]

@@ -1,0 +1,59 @@
+"""Whether the result that a run would make is there already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from ..tasks.sources import Source, file_versions
+from .manifest import Manifest
+from .settings import Settings
+
+__all__ = ["difference", "fingerprint"]
+
+_WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
+    "input": ("path", "source_column", "target_column"),  # these are in the fingerprint, as they were understood
+    "output": ("path", "overwrite"),
+    "partitioning": (),
+    "bounding": (),
+}
+"""Sections of settings that a result depends on, and what in them does not count."""
+
+
+def fingerprint(source: Source) -> str | None:
+    """SHA-256 of what the input is: paths, sizes, rows, columns, and what the storage says of each file's version.
+
+    None where the storage does not say, so that a file may have changed unnoticed.
+    """
+    kept = file_versions(source)
+    if None in kept:
+        return None
+    files = [[file.path, file.bytes, list(file.row_groups), own] for file, own in zip(source.files, kept, strict=True)]
+    facts = [files, source.source_column, source.target_column, str(source.id_type)]
+    return sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def difference(manifest: Manifest, settings: Settings) -> str | None:
+    """Why a result is another than these settings would make, whatever the input; None if it is not."""
+    if not manifest.converged:
+        return "it is not converged"
+    if manifest.versions.get("edgemill") != version("edgemill"):
+        return f"it was made by edgemill {manifest.versions.get('edgemill')}"
+    if manifest.input.fingerprint is None:
+        return "its input may have changed unnoticed"
+    then, now = _weighty(manifest.settings), _weighty(settings.model_dump())
+    others = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    return f"it was made with other settings: {', '.join(others)}" if others else None
+
+
+def _weighty(settings: Mapping[str, Any]) -> dict[str, Any]:
+    found = {
+        f"{section}.{name}": value
+        for section, light in _WITHOUT_WEIGHT.items()
+        for name, value in settings.get(section, {}).items()
+        if name not in light
+    }
+    return found | {"cluster.device": settings.get("cluster", {}).get("device")}
