@@ -23,6 +23,7 @@ import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
 from ..tasks.errors import UsageError
+from ..tasks.places import Place, file_system, place_of
 from ..tasks.sources import Source
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
@@ -51,14 +52,18 @@ class Graph:
 class Checkpoint:
     """The checkpoint of one output. `out` is where the result will be."""
 
-    def __init__(self, settings: Settings, source: Source, plan: Plan, out: Path) -> None:
+    def __init__(self, settings: Settings, source: Source, plan: Plan, out: Place | Path) -> None:
         self.settings: CheckpointSettings = settings.checkpoint
-        self.options = self.settings.storage_options
-        name, path = f".{out.name}.edgemill.checkpoint", self.settings.path
-        # In a folder that others use too, one of the output's own.
-        own_name = f"{name}-{sha256(os.fsencode(out)).hexdigest()[:16]}"
-        self.place = str(out.with_name(name)) if path is None else f"{path.rstrip('/')}/{own_name}"
-        self._files, self._root = fsspec.url_to_fs(self.place, **self.options)
+        out = place_of(out)
+        parent, _, last = out.url.rpartition("/")
+        name, path = f".{last}.edgemill.checkpoint", self.settings.path
+        if path is not None:
+            # In a folder that others use too, one of the output's own.
+            self.place = f"{path.rstrip('/')}/{name}-{sha256(os.fsencode(out.url)).hexdigest()[:16]}"
+        else:
+            self.place = f"{parent}/{name}" if out.is_local else f"{out.url}/.edgemill.checkpoint"
+        self.options = out.options if path is None else self.settings.storage_options
+        self._files, self._root = file_system(self.place, self.options)
         self._made_of = _made_of(settings, source, plan)
         self._saved, self._saves = time.monotonic(), 0
         self.graph: str | None = None

@@ -129,11 +129,11 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
         result = mine_settings(settings, client=None, events=events)
     if result.manifest.run != events.run_id:
         click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
-    click.echo("\n".join(summary_lines(result.manifest, str(result.path))))
+    click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
-            f"{result.path} holds lambda_low and lambda_high in place of lambda"
+            f"{result.place} holds lambda_low and lambda_high in place of lambda"
         )
 
 

@@ -164,7 +164,7 @@ def _explain(problem: ErrorDetails) -> str:
             why = "must be a section of settings"
         case _:
             why = problem["msg"].replace("Input should be", "must be")
-    secret = ".storage_options" in name or name in ("input", "checkpoint")
+    secret = ".storage_options" in name or name in ("input", "output", "checkpoint")
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
 
 

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ..tasks.errors import EdgemillError, OutOfRoom
+from ..tasks.places import without_password
 
 __all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
 
@@ -39,7 +40,11 @@ def exit_code(error: BaseException) -> int:
 
 
 def message(error: BaseException) -> str:
-    """What to tell the user about `error`, in one line where the error allows it."""
+    """What to tell the user about `error`, in one line where the error allows it; passwords in URLs are left out."""
+    return without_password(_message(error))
+
+
+def _message(error: BaseException) -> str:
     match error:
         case EdgemillError():
             return str(error)

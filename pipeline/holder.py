@@ -37,7 +37,7 @@ class Holder(BaseModel):
     """Start of the process, in ticks of the kernel since the boot: numbers of processes are used again."""
 
     @classmethod
-    def of_this_process(cls, run: str) -> Holder:
+    def here(cls, run: str) -> Holder:
         """What this process tells of itself."""
         return cls(
             run=run,
@@ -48,7 +48,7 @@ class Holder(BaseModel):
             machine=_machine(),
             boot=_read(_BOOT),
             processes=_processes(),
-            process_start=_process_start(os.getpid()),
+            process_start=_start_of(os.getpid()),
         )
 
     @classmethod
@@ -70,7 +70,7 @@ class Holder(BaseModel):
         """
         if self.boot and self.boot == _read(_BOOT):
             if self.processes and self.processes == _processes():
-                return _process_start(self.pid) != self.process_start
+                return _start_of(self.pid) != self.process_start
             return let_go
         return bool(self.machine) and (self.machine, self.host) == (_machine(), socket.gethostname())
 
@@ -99,7 +99,7 @@ def _processes() -> str:
         return ""
 
 
-def _process_start(pid: int) -> int | None:
+def _start_of(pid: int) -> int | None:
     """None for a process that is not there, or is dead and only waited for."""
     line = _read(Path(f"/proc/{pid}/stat"))
     state, *fields = line.rpartition(")")[2].split() or [""]

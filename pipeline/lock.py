@@ -26,7 +26,7 @@ class FolderLock:
 
     def __init__(self, path: Path, out: str, run_id: str) -> None:
         self.path = path
-        self.holder = Holder.of_this_process(run_id)
+        self.holder = Holder.here(run_id)
         self._out = out
         self._own = path.with_name(f"{path.name}-{run_id}")
         self._handle: int | None = None

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ..tasks.errors import InputError, UsageError
+from ..tasks.places import Place, place_of
 
 __all__ = [
     "FORMAT_VERSION",
@@ -191,27 +192,31 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         os.fsync(file.fileno())
 
 
-def is_result(folder: Path) -> bool:
+def is_result(folder: Place | str | os.PathLike[str]) -> bool:
     """Whether `folder` holds a manifest of ours, of any format version."""
+    return _content(place_of(folder)) is not None
+
+
+def _content(folder: Place) -> dict[str, Any] | None:
     try:
-        content = json.loads((folder / MANIFEST_NAME).read_bytes())
+        content = json.loads(folder.read(MANIFEST_NAME) or b"")
     except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("format") == "edgemill-result"
+        return None
+    return content if isinstance(content, dict) and content.get("format") == "edgemill-result" else None
 
 
-def read_manifest(out: str | os.PathLike[str]) -> Manifest:
+def read_manifest(out: Place | str | os.PathLike[str]) -> Manifest:
     """The manifest of the result in the folder `out`.
 
     Raises UsageError if there is no such folder, InputError if it is not a result or its manifest is damaged.
     """
-    folder = Path(out)
-    if not folder.exists():
-        raise UsageError(f"there is no result at {folder}: no such folder")
-    if not is_result(folder):
+    folder = place_of(out)
+    content = _content(folder)
+    if content is None:
+        if not (os.path.exists(folder.url) if folder.is_local else folder.names()):
+            raise UsageError(f"there is no result at {folder}: no such folder")
         raise InputError(f"{folder} is not an edgemill result: it has no {MANIFEST_NAME} written by edgemill")
-    path = folder / MANIFEST_NAME
-    content = json.loads(path.read_bytes())
+    path = f"{folder}/{MANIFEST_NAME}"
     if content.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION}"

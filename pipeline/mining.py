@@ -14,6 +14,7 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, UsageError
+from ..tasks.places import place_of, without_password
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
@@ -35,11 +36,12 @@ from .manifest import (
     versions,
     write_manifest,
 )
-from .output import LOG_NAME, Staging
+from .output import LOG_NAME
 from .plan import Plan, open_input, plan_run
 from .result import Result
 from .schedules import Bounded, bound
 from .settings import Settings
+from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .transport import register
 
@@ -49,7 +51,7 @@ __all__ = ["mine", "mine_settings"]
 def mine(
     input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
 ) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`.
+    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
 
     `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
     command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
@@ -69,13 +71,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     """
     if client is None:
         check_device(settings.cluster)
-    with Staging(
-        settings.output.path,
-        overwrite=settings.output.overwrite,
-        run_id=events.run_id,
-        input_path=settings.input.path,
-        or_same=not settings.checkpoint.fresh,
-    ) as staging:
+    with staging_for(settings, events.run_id) as staging:
         source, why = None, None
         if staging.or_same and staging.holds_result():
             source, why = _look_at(staging, settings)
@@ -87,7 +83,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             if why is not None:
                 error.add_note(f"it is not what this run would make: {why}")
             raise
-        with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
+        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if why is not None:
@@ -103,19 +99,19 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                         engine.abandon()
                     raise
             read = manifest.input.model_copy(update={"fingerprint": known})
-            write_manifest(staging.folder, manifest.model_copy(update={"input": read}))
+            write_manifest(staging.scratch, manifest.model_copy(update={"input": read}))
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
             staging.commit()
             checkpoint.clear()
-    return Result(staging.out)
+    return Result(place_of(staging.out))
 
 
-def _look_at(staging: Staging, settings: Settings) -> tuple[Source | None, str | None]:
+def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
     """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
     try:
-        manifest = Result(staging.out).manifest
+        manifest = Result(place_of(staging.out)).manifest
     except EdgemillError as error:
         return None, str(error)
     if why := difference(manifest, settings):
@@ -124,17 +120,17 @@ def _look_at(staging: Staging, settings: Settings) -> tuple[Source | None, str |
     return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
 
 
-def _leave(staging: Staging, settings: Settings, events: Events) -> Result:
+def _leave(staging: AnyStaging, settings: Settings, events: Events) -> Result:
     """Nothing is to be done."""
-    result = Result(staging.out)
-    with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
+    result = Result(place_of(staging.out))
+    with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
         events.emit("nothing_to_do", result=result.manifest.run)
     staging.add_to_log()
     return result
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: Staging
+    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
 ) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
     plan = plan_run(settings, source, engine.capacity)
@@ -177,7 +173,7 @@ def _find_lambda(
     plan: Plan,
     graph: Graph,
     keeper: BandKeeper,
-    staging: Staging,
+    staging: AnyStaging,
     device: str,
 ) -> Manifest:
     """From subgraphs to the tables, and what the manifest says of them."""
@@ -192,12 +188,12 @@ def _find_lambda(
         graph.partitions,
         graph.subgraphs,
         bounded.intervals,
-        staging.folder,
+        staging.tables,
         settings.output,
         plan.files,
         bounded.converged,
     )
-    return _manifest(settings, source, graph, bounded, unsettled, published, device, events)
+    return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:
@@ -225,6 +221,7 @@ def _manifest(
     bounded: Bounded,
     unsettled: int,
     published: stages.Published,
+    prefix: str,
     device: str,
     events: Events,
 ) -> Manifest:
@@ -245,7 +242,7 @@ def _manifest(
         started=events.started,
         finished=datetime.now(UTC),
         input=InputRecord(
-            files=[InputFile(path=f.path, bytes=f.bytes, rows=f.rows) for f in source.files],
+            files=[InputFile(path=without_password(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,
@@ -269,7 +266,9 @@ def _manifest(
         lambda_high=None if bounded.converged else _lambda([s.high for s in summaries]),
         converged=bounded.converged,
         unsettled=unsettled,
-        outputs=[OutputRecord(path=f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files],
+        outputs=[
+            OutputRecord(path=prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files
+        ],
     )
 
 

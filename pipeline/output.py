@@ -1,4 +1,4 @@
-"""The output folder: checked before the work, filled beside its place, renamed into it when complete."""
+"""The output folder on a disk: checked before the work, filled beside its place, renamed into it when complete."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from ..tasks.errors import OutOfRoom, OutputLocked, UsageError
+from ..tasks.places import Place
 from .exits import NO_SPACE
 from .holder import Holder
 from .lock import FolderLock
@@ -41,16 +42,14 @@ class Staging:
         input_path: str | None = None,
         or_same: bool = False,
     ) -> None:
-        output = os.fspath(output)
-        if "://" in output:
-            raise UsageError(f"output.path {output}: the output is a local or shared folder, not a URL")
-        self.out = Path(os.path.realpath(os.path.expanduser(output)))
+        self.out = Path(os.path.realpath(os.path.expanduser(os.fspath(output))))
         if not self.out.name:
             raise UsageError(f"output.path {output}: a result cannot take the place of a root folder")
         self.overwrite, self.or_same = overwrite, or_same
         self.input_path = input_path
         self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
         """Where the result is written until it is committed; the same file system as OUT."""
+        self.scratch, self.tables, self.prefix = self.folder, Place(str(self.folder)), ""
         self.aside = self.folder.with_name(self.folder.name + ".old")
         self.failed_log = self.out.with_name(f"{self.out.name}.failed.{LOG_NAME}")
         self._lock = FolderLock(self.out.with_name(f".{self.out.name}.edgemill.lock"), str(self.out), run_id)

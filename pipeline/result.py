@@ -1,13 +1,15 @@
-"""A finished run on the disk, opened for reading."""
+"""A finished run on a disk or in an object store, opened for reading."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
-from ..tasks.errors import InputError
+from ..tasks.errors import InputError, UsageError
+from ..tasks.places import Place, place_of
 from .manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -17,21 +19,30 @@ __all__ = ["Result"]
 
 
 class Result:
-    """The result in the folder `path`: its manifest, and its tables as pyarrow datasets.
+    """The result in the folder `path`, or at that fsspec URL: its manifest, and its tables as pyarrow datasets.
+
+    `storage_options` are fsspec's, for a URL.
 
     Raises UsageError if there is no such folder, InputError if it is not a result, or if a file of it is missing
     or has another size than the manifest says.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.manifest: Manifest = read_manifest(self.path)
-        for output in self.manifest.outputs:
-            file = self.path / output.path
-            size = file.stat().st_size if file.is_file() else None
+    def __init__(self, path: Place | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
+        self.place = place_of(path, storage_options)
+        """Where it is."""
+        self.manifest: Manifest = read_manifest(self.place)
+        outputs = self.manifest.outputs
+        for output, size in zip(outputs, self.place.sizes([output.path for output in outputs]), strict=True):
             if size != output.bytes:
                 found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
-                raise InputError(f"the result is damaged: {file} {found}")
+                raise InputError(f"the result is damaged: {self.place}/{output.path} {found}")
+
+    @property
+    def path(self) -> Path:
+        """The folder of a result on a disk. Raises UsageError for one in an object store: see `place`."""
+        if not self.place.is_local:
+            raise UsageError(f"{self.place} is in an object store and has no path: use Result.place")
+        return Path(self.place.url)
 
     @property
     def converged(self) -> bool:
@@ -53,9 +64,9 @@ class Result:
 
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
         paths = sorted(output.path for output in self.manifest.outputs)
-        files = [str(self.path / path) for path in paths if path.startswith(f"{table}/")]
-        return ds.dataset(files, format="parquet")
+        files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
+        return ds.dataset(files, format="parquet", filesystem=None if self.place.is_local else self.place.files)
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
-        return f"Result({str(self.path)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
+        return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"

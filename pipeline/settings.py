@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_serializer, model_validator
+
+from ..tasks.places import without_password
 
 __all__ = [
     "SECTIONS",
@@ -56,7 +57,7 @@ class InputSettings(_Section):
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
-        return re.sub(r"://[^/@]*@", "://***@", path)
+        return without_password(path)
 
     @model_validator(mode="after")
     def _both_columns_or_none(self) -> Self:
@@ -71,13 +72,19 @@ class OutputSettings(_Section):
     """Where the result goes."""
 
     path: str = Field(min_length=1)
-    """Folder of the result, local or shared; must not exist yet."""
+    """Folder of the result, local or shared, or fsspec URL in an object store; must not exist yet."""
     overwrite: bool = False
     """Replace an earlier result at that path, once the new one is complete."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int = Field(1_000_000, ge=1)
     """Most rows in one Parquet row group."""
+    storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+    """Options for fsspec, such as credentials; never printed and never written to the result."""
+
+    @field_serializer("path")
+    def _without_password(self, path: str) -> str:
+        return without_password(path)
 
 
 class IngestSettings(_Section):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from ..tasks.ingest import OwnedRows, Put
 from ..tasks.messages import Bundle
 from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from ..tasks.partition import range as ranges
+from ..tasks.places import Place
 from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
 from ..tasks.sources import Block, Source
 from ..tasks.subgraph import PartitionCounts, Subgraph
@@ -200,7 +200,7 @@ def publish_results(
     partitions: Partitions,
     subgraphs: Sequence[Future],
     intervals: Sequence[Future],
-    folder: Path,
+    folder: Place,
     settings: OutputSettings,
     files: int,
     converged: bool,
@@ -242,7 +242,7 @@ def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bund
 class _Written:
     """How the tables are written."""
 
-    folder: Path
+    folder: Place
     source: Source
     converged: bool
     compression: str

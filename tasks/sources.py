@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from .errors import InputError, UsageError
+from .errors import InputError
+from .places import file_system
 
 if TYPE_CHECKING:
     from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
@@ -181,10 +182,7 @@ def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
 
 
 def _find(path: str, options: Mapping[str, Any]) -> list[str]:
-    try:
-        filesystem, root = fsspec.core.url_to_fs(path, **options)
-    except (ValueError, ImportError) as error:
-        raise UsageError(f"input {path!r} cannot be opened: {error}") from error
+    filesystem, root = file_system(path, options)
     filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
     try:
         found = _expand(filesystem, path, root)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import OutOfRoom, UsageError
+from .places import Place, place_of
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
 from .verify_tables import (
     EdgeTable,
@@ -51,8 +52,10 @@ class VerifyReport:
         return all(check.ok for check in self.checks)
 
 
-def verify(out: str | Path, input_path: str | Path | None = None, progress: Progress | None = None) -> VerifyReport:
-    """Check the result in the folder `out`; with `input_path`, also against the edges it was made from.
+def verify(
+    out: Place | str | Path, input_path: str | Path | None = None, progress: Progress | None = None
+) -> VerifyReport:
+    """Check the result in the folder or at the URL `out`; with `input_path`, also against the edges it was made from.
 
     Checks the files against the manifest, the order of the edges, the support of each edge, that no λ is too high and
     none too low, the vertex table and the totals. λ is certified rather than computed again, see verify_lambda.
@@ -61,8 +64,8 @@ def verify(out: str | Path, input_path: str | Path | None = None, progress: Prog
     Raises UsageError if there is no folder `out` and InputError if the input cannot be read; flaws of the result are
     in the report.
     """
-    folder = Path(out)
-    if not folder.is_dir():
+    folder = place_of(out)
+    if not (Path(folder.url).is_dir() if folder.is_local else folder.names()):
         raise UsageError(f"there is no result at {folder}: no such folder")
     checklist = _Checklist(progress)
     manifest = checklist.run("manifest", lambda: ("complete", read_manifest(folder)))
@@ -91,7 +94,7 @@ class _Checklist:
         return value
 
 
-def _check_tables(checklist: _Checklist, folder: Path, manifest: dict[str, Any], input_path: str | None) -> None:
+def _check_tables(checklist: _Checklist, folder: Place, manifest: dict[str, Any], input_path: str | None) -> None:
     tables = checklist.run("tables", lambda: _tables(folder, manifest))
     if tables is None:
         return
@@ -114,17 +117,17 @@ def _check_tables(checklist: _Checklist, folder: Path, manifest: dict[str, Any],
         checklist.run("input", lambda: _input(input_path, manifest, edges, vertices))
 
 
-def _files(folder: Path, manifest: dict[str, Any]) -> tuple[str, bool]:
+def _files(folder: Place, manifest: dict[str, Any]) -> tuple[str, bool]:
     check_files(folder, manifest["outputs"])
     return f"{len(manifest['outputs'])} files with the manifest's rows and SHA-256", True
 
 
-def _tables(folder: Path, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
-    vertices = read_vertices(folder, manifest["converged"])
+def _tables(folder: Place, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
+    vertices = read_vertices(folder, manifest)
     if manifest["input"]["id_type"] != str(vertices.id_type):
         raise Flaw(f"the ids are {vertices.id_type}; the manifest says {manifest['input']['id_type']}")
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
-    edges = read_edges(folder, *columns, vertices, manifest["converged"])
+    edges = read_edges(folder, *columns, vertices, manifest)
     return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {vertices.id_type}", (edges, vertices)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 import fsspec
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .places import Place
 
 Int = NDArray[np.int64]
 
@@ -55,13 +56,13 @@ class VertexTable:
         return repr(self.ids[position].as_py())
 
 
-def read_manifest(out: Path) -> dict[str, Any]:
+def read_manifest(out: Place) -> dict[str, Any]:
     """manifest.json as it stands, with the keys that the checks use. Raises Flaw if they are not there."""
-    path = out / "manifest.json"
-    if not path.is_file():
+    path, content = f"{out}/manifest.json", out.read("manifest.json")
+    if content is None:
         raise Flaw(f"{path} is not there, so this is not a complete result")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        manifest: dict[str, Any] = json.loads(content)
         for key, parts in {
             "input": ("source_column", "target_column", "id_type"),
             "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
@@ -80,33 +81,39 @@ def read_manifest(out: Path) -> dict[str, Any]:
     return manifest
 
 
-def check_files(out: Path, outputs: list[dict[str, Any]]) -> None:
-    """Compare the Parquet files in `out` with the manifest's: names, bytes, SHA-256, rows. Raises Flaw."""
+def check_files(out: Place, outputs: list[dict[str, Any]]) -> None:
+    """Compare the Parquet files in `out` with the manifest's: names, bytes, SHA-256, rows. Raises Flaw.
+
+    In an object store other runs' files lie beside those of the result, in folders of their own.
+    """
     listed = {entry["path"]: entry for entry in outputs}
-    present = {path.relative_to(out).as_posix() for path in out.rglob("*.parquet")}
+    files, root = out.files, out.path().rstrip("/") + "/"
+    own = "" if out.is_local else next(iter(listed), "").partition("/")[0]
+    found = {str(path).removeprefix(root): info["size"] for path, info in files.find(root + own, detail=True).items()}
+    present = {name for name in found if name.endswith(".parquet")}
     for name in sorted(present ^ listed.keys()):
         raise Flaw(f"{name} is not in the manifest" if name in present else f"{name} is missing")
     for name, entry in sorted(listed.items()):
-        path = out / name
-        if path.stat().st_size != entry["bytes"]:
-            raise Flaw(f"{name} has {path.stat().st_size} bytes; the manifest says {entry['bytes']}")
-        with path.open("rb") as file:
+        if found[name] != entry["bytes"]:
+            raise Flaw(f"{name} has {found[name]} bytes; the manifest says {entry['bytes']}")
+        with files.open(root + name, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != entry["sha256"]:
             raise Flaw(f"{name} has changed: its SHA-256 is {digest}; the manifest says {entry['sha256']}")
         try:
-            rows = pq.read_metadata(path).num_rows
+            with files.open(root + name, "rb") as file:
+                rows = pq.read_metadata(file).num_rows
         except pa.ArrowException as error:
             raise Flaw(f"{name} cannot be read: {error}") from error
         if rows != entry["rows"]:
             raise Flaw(f"{name} has {rows} rows; the manifest says {entry['rows']}")
 
 
-def read_vertices(out: Path, converged: bool) -> VertexTable:
+def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
     """The vertex table. Raises Flaw unless columns and types are as promised and the ids ascend."""
-    bounds = _bounds(converged)
+    bounds = _bounds(manifest["converged"])
     numbers = {"degree": pa.int64(), "triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
-    table = _read(out, "vertices", ["id"], numbers)
+    table = _read(out, _listed(manifest, "vertices"), ["id"], numbers)
     vertices = VertexTable(
         ids=_plain(table["id"]),
         id_type=table["id"].type,
@@ -122,10 +129,11 @@ def read_vertices(out: Path, converged: bool) -> VertexTable:
     return vertices
 
 
-def read_edges(out: Path, source: str, target: str, vertices: VertexTable, converged: bool) -> EdgeTable:
+def read_edges(out: Place, source: str, target: str, vertices: VertexTable, manifest: dict[str, Any]) -> EdgeTable:
     """The edge table. Raises Flaw unless columns and types are as promised and every end is in the vertex table."""
-    bounds = _bounds(converged)
-    table = _read(out, "edges", [source, target], {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())})
+    bounds = _bounds(manifest["converged"])
+    numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
+    table = _read(out, _listed(manifest, "edges"), [source, target], numbers)
     for column in (source, target):
         if table[column].type != vertices.id_type:
             raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
@@ -135,7 +143,7 @@ def read_edges(out: Path, source: str, target: str, vertices: VertexTable, conve
             row = int((end < 0).argmax())
             raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
     low = table[bounds[0]].to_numpy()
-    high = low if converged else table[bounds[1]].to_numpy()
+    high = low if manifest["converged"] else table[bounds[1]].to_numpy()
     return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high)
 
 
@@ -204,30 +212,38 @@ def _bounds(converged: bool) -> list[str]:
     return ["lambda"] if converged else ["lambda_low", "lambda_high"]
 
 
-def _read(out: Path, folder: str, ids: list[str], numbers: dict[str, pa.DataType]) -> pa.Table:
-    """All rows of a folder of the result in the order of the file names, checked for columns, types and nulls."""
-    paths = sorted((out / folder).glob("*.parquet"))
-    if not paths:
-        raise Flaw(f"{folder}: no file")
+def _listed(manifest: dict[str, Any], table: str) -> list[str]:
+    """The files of a table, in the order of their names. Raises Flaw if there is none."""
+    names = sorted(entry["path"] for entry in manifest["outputs"])
+    own = [name for name in names if PurePosixPath(name).parent.name == table]
+    if not own:
+        raise Flaw(f"{table}: no file")
+    return own
+
+
+def _read(out: Place, names: list[str], ids: list[str], numbers: dict[str, pa.DataType]) -> pa.Table:
+    """All rows of files of the result, checked for columns, types and nulls."""
     tables: list[pa.Table] = []
-    for path in paths:
+    for name in names:
         try:
-            table = pq.ParquetFile(path, page_checksum_verification=True).read()
+            path = out.path(name)
+            files = None if out.is_local else out.files
+            table = pq.read_table(path, filesystem=files, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise Flaw(f"{folder}/{path.name} cannot be read: {error}") from error
+            raise Flaw(f"{name} cannot be read: {error}") from error
         if table.schema.names != [*ids, *numbers]:
-            raise Flaw(f"{folder}/{path.name} has columns {table.schema.names}, not {[*ids, *numbers]}")
+            raise Flaw(f"{name} has columns {table.schema.names}, not {[*ids, *numbers]}")
         for column in ids:
             if not (pa.types.is_integer(table[column].type) or _is_string(table[column].type)):
-                raise Flaw(f"{folder}/{path.name}: {column} is {table[column].type}, neither integers nor strings")
+                raise Flaw(f"{name}: {column} is {table[column].type}, neither integers nor strings")
         for column, kind in numbers.items():
             if table[column].type != kind:
-                raise Flaw(f"{folder}/{path.name}: {column} is {table[column].type}, not {kind}")
+                raise Flaw(f"{name}: {column} is {table[column].type}, not {kind}")
         for column in table.schema.names:
             if table[column].null_count:
-                raise Flaw(f"{folder}/{path.name}: {column} has {table[column].null_count} nulls")
+                raise Flaw(f"{name}: {column} has {table[column].null_count} nulls")
         if tables and table.schema.types != tables[0].schema.types:
-            raise Flaw(f"{folder}/{path.name} has other types than the first file: {table.schema.types}")
+            raise Flaw(f"{name} has other types than the first file: {table.schema.types}")
         tables.append(table)
     return pa.concat_tables(tables)
 

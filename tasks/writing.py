@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,6 +21,7 @@ from . import identity
 from .errors import OutOfRoom, UsageError
 from .identity import Ids
 from .numbering import BucketEdges
+from .places import Place, place_of
 from .publish import BucketResults, BucketVertices
 from .sources import Source
 
@@ -43,7 +45,7 @@ class OutputFile:
 
 
 def write_edges(
-    folder: Path,
+    folder: Place | Path,
     source: Source,
     edges: BucketEdges,
     ids: Ids,
@@ -78,7 +80,7 @@ def write_edges(
 
 
 def write_vertices(
-    folder: Path,
+    folder: Place | Path,
     source: Source,
     ids: Ids,
     vertices: BucketVertices,
@@ -161,28 +163,40 @@ class _HashedFile:
 
 
 def _write(
-    folder: Path, name: str, schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str
+    folder: Place | Path, name: str, schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str
 ) -> OutputFile:
     """Write batches, one row group each, that are sorted by the first `keys` columns."""
-    path = folder / name
+    place = place_of(folder)
     rows = 0
     try:
-        path.parent.mkdir(exist_ok=True)  # not `folder`: a task that outlives its run must not make it again
-        with path.open("wb") as file:
+        with _create(place, name) as file:
             hashed = _HashedFile(file)
             with _writer(hashed, schema, keys, compression) as writer:
                 for columns in batches:
                     writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
                     rows += len(columns[0])
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutOfRoom(
-                f"no room left on the disk of {path}; free some, or choose another output folder"
+                f"no room left on the disk of {place}/{name}; free some, or choose another output folder"
             ) from error
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {place}/{name}: {error.strerror or error}") from error
     return OutputFile(name, rows, hashed.bytes, hashed.sha256)
+
+
+@contextmanager
+def _create(place: Place, name: str) -> Iterator[BinaryIO]:
+    """A new file, which is on the disk, or in the store, when the block ends."""
+    if not place.is_local:
+        with place.reached("write", name), place.files.open(place.path(name), "wb") as file:
+            yield file
+        return
+    path = Path(place.url, name)
+    path.parent.mkdir(exist_ok=True)  # not the folder: a task that outlives its run must not make it again
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _writer(file: _HashedFile, schema: pa.Schema, keys: int, compression: str) -> pq.ParquetWriter:

@@ -90,6 +90,7 @@ def test_run_cut_short_exits_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (Terminated(), 143, "error: terminated\n"),
         (errors.InternalError("rows"), 1, "error: rows\n--debug shows where it happened\n"),
+        (errors.UsageError("no https://me:hunter2@host/e"), 2, "error: no https://***@host/e\n"),
         (ValueError("odd"), 1, "error: unexpected ValueError: odd\n--debug shows where it happened\n"),
     ],
 )

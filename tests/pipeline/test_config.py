@@ -47,14 +47,16 @@ def test_yaml_of_the_settings_reads_back(tmp_path: Path) -> None:
     assert load_settings(config) == settings
 
 
-def test_secrets_are_in_no_dump_repr_or_message() -> None:
+@pytest.mark.parametrize("section", ["input", "output"])
+def test_secrets_are_in_no_dump_repr_or_message(section: str) -> None:
     options = {"key": "hunter2"}
-    settings = load_settings(None, PATHS | {"input.path": "s3://me:hunter2@host/e", "input.storage_options": options})
-    assert settings.input.path == "s3://me:hunter2@host/e"
-    assert settings.input.storage_options == options
+    given = {f"{section}.path": "s3://me:hunter2@host/e", f"{section}.storage_options": options}
+    settings = load_settings(None, PATHS | given)
+    assert getattr(settings, section).path == "s3://me:hunter2@host/e"
+    assert getattr(settings, section).storage_options == options
     assert "hunter2" not in as_yaml(settings) + str(settings.model_dump()) + settings.model_dump_json()
-    with pytest.raises(UsageError, match=r"input\.storage_options") as caught:
-        load_settings(None, PATHS | {"input.storage_options": "hunter2"})
+    with pytest.raises(UsageError, match=rf"{section}\.storage_options") as caught:
+        load_settings(None, PATHS | {f"{section}.storage_options": "hunter2"})
     assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
 
 
@@ -138,7 +140,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 def test_short_names_and_table_are_complete() -> None:
     names = {f"{section}.{name}" for section, inner in _dumped().items() for name in inner}
-    names |= {"input.storage_options", "checkpoint.storage_options"}
+    names |= {"input.storage_options", "output.storage_options", "checkpoint.storage_options"}
     assert set(SHORT_NAMES.values()) < names
     rows = settings_table().splitlines()[2:]
     assert {row.split("`")[1] for row in rows} == names

@@ -17,7 +17,7 @@ from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.lock import FolderLock
 from edgemill.tasks.errors import OutputLocked
 
-HERE = Holder.of_this_process("before")
+HERE = Holder.here("before")
 DEAD = HERE.model_copy(update={"process_start": 1})
 REBOOTED = HERE.model_copy(update={"boot": "another", "machine": HERE.machine or "none"})
 CONTAINER = HERE.model_copy(update={"processes": "pid:[1]", "host": "container"})
@@ -125,7 +125,7 @@ def test_what_killed_runs_left_is_cleared(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ended_is_gone() -> None:
-    ask = "from edgemill.pipeline.holder import Holder; print(Holder.of_this_process('x').model_dump_json())"
+    ask = "from edgemill.pipeline.holder import Holder; print(Holder.here('x').model_dump_json())"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True)
     holder = Holder.parse(done.stdout)
     assert holder is not None

@@ -151,6 +151,7 @@ def test_fresh_does_it_again(rows: Path, out: Path) -> None:
 def test_from_python(rows: Path, out: Path) -> None:
     before = Result(out).manifest
     assert mine(rows, out, device="cpu").manifest == before
+    assert mine(rows, f"file://{out}", device="cpu").manifest == before
     with pytest.raises(UsageError, match="exists"):
         mine(rows, out, device="cpu", method="fixpoint")
 

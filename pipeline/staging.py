@@ -1,0 +1,24 @@
+"""Where a result is made and how it is published: on a disk or in an object store, as the output's place has it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..tasks.places import place_of
+from .output import Staging
+from .settings import Settings
+from .store_output import StoreStaging
+
+__all__ = ["AnyStaging", "staging_for"]
+
+AnyStaging: TypeAlias = Staging | StoreStaging
+
+
+def staging_for(settings: Settings, run_id: str) -> AnyStaging:
+    """The staging of a run with these settings; a context manager, which holds the output's lock."""
+    out = place_of(settings.output.path, settings.output.storage_options)
+    how = {"overwrite": settings.output.overwrite, "or_same": not settings.checkpoint.fresh}
+    if out.is_local:
+        return Staging(out.url, run_id=run_id, input_path=settings.input.path, **how)
+    source = place_of(settings.input.path, settings.input.storage_options)
+    return StoreStaging(out, run_id=run_id, source=source, **how)

@@ -1,0 +1,165 @@
+"""The output in an object store: files of a run under a name of its own, and a manifest, written last, that names them.
+
+OUT/manifest.json          the result, from one PUT to the next
+OUT/run-ID/edges/…         its tables and its log
+OUT/.edgemill.lock         while a run writes
+OUT/failed.log.jsonl       the log of a run that failed
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from ..tasks.errors import EdgemillError, OutputLocked, UsageError
+from ..tasks.places import Place
+from .holder import Holder
+from .manifest import MANIFEST_NAME, is_result
+from .output import LOG_NAME
+from .store_lock import LOCK_NAME, StoreLock
+
+__all__ = ["StoreStaging"]
+
+FAILED_LOG = f"failed.{LOG_NAME}"
+CHECKPOINT = ".edgemill.checkpoint"
+RUN = "run-"
+
+
+class StoreStaging:
+    """As `output.Staging`, for an object store, which cannot rename: `commit()` puts the manifest, and that is all
+    it takes; what an earlier run had is removed after that.
+
+    Raises UsageError for the checks and for a store that cannot be written, OutputLocked.
+    """
+
+    def __init__(self, out: Place, *, overwrite: bool, run_id: str, source: Place | None = None, or_same: bool) -> None:
+        self.out = out
+        self.overwrite, self.or_same = overwrite, or_same
+        self.prefix = f"{RUN}{run_id}/"
+        """What the names of the run's files begin with in the manifest."""
+        self.tables = out.within(f"{RUN}{run_id}")
+        """Where the tables are written."""
+        self.scratch: Path
+        """A folder on this machine for the log and the manifest, until they are put."""
+        self.left_by: Holder | None = None
+        """The dead run whose lock was found."""
+        self._source = source
+        self._lock = StoreLock(out, run_id)
+        self._committed = False
+
+    def __enter__(self) -> Self:
+        if self._source is not None:
+            _refuse_overlap(self._source, self.out)
+        self._refuse_at_start()
+        try:
+            self.left_by = self._lock.take()
+            self._clear()
+            self._refuse_at_start()
+            self._temporary = TemporaryDirectory(prefix="edgemill-")
+            self.scratch = Path(self._temporary.name)
+        except BaseException:
+            self._release_lock()
+            raise
+        return self
+
+    def commit(self) -> None:
+        """Put the log, then the manifest; remove what it replaces."""
+        self.out.write(f"{self.prefix}{LOG_NAME}", (self.scratch / LOG_NAME).read_bytes())
+        if not self._lock.is_held():
+            raise OutputLocked(f"the lock on {self.out} was taken away during the run, which publishes nothing")
+        self.refuse_existing()
+        manifest = (self.scratch / MANIFEST_NAME).read_bytes()
+        if self.overwrite:
+            self.out.write(MANIFEST_NAME, manifest)
+        elif not self.out.create(MANIFEST_NAME, manifest) and self.out.read(MANIFEST_NAME) != manifest:
+            raise UsageError(f"output.path {self.out} has come into being during the run, which publishes nothing")
+        self._committed = True
+        with suppress(EdgemillError):  # what is left, the next run clears
+            self.out.remove(FAILED_LOG)
+            self._clear()
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if not self._committed:
+                with suppress(EdgemillError):  # as above; and the store may be why the run failed
+                    self._keep_log(error)
+                    if (own := self.prefix.rstrip("/")) not in self._folders_in_use():  # its PUT may have come through
+                        self.out.remove(own)
+        finally:
+            self._temporary.cleanup()
+            self._release_lock()
+
+    def holds_result(self) -> bool:
+        """Whether OUT is a result, of any run and format."""
+        return is_result(self.out)
+
+    def add_to_log(self) -> None:
+        """Append this run's log to that of the result in OUT, which stays."""
+        for folder in self._folders_in_use():
+            log = self.out.read(f"{folder}/{LOG_NAME}") or b""
+            self.out.write(f"{folder}/{LOG_NAME}", log + (self.scratch / LOG_NAME).read_bytes())
+
+    def refuse_existing(self) -> None:
+        """Raises UsageError if OUT holds something that is not to be replaced."""
+        names = self.out.names()
+        if not self.overwrite and (MANIFEST_NAME in names or _foreign(names)):
+            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with --overwrite")
+        if (MANIFEST_NAME in names or _foreign(names)) and not self.holds_result():
+            raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
+
+    def _refuse_at_start(self) -> None:
+        if not (self.or_same and self.holds_result()):
+            self.refuse_existing()
+
+    def _folders_in_use(self) -> set[str]:
+        """Folders of runs that the manifest in OUT names."""
+        manifest: dict[str, Any] = json.loads(self.out.read(MANIFEST_NAME) or b"{}")
+        return {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
+
+    def _clear(self) -> None:
+        """Remove the files of all runs but the one whose result this is: whoever holds the lock runs alone."""
+        if not self.holds_result() and MANIFEST_NAME in self.out.names():
+            return
+        used = self._folders_in_use()
+        for name in self.out.names():
+            if name.startswith(RUN) and name not in used:
+                self.out.remove(name)
+
+    def _keep_log(self, error: BaseException | None) -> None:
+        log = self.scratch / LOG_NAME
+        if error is not None and log.exists():
+            self.out.write(FAILED_LOG, log.read_bytes())
+            error.add_note(f"log of the failed run: {self.out}/{FAILED_LOG}")
+
+    def _release_lock(self) -> None:
+        with suppress(EdgemillError):  # a store that is gone has no lock either; the next run of this machine follows
+            self._lock.release()
+
+
+def _foreign(names: list[str]) -> list[str]:
+    """Names in OUT that are not of runs."""
+    own = (MANIFEST_NAME, LOCK_NAME, FAILED_LOG, CHECKPOINT)
+    return [name for name in names if name not in own and not name.startswith(RUN)]
+
+
+def _refuse_overlap(source: Place, out: Place) -> None:
+    """Refuse an output that a later reading of the input would pick up, or that holds the input."""
+    if source.is_local or type(source.files) is not type(out.files):
+        return
+    pattern, target, whole_tree = source.path(), out.path() + "/", True
+    base = pattern
+    if glob.has_magic(pattern):
+        parts = pattern.split("/")
+        first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+        whole_tree = first < len(parts) - 1
+        base = "/".join(parts[:first])
+    base = base.rstrip("/") + "/"
+    if base.startswith(target):
+        raise UsageError(f"output.path {out}: the input {source} lies in it; choose an output elsewhere")
+    if whole_tree and target.startswith(base):
+        raise UsageError(f"output.path {out} lies in the input {source}; choose an output elsewhere")

@@ -1,0 +1,158 @@
+"""Folders on disks, by their paths, and in object stores, by fsspec URLs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import fsspec
+
+from .errors import EdgemillError, UsageError
+
+__all__ = ["Place", "file_system", "place_of", "without_password"]
+
+_OURS = {"builtins", "edgemill", "numpy", "pyarrow"}
+"""Where errors come from that no client of a store raises."""
+_TRIES = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Place:
+    """A folder. Picklable; neither `str` nor `repr` show secrets."""
+
+    url: str
+    """A path, or an fsspec URL."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """For fsspec; may hold secrets."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of a file system of this machine, shared or not."""
+        return "://" not in self.url
+
+    @property
+    def files(self) -> Any:
+        """The fsspec file system it is in. Raises UsageError if there is no such."""
+        return file_system(self.url, self.options)[0]
+
+    def path(self, name: str = "") -> str:
+        """The path that `files` knows something in the folder by, or the folder itself."""
+        root = str(file_system(self.url, self.options)[1])
+        return f"{root.rstrip('/')}/{name}" if name else root
+
+    def within(self, name: str) -> Place:
+        """A folder in this one."""
+        return Place(f"{self.url}/{name}", self.options)
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds; None if it is not there. Raises UsageError for a store that does not let read."""
+        with self.reached("read", name):
+            try:
+                return bytes(self.files.cat_file(self.path(name)))
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make a file, or replace it, whole or not at all in an object store. Raises UsageError."""
+        with self.reached("write", name):
+            self.files.pipe_file(self.path(name), content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Make a file that is not there: of several that try, one succeeds if the store has conditional writes.
+
+        Raises UsageError.
+        """
+        with self.reached("write", name):
+            for left in reversed(range(_TRIES)):
+                try:
+                    self.files.pipe_file(self.path(name), content, mode="create")
+                    return True
+                except FileExistsError:
+                    return False
+                except OSError:  # some clients have no better word for "it is there"
+                    if self.read(name) is not None:
+                        return False
+                    if not left:
+                        raise
+        raise AssertionError("no try was the last")
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it; it need not be there. Raises UsageError."""
+        with self.reached("remove", name):
+            self.files.invalidate_cache()
+            try:
+                self.files.rm(self.path(name), recursive=True)
+            except FileNotFoundError:
+                return
+
+    def names(self) -> list[str]:
+        """Names of the files and folders in it; none if it is not there. Raises UsageError."""
+        with self.reached("list"):
+            self.files.invalidate_cache()
+            try:
+                found = self.files.ls(self.path(), detail=False)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        root = self.path()
+        return sorted({name for path in found if (name := str(path).removeprefix(root).strip("/"))})
+
+    def sizes(self, names: list[str]) -> list[int | None]:
+        """Sizes of files in it; None for one that is not there. Raises UsageError."""
+        with self.reached("list"):
+            self.files.invalidate_cache()
+            found: dict[str, int] = {}
+            for folder in {os.path.dirname(name) for name in names}:
+                for path, info in self.files.find(self.path(folder), maxdepth=1, detail=True).items():
+                    found[str(path)] = int(info["size"])
+            return [found.get(self.path(name)) for name in names]
+
+    @contextmanager
+    def reached(self, what: str, name: str = "") -> Iterator[None]:
+        """Within it, what a store's client raises becomes a UsageError; what a disk raises stays as it is."""
+        try:
+            yield
+        except EdgemillError:
+            raise
+        except Exception as error:
+            foreign = type(error).__module__.partition(".")[0] not in _OURS
+            if self.is_local or not (foreign or isinstance(error, OSError)):
+                raise
+            where = f"{self}/{name}" if name else str(self)
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise UsageError(f"cannot {what} {where}: {reason}") from error
+
+    def __str__(self) -> str:
+        return without_password(self.url)
+
+    def __repr__(self) -> str:
+        return f"Place({str(self)!r})"
+
+
+def place_of(folder: Place | str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Place:
+    """A folder by its path or fsspec URL; `file://` is a path."""
+    if isinstance(folder, Place):
+        return folder
+    url = re.sub("^(file|local)://", "", os.fspath(folder))
+    return Place(url.rstrip("/") or "/" if "://" in url else url, dict(options or {}))
+
+
+def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """The fsspec file system of a path or URL, and what it calls it. Raises UsageError that says what to install."""
+    try:
+        system, path = fsspec.url_to_fs(url, **options)
+    except ImportError as error:
+        protocol = url.partition("://")[0]
+        extra = "pip install 'edgemill[s3]'" if protocol in ("s3", "s3a") else str(error)
+        raise UsageError(f"{without_password(url)} needs another package: {extra}") from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{without_password(url)} cannot be opened: {error}") from error
+    return system, path
+
+
+def without_password(text: str) -> str:
+    """A text in which URLs have lost what stands before their hosts."""
+    return re.sub(r"://[^/@\s]*@", "://***@", text)

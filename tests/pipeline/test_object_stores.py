@@ -1,0 +1,358 @@
+"""Runs into an object store, and out of one: a real S3 server on loopback, and fsspec's memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import OutputLocked, Result, UsageError, mine, mining
+from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.store_lock import LOCK_NAME
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks import writing
+from edgemill.tasks.generate import generate
+from edgemill.tasks.places import Place
+from edgemill.tasks.verify import verify
+
+KEY, SECRET = "theaccesskey", "thesecretkey"
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 2}
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, Any]]:
+    """Options for fsspec of a server with the bucket `bucket`."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"key": KEY, "secret": SECRET, "client_kwargs": {"endpoint_url": f"http://{host}:{port}"}}
+    try:
+        fsspec.filesystem("s3", **options).mkdir("bucket")
+        yield options
+    finally:
+        server.stop()
+
+
+@pytest.fixture(params=["s3", "memory"])
+def out(request: pytest.FixtureRequest) -> Place:
+    """A place for a result."""
+    number = next(_numbers)
+    if request.param == "s3":
+        return Place(f"s3://bucket/results/out {number}", request.getfixturevalue("s3"))
+    return Place(f"memory://results/out {number}")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("planted-cliques", str(folder), files=3, seed=2, vertices=80, edges=300, cliques=2, clique_size=7)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return mine(rows, tmp_path_factory.mktemp("plain") / "out", client=client, **HOW)
+
+
+def run(rows: Path | str, out: Place, client: Client, **settings: Any) -> Result:
+    return mine(rows, out.url, client=client, **{"output.storage_options": dict(out.options)}, **(HOW | settings))
+
+
+def tables(result: Result) -> list[pa.Table]:
+    return [result.edges.to_table(), result.vertices.to_table()]
+
+
+def log(result: Result) -> list[dict[str, Any]]:
+    content = result.place.read(f"run-{result.manifest.run}/log.jsonl")
+    assert content is not None
+    return [json.loads(line) for line in content.decode().splitlines()]
+
+
+def everything(out: Place) -> dict[str, bytes]:
+    files = out.files
+    files.invalidate_cache()
+    return {path: files.cat_file(path) for path in files.find(out.path())}
+
+
+def assert_one_result(out: Place) -> None:
+    """Nothing is there but a manifest and the files of its run."""
+    result = Result(out)
+    assert out.names() == ["manifest.json", f"run-{result.manifest.run}"]
+    found = {path.removeprefix(out.path() + "/") for path in everything(out)}
+    listed = {output.path for output in result.manifest.outputs}
+    assert found == listed | {"manifest.json", f"run-{result.manifest.run}/log.jsonl"}
+
+
+def test_there_and_back(rows: Path, plain: Result, out: Place, client: Client) -> None:
+    result = run(rows, out, client)
+    assert tables(result) == tables(plain)
+    assert result.manifest.counts == plain.manifest.counts
+    assert_one_result(out)
+    again = Result(out.url, out.options)
+    assert tables(again) == tables(plain)
+    assert repr(again).startswith(f"Result('{out.url}': ")
+    report = verify(out, rows)
+    assert report.ok, report
+    with pytest.raises(UsageError, match="is in an object store and has no path"):
+        _ = result.path
+
+
+def test_no_secret_is_written_or_shown(
+    rows: Path, s3: dict[str, Any], client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = Place("s3://bucket/secrets/out", s3)
+    result = run(rows, out, client, checkpoint={"every_seconds": 0})
+    shown = [repr(result), repr(out), str(out), caplog.text.encode(), *everything(out).values()]
+    assert_one_result(out)
+    assert not [text for text in shown if SECRET in str(text) or KEY in str(text)]
+
+
+@pytest.mark.slow
+def test_worker_processes(rows: Path, plain: Result, s3: dict[str, Any]) -> None:
+    out = Place("s3://bucket/worker processes", s3)
+    with runs.two_processes() as client:
+        assert tables(run(rows, out, client)) == tables(plain)
+    assert_one_result(out)
+
+
+def test_a_file_is_made_once(out: Place) -> None:
+    assert out.create("name", b"first")
+    assert not out.create("name", b"second")
+    assert out.read("name") == b"first"
+    assert (out.read("other"), out.names(), out.sizes(["name", "other"])) == (None, ["name"], [5, None])
+    out.remove("name")
+    out.remove("name")
+    assert out.names() == []
+
+
+def test_edges_from_a_store(
+    rows: Path, plain: Result, s3: dict[str, Any], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = Place("s3://bucket/edges", s3), Place("s3://bucket/from edges", s3)
+    for path in rows.iterdir():
+        source.write(path.name, path.read_bytes())
+    options = {"input.storage_options": s3}
+    result = run(source.url, out, client, **options)
+    assert tables(result) == tables(plain)
+    files = [file.path for file in result.manifest.input.files]
+    assert files == [f"s3://bucket/edges/{path.name}" for path in sorted(rows.iterdir())]
+    with monkeypatch.context() as patch:
+        patch.setattr(mining, "_run", None)
+        assert run(source.url, out, client, **options).manifest == result.manifest
+    name = next(rows.iterdir()).name
+    source.write(name, (source.read(name) or b"") * 1)
+    source.remove(name)
+    with pytest.raises(UsageError, match="exists: choose another"):
+        run(source.url, out, client, **options)
+
+
+def test_overwrite(rows: Path, plain: Result, out: Place, client: Client) -> None:
+    before = run(rows, out, client).manifest.run
+    with pytest.raises(UsageError, match=f"output.path {out} exists: choose another"):
+        run(rows, out, client, partitions=1)
+    assert Result(out).manifest.run == before
+    after = run(rows, out, client, partitions=1, overwrite=True)
+    assert after.manifest.run != before
+    assert len(after.manifest.outputs) == 2
+    assert tables(after) == tables(plain)
+    assert_one_result(out)
+
+
+def test_nothing_to_do(rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(rows, out, client)
+    monkeypatch.setattr(mining, "_run", None)
+    assert run(rows, out, client).manifest == first.manifest
+    assert log(first)[-1]["event"] == "nothing_to_do"
+    assert log(first)[-1]["result"] == first.manifest.run
+    assert_one_result(out)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_failure_leaves_what_was_there(
+    rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    """It fails when tables of edges are written; a task that outlives it may leave some, which is in no result."""
+    if overwrite:
+        run(rows, out, client, partitions=1)
+    before = everything(out)
+    write = writing.write_edges
+
+    def fail(*arguments: Any, **how: Any) -> None:
+        write(*arguments, **how)
+        raise OSError("the store is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "write_edges", fail)
+        with pytest.raises(Exception, match="the store is gone") as caught:
+            run(rows, out, client, overwrite=overwrite)
+    assert f"log of the failed run: {out}/failed.log.jsonl" in caught.value.__notes__
+    after = everything(out)
+    failed = out.path("failed.log.jsonl")
+    told = json.loads(after.pop(failed).splitlines()[-1])
+    assert told["event"] == "run_failed"
+    assert {path: content for path, content in after.items() if f"/run-{told['run']}/" not in path} == before
+    run(rows, out, client, overwrite=True)
+    assert_one_result(out)
+
+
+def test_a_failing_put_of_the_manifest(rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it came through or not, what the manifest names is there."""
+    write = Place.write
+    for comes_through in (False, True):
+        before = everything(out)
+
+        def put(self: Place, name: str, content: bytes, comes_through: bool = comes_through) -> None:
+            if name != "manifest.json" or comes_through:
+                write(self, name, content)
+            if name == "manifest.json":
+                raise UsageError("the answer is lost")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Place, "write", put)
+            with pytest.raises(UsageError, match="the answer is lost"):
+                run(rows, out, client, overwrite=True)
+        if comes_through:
+            assert Result(out).edges.count_rows() == Result(out).manifest.counts.edges
+        else:
+            after = everything(out)
+            after.pop(out.path("failed.log.jsonl"))
+            assert after == before
+
+
+def test_what_a_killed_run_left(rows: Path, out: Place, client: Client) -> None:
+    first = run(rows, out, client)
+    dead = Holder.here("dead").model_copy(update={"process_start": 1})
+    out.write(LOCK_NAME, dead.as_json())
+    out.write("run-dead/edges/part-00000.parquet", b"half")
+    assert tables(Result(out)) == tables(first)
+    assert verify(out, rows).ok
+    second = run(rows, out, client, partitions=1, overwrite=True)
+    assert_one_result(out)
+    assert [line["left_by"] for line in log(second) if line["event"] == "lock_taken_over"] == [str(dead)]
+
+
+@pytest.mark.parametrize("content", [b"", Holder.here("other").as_json()], ids=["unreadable", "alive"])
+def test_another_run_has_the_lock(rows: Path, out: Place, client: Client, content: bytes) -> None:
+    out.write(LOCK_NAME, content)
+    before = everything(out)
+    with pytest.raises(OutputLocked, match=f"is writing {out}.*surely dead, remove {out}/{LOCK_NAME}"):
+        run(rows, out, client)
+    assert everything(out) == before
+
+
+def test_a_lock_that_was_removed(rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    emit = Events.emit
+
+    def remove(self: Events, event: str, /, **fields: object) -> None:
+        emit(self, event, **fields)
+        if event == "run_finished":
+            out.remove(LOCK_NAME)
+
+    monkeypatch.setattr(Events, "emit", remove)
+    with pytest.raises(OutputLocked, match="taken away during the run, which publishes nothing"):
+        run(rows, out, client)
+    assert out.names() == ["failed.log.jsonl"]
+
+
+def test_what_is_not_ours_is_left_alone(rows: Path, out: Place, client: Client) -> None:
+    out.write("thesis.tex", b"mine")
+    before = everything(out)
+    for overwrite, text in ((False, "exists: choose another"), (True, "is not an edgemill result")):
+        with pytest.raises(UsageError, match=text):
+            run(rows, out, client, overwrite=overwrite)
+    assert everything(out) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "text"),
+    [
+        ("memory://a/in", "memory://a/in/out", "lies in the input"),
+        ("memory://a/in", "memory://a/in", "the input memory://a/in lies in it"),
+        ("memory://a/in/x.parquet", "memory://a", "lies in it"),
+        ("memory://a/**/*.parquet", "memory://a/out", "lies in the input"),
+        ("memory://a/*.parquet", "memory://a/out", "does not exist|no file matches"),
+        ("memory://a/in", "memory://a/inn", "does not exist"),
+    ],
+)
+def test_output_is_kept_apart_from_the_input(source: str, out: str, text: str) -> None:
+    with pytest.raises(Exception, match=text):
+        mine(source, out, device="cpu")
+    assert Place(out).names() in ([], ["failed.log.jsonl"])
+    Place("memory://a").remove("")
+
+
+def test_stores_that_cannot_be_written(rows: Path, s3: dict[str, Any]) -> None:
+    nowhere = {"client_kwargs": {"endpoint_url": "http://127.0.0.1:1"}, "key": KEY, "secret": SECRET}
+    quickly = {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
+    places: list[tuple[str, Any]] = [("s3://no-such-bucket/out", s3), ("s3://bucket/out", nowhere | quickly)]
+    for url, options in places:
+        with pytest.raises(UsageError, match=f"cannot (write|list|read) {url}") as caught:
+            mine(rows, url, client=None, device="cpu", **{"output.storage_options": options})
+        assert SECRET not in str(caught.value)
+
+
+def test_what_to_install(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(vars(import_module("fsspec.registry"))["_registry"], "s3", raising=False)
+    for source, out in ((rows, "s3://bucket/out"), ("s3://bucket/in", "out")):
+        with pytest.raises(UsageError, match=r"needs another package: pip install 'edgemill\[s3\]'"):
+            mine(source, out, device="cpu")
+    assert not os.path.exists("out")
+
+
+def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
+    """Real processes; the options come from fsspec's own configuration, and `show` and `verify` find them there."""
+    config = tmp_path / "conf.d"
+    config.mkdir()
+    (config / "s3.json").write_text(json.dumps({"s3": s3}))
+    out, environment = "s3://bucket/two runs", os.environ | {"FSSPEC_CONFIG_DIR": str(config)}
+    gate = (
+        "import sys; from edgemill.pipeline import mining; from edgemill.pipeline.cli import edgemill\n"
+        "opened = mining.open_input\n"
+        "mining.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]\n"
+        "print('ready', flush=True); sys.stdin.readline(); edgemill(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", gate, "run", "--input", str(rows), "--output", out, "--device", "cpu"]
+    pipe = subprocess.PIPE
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+    with start() as first, start() as second:
+        for started in (first, second):
+            assert started.stdin is not None
+            assert started.stdout is not None
+            assert started.stdout.readline() == "ready\n"
+            started.stdin.write("go\n")
+            started.stdin.flush()
+        while first.poll() is None and second.poll() is None:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        loser, winner = (first, second) if first.poll() is not None else (second, first)
+        _, told = loser.communicate()
+        assert loser.returncode == OutputLocked.exit_code, told
+        assert f"process {winner.pid} on " in told
+        _, told = winner.communicate("go\n")
+    assert winner.returncode == 0, told
+    place = Place(out, s3)
+    assert tables(Result(place)) == tables(plain)
+    assert_one_result(place)
+    for arguments in (["show", out], ["verify", out, "--input", str(rows)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "edgemill.pipeline", *arguments], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
