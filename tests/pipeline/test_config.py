@@ -50,8 +50,8 @@ def test_yaml_of_the_settings_reads_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("section", ["input", "output"])
 def test_secrets_are_in_no_dump_repr_or_message(section: str) -> None:
     options = {"key": "hunter2"}
-    given = {f"{section}.path": "s3://me:hunter2@host/e", f"{section}.storage_options": options}
-    settings = load_settings(None, PATHS | given)
+    given: dict[str, object] = {f"{section}.path": "s3://me:hunter2@host/e", f"{section}.storage_options": options}
+    settings = load_settings(None, {**PATHS, **given})
     assert getattr(settings, section).path == "s3://me:hunter2@host/e"
     assert getattr(settings, section).storage_options == options
     assert "hunter2" not in as_yaml(settings) + str(settings.model_dump()) + settings.model_dump_json()
