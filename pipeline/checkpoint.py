@@ -145,12 +145,16 @@ class Checkpoint:
             )
             for kind, arguments in parts.items()
         }
-        engine.wait([task for own in tasks.values() for task in own], stage)
-        files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
-        index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
-        if keep_before:
-            self._rotate(name)
-        self._write(f"{self._root}/{name}.json", _sealed(index))
+        try:
+            engine.wait([task for own in tasks.values() for task in own], stage)
+            files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
+            index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
+            if keep_before:
+                self._rotate(name)
+            self._write(f"{self._root}/{name}.json", _sealed(index))
+        except BaseException:
+            self._forget(folder)
+            raise
         self._saved = time.monotonic()
         return index
 
@@ -182,6 +186,16 @@ class Checkpoint:
         if self._files.isdir(self._root):
             self._files.rm(self._root, recursive=True)
         self.graph = None
+
+    def _forget(self, folder: str) -> None:
+        """Remove what could not be finished: half a checkpoint is of no use, and may be what fills the disk."""
+        path = f"{self._root}/{folder}"
+        with suppress(OSError):
+            if isinstance(self._files, LocalFileSystem):
+                os.rename(path, path := f"{path}-failed")  # tasks that still run find nowhere to write
+            self._files.rm(path, recursive=True)
+            if not self._files.ls(self._root, detail=False):
+                self._files.rmdir(self._root)
 
     def _url(self, name: str) -> str:
         return str(self._files.unstrip_protocol(f"{self._root}/{name}"))

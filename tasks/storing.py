@@ -26,6 +26,7 @@ from .degrees import BucketDegrees
 from .errors import OutOfRoom, UsageError
 from .ingest import OwnedRows
 from .numbering import BucketEdges, BucketIds
+from .places import file_system
 from .subgraph import PartitionCounts, Subgraph
 
 TYPES = {
@@ -146,8 +147,9 @@ class _Hashed:
 
 @contextmanager
 def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
+    files, path = file_system(url, options)
     try:
-        with fsspec.open(url, "wb", **options) as file:
+        with files.open(path, "wb") as file:  # unlike fsspec.open it makes no folder, which may be gone with its run
             yield file
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -48,7 +48,7 @@ def s3() -> Iterator[dict[str, Any]]:
         server.stop()
 
 
-@pytest.fixture(params=["s3", "memory"])
+@pytest.fixture(params=["s3", pytest.param("memory", marks=pytest.mark.slow)])
 def out(request: pytest.FixtureRequest) -> Place:
     """A place for a result."""
     number = next(_numbers)
@@ -315,6 +315,7 @@ def test_what_to_install(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not os.path.exists("out")
 
 
+@pytest.mark.slow
 def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
     """Real processes; the options come from fsspec's own configuration, and `show` and `verify` find them there."""
     config = tmp_path / "conf.d"
