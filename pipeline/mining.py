@@ -52,6 +52,7 @@ def mine(
     input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
 ) -> Result:
     """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
+    Where that holds this very result already, it is given back without work.
 
     `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
     command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say

@@ -1,7 +1,7 @@
 """The output in an object store: files of a run under a name of its own, and a manifest, written last, that names them.
 
 OUT/manifest.json          the result, from one PUT to the next
-OUT/run-ID/edges/…         its tables and its log
+OUT/edgemill-ID/edges/…    its tables and its log
 OUT/.edgemill.lock         while a run writes
 OUT/failed.log.jsonl       the log of a run that failed
 """
@@ -27,7 +27,7 @@ __all__ = ["StoreStaging"]
 
 FAILED_LOG = f"failed.{LOG_NAME}"
 CHECKPOINT = ".edgemill.checkpoint"
-RUN = "run-"
+RUN = "edgemill-"
 
 
 class StoreStaging:

@@ -51,6 +51,7 @@ class Place:
     def read(self, name: str) -> bytes | None:
         """What a file holds; None if it is not there. Raises UsageError for a store that does not let read."""
         with self.reached("read", name):
+            self.files.invalidate_cache()  # other processes write here too
             try:
                 return bytes(self.files.cat_file(self.path(name)))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -8,6 +8,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,31 @@ def test_a_container_is_followed_when_the_kernel_has_let_its_lock_go(tmp_path: P
     taken = lock(tmp_path)
     assert taken.take() == CONTAINER
     taken.release()
+
+
+@pytest.mark.skipif(not HERE.boot or not HERE.processes, reason="no /proc: processes cannot be told apart")
+@pytest.mark.parametrize("left_by", [None, DEAD], ids=["free", "left behind"])
+def test_one_of_many_gets_it(tmp_path: Path, left_by: Holder | None) -> None:
+    start = threading.Barrier(8)
+
+    def take(number: int) -> FolderLock | None:
+        own = lock(tmp_path, f"run-{number}")
+        start.wait()
+        try:
+            own.take()
+        except OutputLocked:
+            return None
+        return own
+
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(100):
+            if left_by is not None:
+                (tmp_path / ".out.lock").write_bytes(left_by.as_json())
+            (winner,) = [own for own in threads.map(take, range(8)) if own is not None]
+            assert winner.is_held()
+            assert os.listdir(tmp_path) == [".out.lock"]
+            winner.release()
+            assert os.listdir(tmp_path) == []
 
 
 def test_a_lock_that_was_removed_is_not_held(tmp_path: Path, file_system: str) -> None:

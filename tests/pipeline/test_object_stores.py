@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.holder import Holder
-from edgemill.pipeline.store_lock import LOCK_NAME
+from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks import writing
 from edgemill.tasks.generate import generate
@@ -78,7 +81,7 @@ def tables(result: Result) -> list[pa.Table]:
 
 
 def log(result: Result) -> list[dict[str, Any]]:
-    content = result.place.read(f"run-{result.manifest.run}/log.jsonl")
+    content = result.place.read(f"edgemill-{result.manifest.run}/log.jsonl")
     assert content is not None
     return [json.loads(line) for line in content.decode().splitlines()]
 
@@ -89,13 +92,21 @@ def everything(out: Place) -> dict[str, bytes]:
     return {path: files.cat_file(path) for path in files.find(out.path())}
 
 
+def start(s3: dict[str, Any], config: Path, script: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process of its own, to which the options come by fsspec's configuration in the folder `config`."""
+    (config / "s3.json").write_text(json.dumps({"s3": s3}))
+    pipe, environment = subprocess.PIPE, os.environ | {"FSSPEC_CONFIG_DIR": str(config)}
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
 def assert_one_result(out: Place) -> None:
     """Nothing is there but a manifest and the files of its run."""
     result = Result(out)
-    assert out.names() == ["manifest.json", f"run-{result.manifest.run}"]
+    assert out.names() == [f"edgemill-{result.manifest.run}", "manifest.json"]
     found = {path.removeprefix(out.path() + "/") for path in everything(out)}
     listed = {output.path for output in result.manifest.outputs}
-    assert found == listed | {"manifest.json", f"run-{result.manifest.run}/log.jsonl"}
+    assert found == listed | {"manifest.json", f"edgemill-{result.manifest.run}/log.jsonl"}
 
 
 def test_there_and_back(rows: Path, plain: Result, out: Place, client: Client) -> None:
@@ -138,6 +149,27 @@ def test_a_file_is_made_once(out: Place) -> None:
     out.remove("name")
     out.remove("name")
     assert out.names() == []
+
+
+def test_one_of_many_gets_the_lock(s3: dict[str, Any]) -> None:
+    out = Place("s3://bucket/many", s3)
+    start = threading.Barrier(8)
+
+    def take(number: int) -> StoreLock | None:
+        lock = StoreLock(out, f"run {number}")
+        start.wait()
+        try:
+            lock.take()
+        except OutputLocked:
+            return None
+        return lock
+
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(5):
+            (winner,) = [lock for lock in threads.map(take, range(8)) if lock is not None]
+            assert winner.is_held()
+            winner.release()
+            assert out.names() == []
 
 
 def test_edges_from_a_store(
@@ -205,7 +237,7 @@ def test_a_failure_leaves_what_was_there(
     failed = out.path("failed.log.jsonl")
     told = json.loads(after.pop(failed).splitlines()[-1])
     assert told["event"] == "run_failed"
-    assert {path: content for path, content in after.items() if f"/run-{told['run']}/" not in path} == before
+    assert {path: content for path, content in after.items() if f"/edgemill-{told['run']}/" not in path} == before
     run(rows, out, client, overwrite=True)
     assert_one_result(out)
 
@@ -238,7 +270,7 @@ def test_what_a_killed_run_left(rows: Path, out: Place, client: Client) -> None:
     first = run(rows, out, client)
     dead = Holder.here("dead").model_copy(update={"process_start": 1})
     out.write(LOCK_NAME, dead.as_json())
-    out.write("run-dead/edges/part-00000.parquet", b"half")
+    out.write("edgemill-dead/edges/part-00000.parquet", b"half")
     assert tables(Result(out)) == tables(first)
     assert verify(out, rows).ok
     second = run(rows, out, client, partitions=1, overwrite=True)
@@ -315,26 +347,36 @@ def test_what_to_install(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not os.path.exists("out")
 
 
+COMMAND = "import sys; from edgemill.pipeline.cli import edgemill; edgemill(sys.argv[1:])"
+GATED = """
+import sys
+from edgemill.pipeline import mining
+from edgemill.pipeline.cli import edgemill
+opened = mining.open_input
+mining.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]
+print("ready", flush=True)
+sys.stdin.readline()
+edgemill(sys.argv[1:])
+"""
+KILLED = """
+import os, signal, sys
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.telemetry import Events
+exchange = Events.exchange
+def kill(self, record):
+    exchange(self, record)
+    if record.exchange == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+Events.exchange = kill
+edgemill(sys.argv[1:])
+"""
+
+
 @pytest.mark.slow
 def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
-    """Real processes; the options come from fsspec's own configuration, and `show` and `verify` find them there."""
-    config = tmp_path / "conf.d"
-    config.mkdir()
-    (config / "s3.json").write_text(json.dumps({"s3": s3}))
-    out, environment = "s3://bucket/two runs", os.environ | {"FSSPEC_CONFIG_DIR": str(config)}
-    gate = (
-        "import sys; from edgemill.pipeline import mining; from edgemill.pipeline.cli import edgemill\n"
-        "opened = mining.open_input\n"
-        "mining.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]\n"
-        "print('ready', flush=True); sys.stdin.readline(); edgemill(sys.argv[1:])"
-    )
-    command = [sys.executable, "-c", gate, "run", "--input", str(rows), "--output", out, "--device", "cpu"]
-    pipe = subprocess.PIPE
-
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
-
-    with start() as first, start() as second:
+    out = "s3://bucket/two runs"
+    run = (s3, tmp_path, GATED, "run", "--input", str(rows), "--output", out, "--device", "cpu")
+    with start(*run) as first, start(*run) as second:
         for started in (first, second):
             assert started.stdin is not None
             assert started.stdout is not None
@@ -353,7 +395,26 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
     assert tables(Result(place)) == tables(plain)
     assert_one_result(place)
     for arguments in (["show", out], ["verify", out, "--input", str(rows)]):
-        done = subprocess.run(
-            [sys.executable, "-m", "edgemill.pipeline", *arguments], env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        with start(s3, tmp_path, COMMAND, *arguments) as done:
+            shown, told = done.communicate()
+        assert done.returncode == 0, shown + told
+
+
+@pytest.mark.slow
+def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
+    """The same command follows the dead run's lock, clears what it left, and goes on from its checkpoint."""
+    place, settings = Place("s3://bucket/killed", s3), ["--partitions", "2", "--set", "checkpoint.every_exchanges=2"]
+    command = ["run", "--input", str(rows), "--output", place.url, "--device", "cpu", *settings]
+    with start(s3, tmp_path, KILLED, *command) as killed:
+        killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    assert place.names() == [".edgemill.checkpoint", LOCK_NAME]
+    with start(s3, tmp_path, COMMAND, *command) as again:
+        _, told = again.communicate()
+    assert again.returncode == 0, told
+    assert_one_result(place)
+    result = Result(place)
+    assert tables(result) == tables(plain)
+    events = log(result)
+    assert next(line["exchange"] for line in events if line["event"] == "exchange") == 5
+    assert [line for line in events if line["event"] == "lock_taken_over"]
