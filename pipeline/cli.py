@@ -56,7 +56,7 @@ _DEVICES = click.Choice(["auto", "cpu", "gpu"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
     click.option("--input", help="Parquet edges: a file, a folder, a glob or a URL."),
-    click.option("--output", help="Folder of the result."),
+    click.option("--output", help="Folder of the result, or a URL in an object store."),
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
@@ -154,7 +154,7 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, *
 @click.argument("out")
 @_debug
 def show(out: str) -> None:
-    """Summarise the finished run in the folder OUT."""
+    """Summarise the finished run in the folder OUT, or at that URL."""
     from rich.console import Console
 
     from .result import Result
@@ -170,7 +170,7 @@ def show(out: str) -> None:
 @_debug
 @click.pass_context
 def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
-    """Check the result in the folder OUT by definition, with code that shares nothing with the kernels."""
+    """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
     from rich.console import Console
 
     from ..tasks.verify import verify as check

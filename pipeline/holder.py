@@ -48,7 +48,7 @@ class Holder(BaseModel):
             machine=_machine(),
             boot=_read(_BOOT),
             processes=_processes(),
-            process_start=_start_of(os.getpid()),
+            process_start=_start(_read(Path("/proc/self/stat"))),
         )
 
     @classmethod
@@ -70,7 +70,7 @@ class Holder(BaseModel):
         """
         if self.boot and self.boot == _read(_BOOT):
             if self.processes and self.processes == _processes():
-                return _start_of(self.pid) != self.process_start
+                return not _runs(self.pid, self.process_start)
             return let_go
         return bool(self.machine) and (self.machine, self.host) == (_machine(), socket.gethostname())
 
@@ -99,11 +99,23 @@ def _processes() -> str:
         return ""
 
 
-def _start_of(pid: int) -> int | None:
-    """None for a process that is not there, or is dead and only waited for."""
-    line = _read(Path(f"/proc/{pid}/stat"))
-    state, *fields = line.rpartition(")")[2].split() or [""]
-    return None if state in ("", "Z", "X") else int(fields[18])
+def _runs(pid: int, start: int | None) -> bool:
+    """Whether the process that started then is there; one that only waits for its parent is not."""
+    if line := _read(Path(f"/proc/{pid}/stat")):
+        return _start(line) == start
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True  # there, but hidden
+
+
+def _start(stat: str) -> int | None:
+    """The start of a process by its line in /proc; None for a dead one."""
+    state, *fields = stat.rpartition(")")[2].split() or ["X"]
+    return None if state in "ZX" else int(fields[18])
 
 
 def _read(path: Path) -> str:

@@ -103,11 +103,20 @@ class FolderLock:
                 os.rename(self.path, gone)
                 if os.path.samestat(os.fstat(handle), os.stat(gone)):
                     return holder
-                os.link(gone, self.path)  # another run followed first, and this is its lock
+                self._restore(gone)  # another run followed first, and this is its lock
             return None
         finally:
             gone.unlink(missing_ok=True)
             os.close(handle)
+
+    def _restore(self, gone: Path) -> None:
+        """Put a lock back that was taken away in error; should a third run have come, that one's stays."""
+        try:
+            os.link(gone, self.path)
+        except FileExistsError:
+            return
+        except OSError:
+            os.rename(gone, self.path)
 
     def _clear(self) -> None:
         """Remove what runs left that were killed while they took the lock."""

@@ -25,7 +25,7 @@ LOG_NAME = "log.jsonl"
 class Staging:
     """A folder `.NAME.edgemill-RUN` beside OUT that `commit()` makes OUT; removed if the block ends without that.
 
-    Entering the block checks, in this order, that OUT is a local path, apart from the input, free (or, with
+    Entering the block checks, in this order, that OUT is apart from the input, free (or, with
     `overwrite`, an earlier result or an empty folder), written by no other run, and writable. With `or_same`, an
     earlier result is refused by `refuse_existing` only, since it may be the one that is wanted. A failed run leaves
     its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception.

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from edgemill.pipeline import holder as holder_module
 from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.lock import FolderLock
 from edgemill.tasks.errors import OutputLocked
@@ -151,11 +152,15 @@ def test_what_killed_runs_left_is_cleared(tmp_path: Path) -> None:
     taken.release()
 
 
-def test_a_process_that_ended_is_gone() -> None:
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_process_that_ended_is_gone(monkeypatch: pytest.MonkeyPatch, hidden: bool) -> None:
     ask = "from edgemill.pipeline.holder import Holder; print(Holder.here('x').model_dump_json())"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True)
     holder = Holder.parse(done.stdout)
     assert holder is not None
+    if hidden:  # /proc mounted so that it does not show other users' processes
+        read = holder_module._read
+        monkeypatch.setattr(holder_module, "_read", lambda path: "" if path.name == "stat" else read(path))
     assert holder.is_gone()
     assert not HERE.is_gone()
     assert not HERE.is_gone(let_go=True)
