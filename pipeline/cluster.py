@@ -10,6 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster
 from distributed.system import MEMORY_LIMIT
 
@@ -47,6 +48,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
     with (
+        dask.config.set(_patience(settings)),
         _cluster_type(settings)(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
@@ -60,6 +62,15 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _patience(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration of how long a worker may be silent, and a task wait for one."""
+    return {
+        # A worker in this process is never frozen alone, and must outlive a laptop's sleep.
+        "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
+        "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
+    }
 
 
 def check_device(settings: ClusterSettings) -> None:

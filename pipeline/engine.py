@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,11 +12,13 @@ from weakref import WeakSet
 import distributed
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
+from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from .. import kernels
 from ..kernels.device import Device
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from .watch import Watch
 
 if TYPE_CHECKING:
     from .telemetry import Stage
@@ -51,8 +53,9 @@ class Capacity:
 class Engine:
     """Submits the tasks of one run. Keys carry the run's id, so nothing of an earlier run is ever taken for its own."""
 
-    def __init__(self, client: Client, run_id: str) -> None:
+    def __init__(self, client: Client, run_id: str, waiting_seconds: float = 300) -> None:
         self._client = client
+        self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
         self.capacity = Capacity(
@@ -177,21 +180,34 @@ class Engine:
             for i, address in enumerate(self._workers, first)
         ]
         self._futures.update(futures)
-        return self.gather(futures)
+        return self._gather(futures, only=list(self._workers))
 
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
-        with _Lost():
-            for future in as_completed(list(futures), loop=self._client.loop):
+        finished = as_completed(list(futures), loop=self._client.loop)
+        while not finished.is_empty():
+            for future in self._watched(partial(_batch, finished)):
                 if future.status != "finished":
-                    future.result()
+                    self._gather([future])
                 if stage is not None:
                     stage.task_done()
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of tasks, in order; raises as `wait` does."""
+        return self._gather(futures)
+
+    def _gather(self, futures: Sequence[Future], only: Collection[str] = ()) -> list[Any]:
+        return list(self._watched(partial(self._client.gather, list(futures), asynchronous=True), only))
+
+    def _watched(self, work: Callable[[], Awaitable[T]], only: Collection[str] = ()) -> T:
+        """What `work` gives in the client's loop; ends, too, when no worker is left that could do it."""
+
+        async def watched() -> T:
+            return await self._watch.over(work(), self._resources or (), only)
+
         with _Lost():
-            return list(self._client.gather(list(futures)))
+            given: T = self._client.sync(watched)
+        return given
 
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
         """A small part of each task's result, such as its counts, in order; raises as `wait` does.
@@ -219,6 +235,12 @@ class Engine:
             yield
         finally:
             self._client.unsubscribe_topic(topic)
+
+
+async def _batch(finished: as_completed) -> list[Future]:
+    """What has come to an end since the last batch; waits for the first."""
+    first = await anext(finished)
+    return [first, *finished.next_batch(block=False)]
 
 
 def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
@@ -251,5 +273,7 @@ class _Lost:
                 f"workers died while running {error.task}, the last at {error.last_worker.address}: "
                 "out of memory, most likely; run again with more partitions or more memory for each worker"
             ) from error
+        if isinstance(error, NoValidWorkerError | NoWorkerError):
+            raise ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again") from error
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):
             raise ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again") from error

@@ -76,7 +76,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     ):
         source = open_input(settings)
         with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-            engine = Engine(connected, events.run_id)
+            engine = Engine(connected, events.run_id, settings.cluster.waiting_seconds)
             try:
                 manifest, checkpoint = _run(settings, source, engine, events, staging)
             except BaseException:

@@ -149,6 +149,10 @@ class ClusterSettings(_Section):
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | None = None
     """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    silence_seconds: float = Field(60, gt=0)
+    """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
+    waiting_seconds: float = Field(300, gt=0)
+    """The run ends (exit code 4) when no worker could run its tasks for so long."""
 
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
