@@ -15,9 +15,10 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from .. import kernels
-from ..kernels.device import Device
+from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from .leaving import leave, why_they_left
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -205,8 +206,13 @@ class Engine:
         async def watched() -> T:
             return await self._watch.over(work(), self._resources or (), only)
 
-        with _Lost():
+        try:
             given: T = self._client.sync(watched)
+        except Exception as error:
+            ours = self._as_ours(error)
+            if ours is None:
+                raise
+            raise ours from error
         return given
 
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
@@ -236,6 +242,20 @@ class Engine:
         finally:
             self._client.unsubscribe_topic(topic)
 
+    def _as_ours(self, error: Exception) -> EdgemillError | None:
+        """One of Dask's errors as one of ours; None for what a task raised."""
+        if isinstance(error, KilledWorker):
+            return ClusterLost(
+                why_they_left(self._client, str(error.task))
+                or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
+                "out of memory, most likely; run again with more partitions or more memory for each worker"
+            )
+        if isinstance(error, NoValidWorkerError | NoWorkerError):
+            return ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again")
+        if isinstance(error, CancelledError | CommClosedError | TimeoutError):
+            return ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again")
+        return None
+
 
 async def _batch(finished: as_completed) -> list[Future]:
     """What has come to an end since the last batch; waits for the first."""
@@ -247,33 +267,27 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
     with kernel_threads(threads):
         try:
             return function(*arguments)
-        except MemoryError as error:
-            raise OutOfRoom(f"a task ran out of memory: {error}; use more partitions (partitioning.count)") from error
+        except Exception as error:
+            broken = what_broke(error)
+            if broken is not None:
+                leave(broken)
+            if isinstance(error, MemoryError):
+                raise OutOfRoom(
+                    f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
+                ) from error
+            raise
 
 
-def _call_on_gpu(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
+def _call_on_gpu(function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
     """On a worker that gets what others send beside the arrays of its own tasks."""
+    return _call(_to_the_end, threads, (function, *arguments))
+
+
+def _to_the_end(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What goes wrong in a kernel is the fault of the task that started it, and of no later one."""
     try:
-        return _call(function, threads, arguments)
+        found = function(*arguments)
+        synchronize()
+        return found
     finally:
         kernels.trim()
-
-
-class _Lost:
-    """Turns Dask's errors into ours."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, EdgemillError):
-            return
-        if isinstance(error, KilledWorker):
-            raise ClusterLost(
-                f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of memory, most likely; run again with more partitions or more memory for each worker"
-            ) from error
-        if isinstance(error, NoValidWorkerError | NoWorkerError):
-            raise ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again") from error
-        if isinstance(error, CancelledError | CommClosedError | TimeoutError):
-            raise ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again") from error
