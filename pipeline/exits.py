@@ -11,6 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ..tasks.errors import EdgemillError, OutOfRoom
+from ..tasks.passwords import without_passwords
 
 __all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
 
@@ -52,7 +53,7 @@ def message(error: BaseException) -> str:
         case KeyboardInterrupt():
             return "interrupted"
         case _:
-            return f"unexpected {type(error).__name__}: {error}"
+            return without_passwords(f"unexpected {type(error).__name__}: {error}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import InternalError
+from ..tasks.passwords import without_passwords
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
@@ -110,7 +111,8 @@ def _run(
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.graph is not None:
-            error.add_note(f"what was found is kept in {checkpoint.place}: the same run goes on from there")
+            place = without_passwords(checkpoint.place)
+            error.add_note(f"what was found is kept in {place}: the same run goes on from there")
         raise
     return manifest, checkpoint
 
@@ -202,7 +204,7 @@ def _manifest(
         started=events.started,
         finished=datetime.now(UTC),
         input=InputRecord(
-            files=[InputFile(path=f.path, bytes=f.bytes, rows=f.rows) for f in source.files],
+            files=[InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,

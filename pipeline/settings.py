@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_serializer, model_validator
 
+from ..tasks.passwords import without_passwords
+
 __all__ = [
     "SECTIONS",
     "BoundingSettings",
@@ -56,7 +58,7 @@ class InputSettings(_Section):
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
-        return re.sub(r"://[^/@]*@", "://***@", path)
+        return without_passwords(path)
 
     @model_validator(mode="after")
     def _both_columns_or_none(self) -> Self:
@@ -128,6 +130,10 @@ class CheckpointSettings(_Section):
     """Start anew, whatever an earlier run has left."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec; never printed and never written to the result."""
+
+    @field_serializer("path")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
 
 
 class ClusterSettings(_Section):
