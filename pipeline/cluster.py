@@ -15,6 +15,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster, Worker
 from distributed.system import MEMORY_LIMIT
+from distributed.utils import silence_logging_cmgr
 
 from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
@@ -174,7 +175,7 @@ def _running(settings: ClusterSettings) -> Iterator[Client]:
             ) from error
         with_tls = " with TLS and a certificate of that authority" if encrypted else ""
         raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {error}") from error
-    with client:
+    with silence_logging_cmgr(logging.CRITICAL), client:  # as above
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=_START_SECONDS)
         if not client.scheduler_info(n_workers=1)["workers"]:

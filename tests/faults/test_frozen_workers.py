@@ -138,6 +138,8 @@ def test_the_workers_with_gpus_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(ClusterLost, match=r"no task could run for 0\.5 s .*: no worker has the resource GPU"):
                 engine.gather([task])
         assert engine.gather([engine.submit("task", int)]) == [0]
+        with pytest.raises(ClusterLost, match=r"the worker at inproc://.* went away while the run began"):
+            engine.everywhere(int)
         client.sync(worker.close)
 
 

@@ -148,6 +148,7 @@ def test_a_checkpoint_that_is_refused(
     with monkeypatch.context() as patch, pytest.raises(InterruptedError):
         patch.setattr("edgemill.pipeline.mining.bound", Mock(side_effect=InterruptedError))
         mine(settings["input"]["path"], tmp_path / "out", **without_paths(settings))
+    assert_untold(tmp_path)
     for file in (tmp_path / "kept").rglob("*.zip"):
         file.write_bytes(b"")
     code, printed = call(tmp_path, settings, "--verbose")
