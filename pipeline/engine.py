@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -19,7 +19,7 @@ from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 from .leaving import leave, why_they_left
-from .watch import Watch
+from .watch import Watch, WorkerGone
 
 if TYPE_CHECKING:
     from .telemetry import Stage
@@ -28,6 +28,11 @@ __all__ = ["GPU", "Capacity", "Engine", "Future"]
 
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
+
+_TRIES = 4
+"""How often a task may lose a worker; so many are Dask's too (`distributed.scheduler.allowed-failures`)."""
+_RETURN_SECONDS = 30
+"""How long to wait for the worker that comes in place of a lost one."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -171,17 +176,40 @@ class Engine:
             future.release()
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Run a task once on every worker; gives the results."""
+        """Run a task once on every worker; gives the results. With a new worker in place of a lost one all run again.
+
+        Raises as `wait` does, and ClusterLost if workers are lost time and again.
+        """
         self.spread(1)
         task = partial(self._caller, function, self._kernel_threads, arguments)
-        first = self._submitted + 1
-        self._submitted += len(self._workers)
-        futures = [
-            self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
-            for i, address in enumerate(self._workers, first)
-        ]
-        self._futures.update(futures)
-        return self._gather(futures, only=list(self._workers))
+        keys: list[str] = []
+        for _ in range(_TRIES):
+            first = self._submitted + 1
+            self._submitted += len(self._workers)
+            futures = [
+                self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+                for i, address in enumerate(self._workers, first)
+            ]
+            keys += [str(future.key) for future in futures]
+            self._futures.update(futures)
+            try:
+                return self._gather(futures, only=list(self._workers))
+            except WorkerGone as error:
+                lost = error
+            for future in futures:
+                future.release()
+            self._meet_workers()
+        raise ClusterLost(why_they_left(self._client, keys) or str(lost)) from lost
+
+    def _meet_workers(self) -> None:
+        """Take those that there are by now for the workers of the run. Raises ClusterLost if they stay fewer."""
+        before = len(self._workers)
+        with suppress(TimeoutError):
+            self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
+        self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        if len(self._workers) < before:
+            left = f"{before - len(self._workers)} of {before} workers"
+            raise ClusterLost(f"{left} went away while the run began; run again")
 
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
@@ -246,7 +274,7 @@ class Engine:
         """One of Dask's errors as one of ours; None for what a task raised."""
         if isinstance(error, KilledWorker):
             return ClusterLost(
-                why_they_left(self._client, str(error.task))
+                why_they_left(self._client, [str(error.task)])
                 or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
                 "out of memory, most likely; run again with more partitions or more memory for each worker"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NoReturn
 
@@ -36,15 +37,16 @@ def leave(error: BaseException) -> NoReturn:
     os._exit(1)
 
 
-def why_they_left(client: Client, task: str) -> str:
-    """What to tell of a task that no worker has survived; empty if none of them left by itself."""
+def why_they_left(client: Client, tasks: Collection[str]) -> str:
+    """What to tell of tasks that no worker has survived; empty if none of them left by itself."""
     try:
-        told = [message for _, message in client.get_events(_TOPIC) if message["task"] == task]
+        told = [message for _, message in client.get_events(_TOPIC) if message["task"] in tasks]
     except (OSError, CommClosedError):
         return ""
     if not told:
         return ""
     return (
-        f"{task} broke the GPU of every worker that tried it, {len(told)} in all, the last with {told[-1]['error']}: "
+        f"{told[-1]['task']} broke the GPU of every worker that tried it, {len(told)} in all, the last with "
+        f"{told[-1]['error']}: "
         "a fault of the device, or of a kernel, which please report; cluster.device cpu does without"
     )

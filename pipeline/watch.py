@@ -12,7 +12,7 @@ from distributed.comm.core import CommClosedError
 
 from ..tasks.errors import ClusterLost
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "WorkerGone"]
 
 T = TypeVar("T")
 _OFTEN = 10
@@ -21,10 +21,15 @@ _PERIOD_SECONDS = 5.0
 """Most time between two looks. What ends sooner costs none."""
 
 
+class WorkerGone(ClusterLost):
+    """A worker went away that a task was to run on, and on no other."""
+
+
 class Watch:
     """Looks at a cluster while the driver waits, whatever that cluster's own limits are.
 
-    Raises ClusterLost in place of the waiting when for `seconds` no worker could run the tasks of the run `run_id`.
+    Raises ClusterLost in place of the waiting when for `seconds` no worker could run the tasks of the run `run_id`, and
+    WorkerGone when one of those that a task is bound to went away.
     """
 
     def __init__(self, client: Client, run_id: str, seconds: float) -> None:
@@ -57,7 +62,7 @@ class Watch:
             return  # the client sees that the connection is gone, and says so
         for address in only:
             if address not in workers:
-                raise ClusterLost(f"the worker at {address} went away while the run began; run again")
+                raise WorkerGone(f"the worker at {address} went away while the run began; run again")
         now = time.monotonic()
         lack = self._lacking(workers, resources, now)
         if lack != self._lack:

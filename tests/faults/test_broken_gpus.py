@@ -88,6 +88,17 @@ def test_what_breaks_every_worker_ends(client: Client) -> None:
     client.wait_for_workers(2, timeout=60)
 
 
+def test_where_a_task_runs_on_every_worker(client: Client, tmp_path: Path) -> None:
+    """Such a task is bound to a worker that is gone; all run again with the new one."""
+    engine = Engine(client, "everywhere", waiting_seconds=1)
+    pids = engine.everywhere(failing(700), str(tmp_path / "pid"))
+    assert len(set(pids)) == 2
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
+    with pytest.raises(ClusterLost, match=r"everywhere-everywhere-\d+ broke the GPU of every worker that tried it, \d"):
+        engine.everywhere(failing(700), "")
+    client.wait_for_workers(2, timeout=60)
+
+
 def test_other_errors_of_cuda_are_told(client: Client, tmp_path: Path) -> None:
     engine = Engine(client, "told")
     with pytest.raises(RuntimeError, match="cudaErrorInvalidValue"):
