@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +15,13 @@ from .peers import this_machine
 
 LEAST_CAPABILITY = 8
 """Compute capability, major number, of the first GPUs with the shared memory that peeling and cascades take."""
+_BROKEN = re.compile(
+    "cudaError(IllegalAddress|LaunchTimeout|ContextIsDestroyed|Assert|HardwareStackError|IllegalInstruction"
+    "|MisalignedAddress|InvalidAddressSpace|InvalidPc|LaunchFailure|ECCUncorrectable|NvlinkUncorrectable)"
+    "|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_TIMEOUT|CONTEXT_IS_DESTROYED|ASSERT|HARDWARE_STACK_ERROR|ILLEGAL_INSTRUCTION"
+    "|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE|INVALID_PC|LAUNCH_FAILED|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE)"
+)
+"""Errors after which CUDA answers nothing but the same error, until the process is started anew."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,27 @@ def to_host(array: Any) -> AnyArray:
     from .gpu import to_host
 
     return to_host(array)
+
+
+def synchronize() -> None:
+    """Wait for the kernels that this thread has started, and raise what went wrong in them."""
+    from .gpu import synchronize
+
+    synchronize()
+
+
+def what_broke(error: BaseException) -> BaseException | None:
+    """The error of CUDA that led to `error` and left this process without a GPU; None if there is no such.
+
+    CuPy's CUDARuntimeError and CUDADriverError are known by their text, which others, such as those of CUB, have too.
+    """
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, RuntimeError) and _BROKEN.search(str(error)):
+            return error
+        error = error.__cause__ or error.__context__ or error
+    return None
 
 
 def trim() -> None:

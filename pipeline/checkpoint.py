@@ -23,6 +23,7 @@ import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
 from ..tasks.errors import UsageError
+from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, file_system, place_of
 from ..tasks.sources import Source
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
@@ -178,7 +179,7 @@ class Checkpoint:
                     engine.wait([future for own in futures.values() for future in own], stage)
                 return index, futures
             except DamagedFile as error:
-                events.emit("checkpoint_refused", reason=str(error))
+                events.emit("checkpoint_refused", reason=without_passwords(str(error)))
         return None
 
     def clear(self) -> None:

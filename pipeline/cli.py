@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..tasks.passwords import without_passwords
 from .exits import exit_code, message, sigterm_interrupts
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class _Guarded(click.Group):
         except (Exception, KeyboardInterrupt) as error:
             code, debug = exit_code(error), bool(ctx.meta.get(_DEBUG))
             if debug:
-                traceback.print_exc()
+                click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
             click.echo(f"error: {message(error)}", err=True)
             for note in getattr(error, "__notes__", []):
                 click.echo(note, err=True)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from distributed import Client, LocalCluster
+import dask
+from distributed import Client, LocalCluster, Worker
 from distributed.system import MEMORY_LIMIT
+from distributed.utils import silence_logging_cmgr
 
 from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
 from .engine import GPU
 from .settings import ClusterSettings
+from .tls import check_address, is_encrypted, security, speaks_tls
 
 __all__ = ["check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
@@ -35,31 +40,51 @@ def cores() -> int:
 def connect(settings: ClusterSettings) -> Iterator[Client]:
     """A client of the cluster that the settings name, closed at the end with all that was started here.
 
-    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file.
+    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file and
+    for certificates that do not serve.
     """
     if settings.scheduler is not None or settings.scheduler_file is not None:
         with _running(settings) as client:
             yield client
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
-    options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
+    options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"} | _dashboard(settings)
+    certificates = security(settings)
+    if settings.workers is not None:
+        options["security"] = certificates  # one process talks to nobody
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
     with (
+        dask.config.set(_patience(settings)),
         _cluster_type(settings)(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
-            # No dashboard. What is left of its server listens on this machine alone, and not on the port that all
-            # runs would want.
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,  # what fails is told once, by the exception that ends the run
             **options,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
+    """Where Dask's HTTP server listens."""
+    if settings.dashboard_address is None:
+        # What is left of it listens on this machine alone, and not on the port that all runs would want.
+        return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
+    if find_spec("bokeh") is None:
+        raise UsageError("cluster.dashboard_address needs bokeh: pip install bokeh")
+    return {"dashboard_address": settings.dashboard_address}
+
+
+def _patience(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration of how long a worker may be silent, and a task wait for one."""
+    return {
+        # A worker in this process is never frozen alone, and must outlive a laptop's sleep.
+        "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
+        "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
+    }
 
 
 def check_device(settings: ClusterSettings) -> None:
@@ -110,7 +135,7 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     """Worker processes, on a GPU each where GPUs compute, or one worker in this process."""
     if settings.workers is None:
-        return partial(LocalCluster, processes=False)
+        return partial(LocalCluster, processes=False, worker_class=_WorkerHere)
     if not has_gpu_workers(settings):
         return partial(LocalCluster, processes=True)
     gpu = local_gpu(settings)
@@ -122,28 +147,50 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
         raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
-    return partial(LocalCUDACluster, protocol=settings.protocol)
+    protocol = "tls" if settings.protocol == "tcp" and is_encrypted(security(settings)) else settings.protocol
+    return partial(LocalCUDACluster, protocol=protocol)
+
+
+class _WorkerHere(Worker):
+    """A worker in this process, whose HTTP server would listen on all of the machine's addresses."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"dashboard_address": "127.0.0.1:0"})
 
 
 @contextmanager
 def _running(settings: ClusterSettings) -> Iterator[Client]:
-    place = settings.scheduler or settings.scheduler_file
-    if settings.scheduler_file is not None and not os.path.isfile(settings.scheduler_file):
-        raise UsageError(f"cluster.scheduler_file: there is no file {settings.scheduler_file}")
+    address, certificates = _address(settings), security(settings)
+    check_address(address, certificates)
     try:
-        client = Client(
-            address=settings.scheduler,
-            scheduler_file=settings.scheduler_file,
-            timeout=_START_SECONDS,
-            set_as_default=False,
-        )
-    except (OSError, TimeoutError) as error:
-        raise ClusterLost(f"no Dask scheduler answers at {place}: {error}") from error
-    except ValueError as error:
-        raise UsageError(f"cluster.scheduler: {place!r} names no Dask scheduler: {error}") from error
-    with client:
+        client = Client(address, timeout=_START_SECONDS, set_as_default=False, security=certificates)
+    except (OSError, ValueError) as error:
+        encrypted = address.startswith("tls://")
+        if isinstance(error, ValueError) and not encrypted:
+            raise UsageError(f"cluster.scheduler: {address!r} names no Dask scheduler: {error}") from error
+        if not encrypted and speaks_tls(address):
+            raise ClusterLost(
+                f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, cluster.tls_cert_file "
+                "and cluster.tls_key_file"
+            ) from error
+        with_tls = " with TLS and a certificate of that authority" if encrypted else ""
+        raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {error}") from error
+    with silence_logging_cmgr(logging.CRITICAL), client:  # as above
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=_START_SECONDS)
         if not client.scheduler_info(n_workers=1)["workers"]:
-            raise ClusterLost(f"the Dask scheduler at {place} has no workers after {_START_SECONDS} s; start some")
+            raise ClusterLost(f"the Dask scheduler at {address} has no workers after {_START_SECONDS} s; start some")
         yield client
+
+
+def _address(settings: ClusterSettings) -> str:
+    """Where the scheduler is that runs already. Raises UsageError for a scheduler file that does not say."""
+    path = settings.scheduler_file
+    if path is None:
+        return settings.scheduler or ""
+    if not os.path.isfile(path):
+        raise UsageError(f"cluster.scheduler_file: there is no file {path}")
+    try:
+        return str(json.loads(Path(path).read_text(encoding="utf-8"))["address"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"cluster.scheduler_file: {path} is not what a Dask scheduler writes: {error!r}") from error

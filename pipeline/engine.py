@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -12,11 +12,14 @@ from weakref import WeakSet
 import distributed
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
+from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from .. import kernels
-from ..kernels.device import Device
+from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from .leaving import leave, why_they_left
+from .watch import Watch, WorkerGone
 
 if TYPE_CHECKING:
     from .telemetry import Stage
@@ -25,6 +28,11 @@ __all__ = ["GPU", "Capacity", "Engine", "Future"]
 
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
+
+_TRIES = 4
+"""How often a task may lose a worker; so many are Dask's too (`distributed.scheduler.allowed-failures`)."""
+_RETURN_SECONDS = 30
+"""How long to wait for the worker that comes in place of a lost one."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -51,8 +59,9 @@ class Capacity:
 class Engine:
     """Submits the tasks of one run. Keys carry the run's id, so nothing of an earlier run is ever taken for its own."""
 
-    def __init__(self, client: Client, run_id: str) -> None:
+    def __init__(self, client: Client, run_id: str, waiting_seconds: float = 300) -> None:
         self._client = client
+        self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
         self.capacity = Capacity(
@@ -167,31 +176,72 @@ class Engine:
             future.release()
 
     def everywhere(self, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Run a task once on every worker; gives the results."""
+        """Run a task once on every worker; gives the results. With a new worker in place of a lost one all run again.
+
+        Raises as `wait` does, and ClusterLost if workers are lost time and again.
+        """
         self.spread(1)
         task = partial(self._caller, function, self._kernel_threads, arguments)
-        first = self._submitted + 1
-        self._submitted += len(self._workers)
-        futures = [
-            self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
-            for i, address in enumerate(self._workers, first)
-        ]
-        self._futures.update(futures)
-        return self.gather(futures)
+        keys: list[str] = []
+        for _ in range(_TRIES):
+            first = self._submitted + 1
+            self._submitted += len(self._workers)
+            futures = [
+                self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+                for i, address in enumerate(self._workers, first)
+            ]
+            keys += [str(future.key) for future in futures]
+            self._futures.update(futures)
+            try:
+                return self._gather(futures, only=list(self._workers))
+            except WorkerGone as error:
+                lost = error
+            for future in futures:
+                future.release()
+            self._meet_workers()
+        raise ClusterLost(why_they_left(self._client, keys) or str(lost)) from lost
+
+    def _meet_workers(self) -> None:
+        """Take those that there are by now for the workers of the run. Raises ClusterLost if they stay fewer."""
+        before = len(self._workers)
+        with suppress(TimeoutError):
+            self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
+        self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        if len(self._workers) < before:
+            left = f"{before - len(self._workers)} of {before} workers"
+            raise ClusterLost(f"{left} went away while the run began; run again")
 
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
-        with _Lost():
-            for future in as_completed(list(futures), loop=self._client.loop):
+        finished = as_completed(list(futures), loop=self._client.loop)
+        while not finished.is_empty():
+            for future in self._watched(partial(_batch, finished)):
                 if future.status != "finished":
-                    future.result()
+                    self._gather([future])
                 if stage is not None:
                     stage.task_done()
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of tasks, in order; raises as `wait` does."""
-        with _Lost():
-            return list(self._client.gather(list(futures)))
+        return self._gather(futures)
+
+    def _gather(self, futures: Sequence[Future], only: Collection[str] = ()) -> list[Any]:
+        return list(self._watched(partial(self._client.gather, list(futures), asynchronous=True), only))
+
+    def _watched(self, work: Callable[[], Awaitable[T]], only: Collection[str] = ()) -> T:
+        """What `work` gives in the client's loop; ends, too, when no worker is left that could do it."""
+
+        async def watched() -> T:
+            return await self._watch.over(work(), self._resources or (), only)
+
+        try:
+            given: T = self._client.sync(watched)
+        except Exception as error:
+            ours = self._as_ours(error)
+            if ours is None:
+                raise
+            raise ours from error
+        return given
 
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
         """A small part of each task's result, such as its counts, in order; raises as `wait` does.
@@ -220,36 +270,52 @@ class Engine:
         finally:
             self._client.unsubscribe_topic(topic)
 
+    def _as_ours(self, error: Exception) -> EdgemillError | None:
+        """One of Dask's errors as one of ours; None for what a task raised."""
+        if isinstance(error, KilledWorker):
+            return ClusterLost(
+                why_they_left(self._client, [str(error.task)])
+                or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
+                "out of memory, most likely; run again with more partitions or more memory for each worker"
+            )
+        if isinstance(error, NoValidWorkerError | NoWorkerError):
+            return ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again")
+        if isinstance(error, CancelledError | CommClosedError | TimeoutError):
+            return ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again")
+        return None
+
+
+async def _batch(finished: as_completed) -> list[Future]:
+    """What has come to an end since the last batch; waits for the first."""
+    first = await anext(finished)
+    return [first, *finished.next_batch(block=False)]
+
 
 def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
     with kernel_threads(threads):
         try:
             return function(*arguments)
-        except MemoryError as error:
-            raise OutOfRoom(f"a task ran out of memory: {error}; use more partitions (partitioning.count)") from error
+        except Exception as error:
+            broken = what_broke(error)
+            if broken is not None:
+                leave(broken)
+            if isinstance(error, MemoryError):
+                raise OutOfRoom(
+                    f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
+                ) from error
+            raise
 
 
-def _call_on_gpu(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
+def _call_on_gpu(function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
     """On a worker that gets what others send beside the arrays of its own tasks."""
+    return _call(_to_the_end, threads, (function, *arguments))
+
+
+def _to_the_end(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What goes wrong in a kernel is the fault of the task that started it, and of no later one."""
     try:
-        return _call(function, threads, arguments)
+        found = function(*arguments)
+        synchronize()
+        return found
     finally:
         kernels.trim()
-
-
-class _Lost:
-    """Turns Dask's errors into ours."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, EdgemillError):
-            return
-        if isinstance(error, KilledWorker):
-            raise ClusterLost(
-                f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of memory, most likely; run again with more partitions or more memory for each worker"
-            ) from error
-        if isinstance(error, CancelledError | CommClosedError | TimeoutError):
-            raise ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again") from error

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ..tasks.errors import EdgemillError, OutOfRoom
-from ..tasks.places import without_password
+from ..tasks.passwords import without_passwords
 
 __all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
 
@@ -41,7 +41,7 @@ def exit_code(error: BaseException) -> int:
 
 def message(error: BaseException) -> str:
     """What to tell the user about `error`, in one line where the error allows it; passwords in URLs are left out."""
-    return without_password(_message(error))
+    return without_passwords(_message(error))
 
 
 def _message(error: BaseException) -> str:

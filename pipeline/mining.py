@@ -14,7 +14,8 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, UsageError
-from ..tasks.places import place_of, without_password
+from ..tasks.passwords import without_passwords
+from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
@@ -92,7 +93,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-                engine = Engine(connected, events.run_id)
+                engine = Engine(connected, events.run_id, settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)
                 except BaseException:
@@ -150,7 +151,8 @@ def _run(
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.graph is not None:
-            error.add_note(f"what was found is kept in {checkpoint.place}: the same run goes on from there")
+            place = without_passwords(checkpoint.place)
+            error.add_note(f"what was found is kept in {place}: the same run goes on from there")
         raise
     return manifest, checkpoint
 
@@ -243,7 +245,7 @@ def _manifest(
         started=events.started,
         finished=datetime.now(UTC),
         input=InputRecord(
-            files=[InputFile(path=without_password(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
+            files=[InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,

@@ -9,6 +9,7 @@ from distributed.system import MEMORY_LIMIT
 
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
+from ..tasks.passwords import without_passwords
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
@@ -167,7 +168,7 @@ class Plan:
         rows = [
             (
                 "input",
-                f"{source.path}: {_many(len(source.files), 'file')}, {source.rows:,} rows, "
+                f"{without_passwords(source.path)}: {_many(len(source.files), 'file')}, {source.rows:,} rows, "
                 f"{format_bytes(source.bytes)}",
             ),
             ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),

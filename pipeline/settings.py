@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_serializer, model_validator
 
-from ..tasks.places import without_password
+from ..tasks.passwords import without_passwords
 
 __all__ = [
     "SECTIONS",
@@ -57,7 +58,7 @@ class InputSettings(_Section):
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
-        return without_password(path)
+        return without_passwords(path)
 
     @model_validator(mode="after")
     def _both_columns_or_none(self) -> Self:
@@ -84,7 +85,7 @@ class OutputSettings(_Section):
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
-        return without_password(path)
+        return without_passwords(path)
 
 
 class IngestSettings(_Section):
@@ -136,6 +137,10 @@ class CheckpointSettings(_Section):
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec; never printed and never written to the result."""
 
+    @field_serializer("path")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
+
 
 class ClusterSettings(_Section):
     """What computes."""
@@ -156,15 +161,55 @@ class ClusterSettings(_Section):
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | None = None
     """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    tls_ca_file: str | None = None
+    """PEM file of the authority that signs the certificates of the cluster; none: Dask's configuration."""
+    tls_cert_file: str | None = None
+    """PEM file of the certificate that the driver, and workers and scheduler started here, show each other."""
+    tls_key_file: str | None = None
+    """PEM file of that certificate's key, without a password; none: it is in `tls_cert_file`."""
+    dashboard_address: str | None = None
+    """Of a cluster started here, `host:port`; it has no password, so keep to `127.0.0.1:8787`; none: no dashboard."""
+    silence_seconds: float = Field(60, gt=0)
+    """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
+    waiting_seconds: float = Field(300, gt=0)
+    """The run ends (exit code 4) when no worker could run its tasks for so long."""
 
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
         if self.scheduler is not None or self.scheduler_file is not None:
-            for name in ("workers", "threads_per_worker", "memory_limit_bytes", "device_memory_limit_bytes"):
+            for name in (
+                "workers",
+                "threads_per_worker",
+                "memory_limit_bytes",
+                "device_memory_limit_bytes",
+                "dashboard_address",
+            ):
                 if getattr(self, name) is not None:
                     raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
+        return self
+
+    @model_validator(mode="after")
+    def _certificate_with_its_authority(self) -> Self:
+        if (self.tls_ca_file is None) != (self.tls_cert_file is None):
+            raise ValueError("cluster.tls_ca_file and cluster.tls_cert_file go together: set both or neither")
+        if self.tls_key_file is not None and self.tls_cert_file is None:
+            raise ValueError("cluster.tls_key_file is the key of cluster.tls_cert_file: set that too")
+        if self.tls_ca_file is not None and self.protocol != "tcp":
+            raise ValueError(
+                f"cluster.protocol {self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _dashboard_says_where(self) -> Self:
+        address = self.dashboard_address
+        if address is not None and not re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", address):
+            raise ValueError(
+                "cluster.dashboard_address: must be host:port, such as 127.0.0.1:8787 for this machine alone, "
+                f"got {address!r}"
+            )
         return self
 
 

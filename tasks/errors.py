@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from .passwords import without_passwords
+
 __all__ = [
     "ClusterLost",
     "EdgemillError",
@@ -17,10 +19,13 @@ __all__ = [
 
 
 class EdgemillError(Exception):
-    """Base of every error this project raises on purpose."""
+    """Base of every error this project raises on purpose. URLs in its message show no password."""
 
     exit_code: ClassVar[int] = 1
     """Exit status of the command that ends with this error."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_passwords(message))
 
 
 class UsageError(EdgemillError):

@@ -12,8 +12,9 @@ from typing import Any
 import fsspec
 
 from .errors import EdgemillError, UsageError
+from .passwords import without_passwords
 
-__all__ = ["Place", "file_system", "place_of", "without_password"]
+__all__ = ["Place", "file_system", "place_of"]
 
 _OURS = {"builtins", "edgemill", "numpy", "pyarrow"}
 """Where errors come from that no client of a store raises."""
@@ -127,7 +128,7 @@ class Place:
             raise UsageError(f"cannot {what} {where}: {reason}") from error
 
     def __str__(self) -> str:
-        return without_password(self.url)
+        return without_passwords(self.url)
 
     def __repr__(self) -> str:
         return f"Place({str(self)!r})"
@@ -148,12 +149,7 @@ def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     except ImportError as error:
         protocol = url.partition("://")[0]
         extra = "pip install 'edgemill[s3]'" if protocol in ("s3", "s3a") else str(error)
-        raise UsageError(f"{without_password(url)} needs another package: {extra}") from error
+        raise UsageError(f"{without_passwords(url)} needs another package: {extra}") from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{without_password(url)} cannot be opened: {error}") from error
+        raise UsageError(f"{without_passwords(url)} cannot be opened: {error}") from error
     return system, path
-
-
-def without_password(text: str) -> str:
-    """A text in which URLs have lost what stands before their hosts."""
-    return re.sub(r"://[^/@\s]*@", "://***@", text)

@@ -75,6 +75,49 @@ def test_engines_stay_in_their_layer() -> None:
     assert not wrong
 
 
+def evaluations(tree: ast.AST) -> Iterator[str]:
+    """What would run, or make objects of, what it is given."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="eval" | "exec" | "compile" | "__import__" as name)):
+                yield name
+            case ast.Attribute(value=ast.Name(id="yaml"), attr=name) if "load" in name and name != "safe_load":
+                yield f"yaml.{name}"
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="load")):
+                yield "np.load"
+            case ast.keyword(arg="allow_pickle", value=value) if ast.unparse(value) != "False":
+                yield "allow_pickle"
+
+
+def test_nothing_is_unpickled_or_evaluated() -> None:
+    """Input, checkpoints and settings are data. (Tasks and results travel between workers as Dask pickles them.)"""
+    wrong = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in evaluations(TREES[path])]
+    wrong += [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        for name, _ in imported(path)
+        if name.partition(".")[0] in {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "eval(x)",
+        "exec(x)",
+        "yaml.load(x)",
+        "yaml.unsafe_load(x)",
+        "np.load(x)",
+        "read_array(x, allow_pickle=True)",
+        "read_array(x, allow_pickle=given)",
+    ],
+)
+def test_the_rule_would_notice(text: str) -> None:
+    assert list(evaluations(ast.parse(text)))
+    assert not list(evaluations(ast.parse("yaml.safe_load(x); re.compile(x); read_array(x, allow_pickle=False)")))
+
+
 def test_no_circles() -> None:
     graph = {module: {name for name, _ in imported(path) if name in MODULES} for module, path in MODULES.items()}
     try:

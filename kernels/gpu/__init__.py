@@ -11,7 +11,7 @@ from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
 from .sort import order_pairs, sort_keys
-from .transfer import to_device, to_host, trim
+from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
@@ -33,6 +33,7 @@ __all__ = [
     "row_numbers",
     "sort_keys",
     "sums_at",
+    "synchronize",
     "to_device",
     "to_host",
     "trim",

@@ -84,6 +84,11 @@ def to_host(array: Any) -> Any:
     return found
 
 
+def synchronize() -> None:
+    """Wait for the current stream."""
+    cupy.cuda.get_current_stream().synchronize()
+
+
 def trim(memory_bytes: int) -> None:
     """Empty CuPy's pool if it keeps a good part of the device's memory unused."""
     pool = cupy.get_default_memory_pool()

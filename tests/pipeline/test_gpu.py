@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline import ClusterLost, OutOfRoom, mine
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.engine import Engine
+from edgemill.pipeline.settings import ClusterSettings
 from edgemill.tasks.generate import generate
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
@@ -108,3 +112,32 @@ def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         OutOfRoom, match=r"each of 1 partitions would need about .* on a GPU of .*: raise partitioning.count"
     ):
         mine(rows, tmp_path / "out", device="gpu", partitions=1)
+
+
+def test_an_illegal_address(rows: Path, tmp_path: Path) -> None:
+    """A kernel that writes where it must not takes its worker with it; the next one does the task, and whole runs."""
+
+    def stray(file: str) -> int:  # in here, as workers cannot import this module
+        import cupy
+        import numpy as np
+
+        if not file or not os.path.exists(file):
+            if file:
+                with open(file, "w") as made:
+                    made.write(str(os.getpid()))
+            kernel = cupy.RawKernel('extern "C" __global__ void stray(int* place) { *place = 1; }', "stray")
+            kernel((1,), (1,), (np.uint64(64),))  # an address that nothing is at; the error comes with the next wait
+        return os.getpid()
+
+    with connect(ClusterSettings(device="gpu", workers=1)) as client:
+        engine = Engine(client, "stray")
+        assert "NVIDIA" in engine.use("gpu")
+        with engine.on_device():
+            (pid,) = engine.gather([engine.submit("stray", stray, str(tmp_path / "pid"))])
+            left = int((tmp_path / "pid").read_text())
+            assert pid != left
+            assert not os.path.exists(f"/proc/{left}")
+            result = mine(rows, tmp_path / "gpu", client=client, device="gpu")
+            with pytest.raises(ClusterLost, match=r"stray-stray-\d+ broke the GPU .*cudaErrorIllegalAddress"):
+                engine.gather([engine.submit("stray", stray, "")])
+    assert result.edges.to_table() == mine(rows, tmp_path / "cpu", device="cpu").edges.to_table()

@@ -1,0 +1,136 @@
+"""Errors after which a process has no GPU any more, raised by hand: the worker leaves, and its tasks are done again.
+
+The errors are CuPy's own; tests/pipeline/test_gpu.py has a kernel that really writes where it must not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.kernels.device import what_broke
+from edgemill.pipeline import ClusterLost, mine
+from edgemill.pipeline.engine import Engine
+
+
+def cuda_error(status: int) -> Exception:
+    from cupy_backends.cuda.api.runtime import CUDARuntimeError
+
+    error: Exception = CUDARuntimeError(status)
+    return error
+
+
+def failing(status: int) -> Callable[[str], int]:
+    """A task that fails as long as its file is missing, which it writes, or for ever if it gets no name."""
+
+    def fail(file: str) -> int:  # in here, as workers cannot import this module
+        from cupy_backends.cuda.api.runtime import CUDARuntimeError
+
+        if not file or not os.path.exists(file):
+            if file:
+                with open(file, "w") as made:
+                    made.write(str(os.getpid()))
+            raise CUDARuntimeError(status)
+        return os.getpid()
+
+    return fail
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with runs.two_processes() as client:
+        yield client
+
+
+@pytest.mark.parametrize("status", [700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 214, 220])
+def test_which_errors_break_a_process(status: int) -> None:
+    error = cuda_error(status)
+    assert what_broke(error) is error
+    try:
+        try:
+            raise error
+        except RuntimeError as first:
+            raise MemoryError("no mailbox") from first
+    except MemoryError as second:
+        assert what_broke(second) is error
+
+
+@pytest.mark.parametrize("error", [cuda_error(1), cuda_error(2), cuda_error(98), RuntimeError("no"), MemoryError()])
+def test_which_do_not(error: Exception) -> None:
+    assert what_broke(error) is None
+    assert what_broke(ValueError("cudaErrorIllegalAddress is a name of an edge")) is None
+
+
+@pytest.mark.parametrize("status", [700, 719])
+def test_the_worker_is_replaced(client: Client, tmp_path: Path, status: int) -> None:
+    engine = Engine(client, f"once-{status}")
+    pid = engine.gather([engine.submit("fail", failing(status), str(tmp_path / "pid"))])[0]
+    left = int((tmp_path / "pid").read_text())
+    assert pid != left
+    assert not os.path.exists(f"/proc/{left}")
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_what_breaks_every_worker_ends(client: Client) -> None:
+    engine = Engine(client, "ever")
+    with pytest.raises(
+        ClusterLost,
+        match=r"fail-ever-1 broke the GPU of every worker that tried it, 4 in all, the last with CUDARuntimeError: "
+        r"cudaErrorIllegalAddress: an illegal memory access was encountered: .* cluster\.device cpu",
+    ):
+        engine.gather([engine.submit("fail", failing(700), "")])
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_where_a_task_runs_on_every_worker(client: Client, tmp_path: Path) -> None:
+    """Such a task is bound to a worker that is gone; all run again with the new one."""
+    engine = Engine(client, "everywhere", waiting_seconds=1)
+    pids = engine.everywhere(failing(700), str(tmp_path / "pid"))
+    assert len(set(pids)) == 2
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
+    with pytest.raises(ClusterLost, match=r"everywhere-everywhere-\d+ broke the GPU of every worker that tried it, \d"):
+        engine.everywhere(failing(700), "")
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_other_errors_of_cuda_are_told(client: Client, tmp_path: Path) -> None:
+    engine = Engine(client, "told")
+    with pytest.raises(RuntimeError, match="cudaErrorInvalidValue"):
+        engine.gather([engine.submit("fail", failing(1), str(tmp_path / "pid"))])
+    assert os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
+
+
+def test_in_one_process_the_run_ends() -> None:
+    with runs.cluster(n_workers=1, processes=False) as client:
+        engine = Engine(client, "here")
+        with pytest.raises(ClusterLost, match=r"a kernel failed \(cudaErrorLaunchFailure: .*\), and nothing runs on"):
+            engine.gather([engine.submit("fail", failing(719), "")])
+
+
+@pytest.mark.slow
+def test_a_run_goes_on(rows: Path, tmp_path: Path, client: Client) -> None:
+    """One of two workers meets the error in banding; the one that is started in its place does not."""
+    how: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
+
+    def plant() -> int:
+        from cupy_backends.cuda.api.runtime import CUDARuntimeError
+
+        from edgemill import kernels
+
+        def cascade(*_: object, **__: object) -> None:
+            raise CUDARuntimeError(700)
+
+        vars(kernels)["cascade"] = cascade
+        return os.getpid()
+
+    client.wait_for_workers(2, timeout=60)
+    (left,) = client.run(plant, workers=list(client.scheduler_info()["workers"])[:1]).values()
+    result = mine(rows, tmp_path / "out", client=client, **how)
+    assert not os.path.exists(f"/proc/{left}")
+    assert result.edges.to_table() == mine(rows, tmp_path / "plain", **how).edges.to_table()

@@ -1,0 +1,102 @@
+"""The scheduler of a run is killed: the run ends soon with exit code 4, and the same command on a new one goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from edgemill.pipeline import Result, mine
+
+STRIKING = """
+import os, sys
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.telemetry import Events
+
+exchange, at, process, number = Events.exchange, *map(int, (sys.argv.pop(1) for _ in range(3)))
+
+def strike(self, record):
+    exchange(self, record)
+    if record.exchange == at:
+        os.kill(process, number)
+
+Events.exchange = strike
+edgemill(sys.argv[1:])
+"""
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[Path, int]]:
+    """A scheduler and a worker of their own, as a user starts them: the scheduler's file and its process."""
+    folder.mkdir()
+    file = folder / "scheduler.json"
+    commands = [
+        ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"],
+        ["worker", "--nthreads", "2", "--no-nanny", "--no-dashboard", "--local-directory", str(folder)],
+    ]
+    with (folder / "log").open("w") as log:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *command, "--scheduler-file", str(file)], stdout=log, stderr=log
+            )
+            for command in commands
+        ]
+        try:
+            yield file, processes[0].pid
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+
+
+def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) -> subprocess.CompletedProcess[str]:
+    """The command, which at some exchange sends a signal to a process: exchange, process, signal."""
+    with Client(scheduler_file=str(scheduler), set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=60)
+    settings = ["--partitions", "3", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
+    settings += ["--scheduler-file", str(scheduler), "--set", "cluster.waiting_seconds=5"]
+    command = ["run", "--input", str(rows), "--output", str(out), *settings]
+    return subprocess.run(
+        [sys.executable, "-c", STRIKING, *map(str, strike), *command],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "number", "text"),
+    [
+        (0.5, signal.SIGKILL, "error: the Dask cluster is gone: "),
+        pytest.param(0.25, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.75, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.5, signal.SIGSTOP, "error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
+    ],
+)
+def test_a_lost_scheduler(rows: Path, tmp_path: Path, share: float, number: int, text: str) -> None:
+    with cluster(tmp_path / "first") as (first, process), cluster(tmp_path / "second") as (second, _):
+        plain = mine(rows, tmp_path / "plain", partitions=3, device="cpu")
+        exchanges = plain.manifest.bounding.exchanges
+        at = int(share * exchanges)
+        assert at > 3
+        ended = run(rows, tmp_path / "out", first, (at, process, number))
+        assert (ended.returncode, ended.stderr.splitlines()[0][: len(text)]) == (4, text)
+        assert "Traceback" not in ended.stderr
+        assert not (tmp_path / "out").exists()
+        again = run(rows, tmp_path / "out", second, (0, 0, 0))
+    assert again.returncode == 0
+    result = Result(tmp_path / "out")
+    assert result.edges.to_table() == plain.edges.to_table()
+    log = map(json.loads, (tmp_path / "out" / "log.jsonl").read_text().splitlines())
+    done = [line["exchange"] for line in log if line["event"] == "exchange"]
+    assert done == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
+    assert sorted(os.listdir(tmp_path)) == ["first", "out", "out.failed.log.jsonl", "plain", "second"]

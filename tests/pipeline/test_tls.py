@@ -1,0 +1,186 @@
+"""TLS between driver, scheduler and workers: who has a certificate of the authority is let in, nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dask
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from distributed import Client, Security
+
+import runs
+from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.settings import ClusterSettings
+
+Mine = Callable[..., Result]
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 3}
+
+
+class Certificate(NamedTuple):
+    """PEM files: of the authority, of a certificate that it signed, and of its key."""
+
+    tls_ca_file: str
+    tls_cert_file: str
+    tls_key_file: str
+
+
+def certificate(folder: Path, name: str, password: bytes | None = None) -> Certificate:
+    """A new authority and a certificate from it."""
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name}-{part}")]) for part in ("ca", "node")]
+    now = datetime.now(UTC)
+    paths = []
+    for place, part in enumerate(("ca", "node")):
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(names[place])
+            .issuer_name(names[0])
+            .public_key(keys[place].public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=place == 0, path_length=None), critical=True)
+            .sign(keys[0], hashes.SHA256())
+        )
+        paths.append(folder / f"{name}-{part}.pem")
+        paths[-1].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    how = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    paths.append(folder / f"{name}-key.pem")
+    paths[-1].write_bytes(keys[1].private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how))
+    return Certificate(*map(str, paths))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> Certificate:
+    return certificate(folder, "ours")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    return runs.write_rows(path, [(a, b) for a in range(30) for b in range(a) if (a * b) % 3])
+
+
+@pytest.fixture(scope="module")
+def address(ours: Certificate) -> Iterator[str]:
+    """A scheduler, with a worker in this process, that speaks nothing but TLS."""
+    roles = ("client", "scheduler", "worker")
+    encrypted = Security(
+        require_encryption=True,
+        tls_ca_file=ours.tls_ca_file,
+        **{f"tls_{role}_cert": ours.tls_cert_file for role in roles},
+        **{f"tls_{role}_key": ours.tls_key_file for role in roles},
+    )
+    with runs.cluster(n_workers=1, processes=False, threads_per_worker=2, security=encrypted) as client:
+        yield str(client.scheduler_info()["address"])
+
+
+def test_workers_started_here(
+    rows: Path, tmp_path: Path, ours: Certificate, mined: Mine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    @contextmanager
+    def connected(settings: ClusterSettings) -> Iterator[Client]:
+        with connect(settings) as client:
+            seen.extend([client.scheduler_info()["address"], *client.scheduler_info()["workers"]])
+            yield client
+
+    monkeypatch.setattr("edgemill.pipeline.mining.connect", connected)
+    both = tmp_path / "both.pem"
+    both.write_text(Path(ours.tls_cert_file).read_text() + Path(ours.tls_key_file).read_text())
+    cluster = {"workers": 2, "tls_ca_file": ours.tls_ca_file, "tls_cert_file": str(both)}
+    result = mine(rows, tmp_path / "out", cluster=cluster, **HOW)
+    assert len(seen) == 3
+    assert all(address.startswith("tls://127.0.0.1:") for address in seen)
+    assert result.edges.to_table() == mined(rows, **HOW).edges.to_table()
+    key = Path(ours.tls_key_file).read_text().splitlines()[1]
+    for file in filter(Path.is_file, (tmp_path / "out").rglob("*")):
+        assert key.encode() not in file.read_bytes()
+
+
+def test_a_running_scheduler(rows: Path, tmp_path: Path, ours: Certificate, address: str, mined: Mine) -> None:
+    assert address.startswith("tls://")
+    result = mine(rows, tmp_path / "out", cluster={"scheduler": address, **ours._asdict()}, **HOW)
+    assert result.edges.to_table() == mined(rows, **HOW).edges.to_table()
+
+
+def test_the_configuration_of_dask(rows: Path, tmp_path: Path, ours: Certificate, address: str) -> None:
+    tls = "distributed.comm.tls"
+    given = {f"{tls}.ca-file": ours[0], f"{tls}.client.cert": ours[1], f"{tls}.client.key": ours[2]}
+    with dask.config.set(given):
+        mine(rows, tmp_path / "out", scheduler=address, **HOW)
+    with (
+        dask.config.set(given | {f"{tls}.ca-file": "absent"}),
+        pytest.raises(UsageError, match=r"distributed\.comm\.tls names no usable certificates"),
+    ):
+        mine(rows, tmp_path / "again", scheduler=address, **HOW)
+
+
+def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    with pytest.raises(ClusterLost, match=r"the scheduler at tcp://.* speaks TLS: use tls:// and set cluster.tls_ca"):
+        mine(rows, tmp_path / "out", scheduler=address.replace("tls", "tcp"), **HOW)
+    with pytest.raises(UsageError, match=r"tls://.* needs certificates: set cluster\.tls_ca_file"):
+        mine(rows, tmp_path / "out", scheduler=address, **HOW)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_stranger_is_refused(
+    rows: Path, tmp_path: Path, folder: Path, ours: Certificate, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a certificate of another authority is let in, nor does a client that trusts another go there."""
+    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    theirs = certificate(folder, "theirs")
+    for stranger in (theirs, theirs._replace(tls_ca_file=ours.tls_ca_file), ours._replace(tls_ca_file=theirs[0])):
+        with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
+            mine(rows, tmp_path / "out", cluster={"scheduler": address, **stranger._asdict()}, **HOW)
+
+
+def test_a_scheduler_without_tls(
+    rows: Path, tmp_path: Path, ours: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    with runs.cluster(n_workers=0, processes=False, protocol="tcp") as client:
+        plain = client.scheduler_info()["address"]
+        with pytest.raises(UsageError, match=r"tcp://.* is not encrypted, and cluster.tls_ca_file is set: use tls://"):
+            mine(rows, tmp_path / "out", cluster={"scheduler": plain, **ours._asdict()}, **HOW)
+        with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
+            tls = plain.replace("tcp", "tls")
+            mine(rows, tmp_path / "out", cluster={"scheduler": tls, **ours._asdict()}, **HOW)
+    with pytest.raises(ClusterLost, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: "):
+        mine(rows, tmp_path / "out", scheduler="tcp://127.0.0.1:9", **HOW)
+
+
+def test_files_that_do_not_serve(rows: Path, tmp_path: Path, folder: Path, ours: Certificate) -> None:
+    other = certificate(folder, "other")
+    secret = certificate(folder, "secret", password=b"hush")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({**ours._asdict(), "tls_ca_file": "absent.pem"}, r"cluster\.tls_ca_file: cannot read absent\.pem: No such"),
+        ({**ours._asdict(), "tls_key_file": str(tmp_path)}, r"cluster\.tls_key_file: cannot read .*: Is a directory"),
+        ({**ours._asdict(), "tls_ca_file": str(rows)}, r"cluster\.tls_ca_file: .* holds no certificate \(PEM\)"),
+        ({**ours._asdict(), "tls_key_file": other.tls_key_file}, r"are no certificate and its key .*[mM]ismatch"),
+        (secret._asdict(), r"are no certificate and its key without a password .*encrypted"),
+        ({**ours._asdict(), "tls_key_file": None}, r"and the key in it are no certificate and its key"),
+        ({**ours._asdict(), "tls_cert_file": None}, r"tls_ca_file and cluster\.tls_cert_file go together|set that too"),
+        ({"tls_key_file": "key.pem"}, r"cluster\.tls_key_file is the key of cluster\.tls_cert_file: set that too"),
+        ({**ours._asdict(), "protocol": "ucxx"}, r"cluster\.protocol ucxx is not encrypted"),
+    ]
+    for settings, text in cases:
+        for workers in (None, 2):
+            with pytest.raises(UsageError, match=text):
+                mine(rows, tmp_path / "out", cluster={"workers": workers, **settings}, **HOW)
