@@ -338,13 +338,14 @@ def test_stores_that_cannot_be_written(rows: Path, s3: dict[str, Any]) -> None:
         assert SECRET not in str(caught.value)
 
 
-def test_what_to_install(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(vars(import_module("fsspec.registry"))["_registry"], "s3", raising=False)
-    for source, out in ((rows, "s3://bucket/out"), ("s3://bucket/in", "out")):
+    here = tmp_path / "out"
+    for source, out in ((rows, "s3://bucket/out"), ("s3://bucket/in", here)):
         with pytest.raises(UsageError, match=r"needs another package: pip install 'edgemill\[s3\]'"):
             mine(source, out, device="cpu")
-    assert not os.path.exists("out")
+    assert not here.exists()
 
 
 COMMAND = "import sys; from edgemill.pipeline.cli import edgemill; edgemill(sys.argv[1:])"
