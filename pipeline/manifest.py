@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ..tasks.errors import InputError, UsageError
+from ..tasks.sealed_json import is_whole, seal
 
 __all__ = [
     "FORMAT_VERSION",
@@ -182,9 +183,9 @@ def versions() -> dict[str, str]:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write manifest.json into `folder` and wait until it is on the disk."""
-    with (folder / MANIFEST_NAME).open("x", encoding="utf-8") as file:
-        file.write(manifest.model_dump_json(by_alias=True, indent=1) + "\n")
+    """Write manifest.json, with its own checksum, into `folder` and wait until it is on the disk."""
+    with (folder / MANIFEST_NAME).open("xb") as file:
+        file.write(seal(manifest.model_dump_json(by_alias=True, indent=1)))
         file.flush()
         os.fsync(file.fileno())
 
@@ -209,7 +210,10 @@ def read_manifest(out: str | os.PathLike[str]) -> Manifest:
     if not is_result(folder):
         raise InputError(f"{folder} is not an edgemill result: it has no {MANIFEST_NAME} written by edgemill")
     path = folder / MANIFEST_NAME
-    content = json.loads(path.read_bytes())
+    text = path.read_bytes()
+    if not is_whole(text):
+        raise InputError(f"{path} is damaged: it is not what edgemill wrote")
+    content = json.loads(text)
     if content.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION}"

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .sealed import read_footer
+from .sealed_json import is_whole
 
 Int = NDArray[np.int64]
 
@@ -61,7 +63,10 @@ def read_manifest(out: Path) -> dict[str, Any]:
     if not path.is_file():
         raise Flaw(f"{path} is not there, so this is not a complete result")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        text = path.read_bytes()
+        if not is_whole(text):
+            raise Flaw(f"{path} has changed: it is not what edgemill wrote")
+        manifest: dict[str, Any] = json.loads(text)
         for key, parts in {
             "input": ("source_column", "target_column", "id_type"),
             "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
@@ -175,10 +180,10 @@ def input_pieces(path: str, source: str, target: str) -> Iterator[InputPiece]:
     for name in sorted(names):
         try:
             with filesystem.open(name, "rb") as stream:
-                file = pq.ParquetFile(stream)
+                file = pq.ParquetFile(stream, metadata=read_footer(stream), page_checksum_verification=True)
                 for group in range(file.num_row_groups):
                     yield _input_piece(file, group, f"{name}, row group {group}", source, target)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(f"{name}: cannot be read as Parquet: {error}") from error
 
 

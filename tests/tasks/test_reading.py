@@ -89,6 +89,13 @@ def test_ids_above_the_limit(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+def test_strings_that_are_no_text(tmp_path: Path) -> None:
+    bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff\xfe"]).buffers())
+    pq.write_table(pa.table([bad, bad], names=["src", "dst"]), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: row groups 0: ids are not UTF-8 text"):
+        read(tmp_path)
+
+
 def test_a_damaged_page(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     ids = list(range(500))
