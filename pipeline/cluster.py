@@ -10,6 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster
 from distributed.system import MEMORY_LIMIT
 
@@ -42,11 +43,17 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
             yield client
         return
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
-    options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"}
+    options: dict[str, Any] = {
+        "memory_limit": settings.memory_limit_bytes or "auto",
+        "local_directory": settings.local_directory,
+    }
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
     with (
+        # A paused worker waits for memory, and if it is not results that fill it, nothing will ever free any. Without
+        # pause results are spilled all the same, and what exceeds the limit then is ended, and told.
+        dask.config.set({"distributed.worker.memory.pause": False}),
         _cluster_type(settings)(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import distributed
+from dask.utils import format_bytes
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
 
@@ -25,6 +26,9 @@ __all__ = ["GPU", "Capacity", "Engine", "Future"]
 
 GPU = "GPU"
 """Resource of Dask workers that have a GPU, one each."""
+
+_RESTARTS = "worker-restart-memory"
+"""Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -67,6 +71,7 @@ class Engine:
         self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
         """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
+        self._restarts_before = len(client.get_events(_RESTARTS))
 
     @property
     def shares_memory(self) -> bool:
@@ -179,9 +184,24 @@ class Engine:
         self._futures.update(futures)
         return self.gather(futures)
 
+    def _killed(self, error: KilledWorker) -> EdgemillError:
+        """Workers died time and again in the same task: out of memory if that is what their nannies ended them for."""
+        restarts = self._client.get_events(_RESTARTS)[self._restarts_before :]
+        if not restarts:
+            return ClusterLost(
+                f"workers died while running {error.task}, the last at {error.last_worker.address}: "
+                "out of the machine's memory, perhaps; run again with more partitions or more memory for each worker"
+            )
+        held = max(event["rss"] for _, event in restarts)
+        return OutOfRoom(
+            f"workers exceeded their memory {len(restarts)} times, the last in {error.task}: one held "
+            f"{format_bytes(held)} of {format_bytes(self.capacity.memory_bytes)}: raise partitioning.count, give "
+            "workers more memory (cluster.memory_limit_bytes) or fewer threads (cluster.threads_per_worker)"
+        )
+
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
-        with _Lost():
+        with _Lost(self._killed):
             for future in as_completed(list(futures), loop=self._client.loop):
                 if future.status != "finished":
                     future.result()
@@ -190,7 +210,7 @@ class Engine:
 
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """The results of tasks, in order; raises as `wait` does."""
-        with _Lost():
+        with _Lost(self._killed):
             return list(self._client.gather(list(futures)))
 
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
@@ -240,6 +260,9 @@ def _call_on_gpu(function: Callable[..., T], threads: int, arguments: Sequence[A
 class _Lost:
     """Turns Dask's errors into ours."""
 
+    def __init__(self, killed: Callable[[KilledWorker], EdgemillError]) -> None:
+        self._killed = killed
+
     def __enter__(self) -> None:
         return None
 
@@ -247,9 +270,6 @@ class _Lost:
         if isinstance(error, EdgemillError):
             return
         if isinstance(error, KilledWorker):
-            raise ClusterLost(
-                f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of memory, most likely; run again with more partitions or more memory for each worker"
-            ) from error
+            raise self._killed(error) from error
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):
             raise ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again") from error
