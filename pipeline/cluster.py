@@ -36,12 +36,14 @@ def cores() -> int:
 def connect(settings: ClusterSettings) -> Iterator[Client]:
     """A client of the cluster that the settings name, closed at the end with all that was started here.
 
-    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file.
+    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file or
+    a folder that results cannot be spilled to.
     """
     if settings.scheduler is not None or settings.scheduler_file is not None:
         with _running(settings) as client:
             yield client
         return
+    _refuse_unusable(settings.local_directory)
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     options: dict[str, Any] = {
         "memory_limit": settings.memory_limit_bytes or "auto",
@@ -67,6 +69,18 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _refuse_unusable(folder: str | None) -> None:
+    if folder is None:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+        reason = None if os.access(folder, os.W_OK) else "it cannot be written to"
+    except OSError as error:
+        reason = error.strerror
+    if reason is not None:
+        raise UsageError(f"cluster.local_directory {folder} cannot be used: {reason}; name another folder")
 
 
 def check_device(settings: ClusterSettings) -> None:

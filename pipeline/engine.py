@@ -50,6 +50,8 @@ class Capacity:
     """Whether partitions of different workers can be peeled in step: their GPUs reach each other's memory."""
     shares_device: bool = False
     """Whether all partitions lie in the memory of one GPU, this process's."""
+    in_process: bool = False
+    """Whether the worker is in this process."""
 
 
 class Engine:
@@ -59,13 +61,14 @@ class Engine:
         self._client = client
         self.run_id = run_id
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self.capacity = Capacity(
             len(self._workers),
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
             min((worker["memory_limit"] or 0 for worker in self._workers.values()), default=0),
+            in_process=self._shares_memory,
         )
         self._resources: dict[str, float] | None = None
-        self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()

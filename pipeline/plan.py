@@ -20,11 +20,13 @@ __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 ROW_BYTES = 40
 """Memory of a row while it is read and numbered."""
 EDGE_BYTES = 110
-"""Memory of a local edge, owned or ghost, from ingest to result.
+"""Memory of a local edge, owned or ghost, from ingest to result, if the worker is this process.
 
-Fitted, with WORKER_BYTES, to R-MAT 16 to 18 on one partition and on four, by one worker and by two: -6 to +16 % off
-(docs/benchmarks.md). One partition alone: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration).
+Fitted, with the two that follow, to R-MAT 16 to 18 on one partition and on four, by one worker and by two: within a
+fifth (docs/benchmarks.md). One partition alone: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration).
 """
+WORKER_EDGE_BYTES = 95
+"""The same in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
 GPU_EDGE_BYTES = 115
 """Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""
 GPU_ROW_BYTES = 60
@@ -90,7 +92,8 @@ class Plan:
         """Projected memory of a task that bounds a partition on the host, every row being an edge of its own."""
         if self.ingest_on_device:
             return 0
-        return int(self.source.rows * self.replication / self.partitions * EDGE_BYTES)
+        edge_bytes = EDGE_BYTES if self.capacity.in_process else WORKER_EDGE_BYTES
+        return int(self.source.rows * self.replication / self.partitions * edge_bytes)
 
     @property
     def device_bytes(self) -> int:
@@ -223,11 +226,13 @@ def make_plan(settings: Settings) -> Plan:
     workers = cluster.workers or 1
     threads = cluster.threads_per_worker or max(1, cores() // workers)
     memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
-    if not has_gpu_workers(cluster):
-        return plan_run(settings, source, Capacity(workers, threads, memory))
-    gpu = local_gpu(cluster)
-    in_process = cluster.workers is None
-    return plan_run(settings, source, Capacity(workers, threads, memory, gpu.memory_bytes, gpu.reaches_all, in_process))
+    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
+    if has_gpu_workers(cluster):
+        gpu = local_gpu(cluster)
+        capacity = replace(
+            capacity, device_bytes=gpu.memory_bytes, in_step=gpu.reaches_all, shares_device=capacity.in_process
+        )
+    return plan_run(settings, source, capacity)
 
 
 def open_input(settings: Settings) -> Source:

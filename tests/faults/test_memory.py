@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from distributed import Client
 
 import runs
-from edgemill.pipeline import OutOfRoom, Result, make_plan, mine
+from edgemill.pipeline import ClusterLost, OutOfRoom, Result, make_plan, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster import connect
 from edgemill.pipeline.config import make_settings
@@ -108,6 +108,23 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
         with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
             engine.gather(tasks)
     trials("a worker exceeds its memory", "refused")
+
+
+def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
+    def die() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        runs.cluster(n_workers=1, threads_per_worker=1) as client,
+    ):
+        engine = Engine(client, "dead")
+        with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-1, the last at "):
+            engine.gather([engine.submit("dead", die)])
+    trials("a task kills every worker", "refused")
 
 
 def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> None:
