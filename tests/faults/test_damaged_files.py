@@ -21,7 +21,7 @@ from edgemill.pipeline.manifest import read_manifest
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.generate import generate
 from edgemill.tasks.reading import read_rows
-from edgemill.tasks.sealed import read_footer
+from edgemill.tasks.sealed import read_footer, sealed_writer
 from edgemill.tasks.sources import DAMAGE, open_source, plan_blocks
 from edgemill.tasks.verify import verify
 from trials import Outcome, Trials
@@ -146,6 +146,28 @@ def test_every_bit_of_a_footer(tmp_path: Path, trials: Trials) -> None:
                 trials("footer of ours: bit flip", "same")
             except DAMAGE:
                 trials("footer of ours: bit flip", "refused")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_bit_of_a_file(trials: Trials, codec: str) -> None:
+    """Page headers among them, which no checksum covers but those of the pages that they tell the place of."""
+    table = pa.table({"src": [f"v{i % 7}" for i in range(90)], "dst": [f"w{i}" for i in range(90)]})
+    file = io.BytesIO()
+    with sealed_writer(file, table.schema, compression=codec, data_page_size=300, write_batch_size=20) as writer:
+        writer.write_table(table, row_group_size=50)
+    content = file.getvalue()
+    for at in range(len(content)):
+        for bit in range(8):
+            changed = bytearray(content)
+            changed[at] ^= 1 << bit
+            try:
+                metadata = read_footer(io.BytesIO(changed))
+                whole = pq.ParquetFile(pa.BufferReader(changed), metadata=metadata, page_checksum_verification=True)
+                assert whole.read(use_threads=False).equals(table), (at, bit)
+                trials("file of ours: bit flip", "same")
+            except DAMAGE:
+                trials("file of ours: bit flip", "refused")
 
 
 @pytest.mark.parametrize("damage", range(len(DAMAGES)))
