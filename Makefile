@@ -12,7 +12,7 @@ export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help run test test-all lint types unit clean
+.PHONY: help run test test-all faults lint types unit clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
@@ -24,6 +24,9 @@ test: lint types unit ## ruff, mypy, pytest without the slow tests
 
 test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
 	$(BIN)/pytest
+
+faults: $(VENV)/installed-dev ## every fault of docs/reliability.md, with the slow tests; the count of trials goes to out/faults.md
+	$(BIN)/pytest tests/faults --trials out/faults.md
 
 lint: $(VENV)/installed-dev ## ruff check, ruff format --check
 	$(BIN)/ruff check .

@@ -40,15 +40,17 @@ def cores() -> int:
 def connect(settings: ClusterSettings) -> Iterator[Client]:
     """A client of the cluster that the settings name, closed at the end with all that was started here.
 
-    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file and
-    for certificates that do not serve.
+    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file,
+    for certificates that do not serve, and for a folder that results cannot be spilled to.
     """
     if settings.scheduler is not None or settings.scheduler_file is not None:
         with _running(settings) as client:
             yield client
         return
+    _refuse_unusable(settings.local_directory)
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
-    options: dict[str, Any] = {"memory_limit": settings.memory_limit_bytes or "auto"} | _dashboard(settings)
+    memory = settings.memory_limit_bytes or "auto"
+    options = {"memory_limit": memory, "local_directory": settings.local_directory} | _dashboard(settings)
     certificates = security(settings)
     if settings.workers is not None:
         options["security"] = certificates  # one process talks to nobody
@@ -79,12 +81,27 @@ def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
 
 
 def _patience(settings: ClusterSettings) -> dict[str, Any]:
-    """Dask's configuration of how long a worker may be silent, and a task wait for one."""
+    """Dask's configuration of how long a worker may be silent, and a task wait for one, or for memory."""
     return {
         # A worker in this process is never frozen alone, and must outlive a laptop's sleep.
         "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
         "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
+        # A paused worker waits for memory, and if it is not results that fill it, nothing will ever free any. Without
+        # pause results are spilled all the same, and what exceeds the limit then is ended, and told.
+        "distributed.worker.memory.pause": False,
     }
+
+
+def _refuse_unusable(folder: str | None) -> None:
+    if folder is None:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+        reason = None if os.access(folder, os.W_OK) else "it cannot be written to"
+    except OSError as error:
+        reason = error.strerror
+    if reason is not None:
+        raise UsageError(f"cluster.local_directory {folder} cannot be used: {reason}; name another folder")
 
 
 def check_device(settings: ClusterSettings) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import distributed
+from dask.utils import format_bytes
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
@@ -33,6 +34,8 @@ _TRIES = 4
 """How often a task may lose a worker; so many are Dask's too (`distributed.scheduler.allowed-failures`)."""
 _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
+_RESTARTS = "worker-restart-memory"
+"""Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -54,6 +57,8 @@ class Capacity:
     """Whether partitions of different workers can be peeled in step: their GPUs reach each other's memory."""
     shares_device: bool = False
     """Whether all partitions lie in the memory of one GPU, this process's."""
+    in_process: bool = False
+    """Whether the worker is in this process."""
 
 
 class Engine:
@@ -64,18 +69,20 @@ class Engine:
         self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self.capacity = Capacity(
             len(self._workers),
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
             min((worker["memory_limit"] or 0 for worker in self._workers.values()), default=0),
+            in_process=self._shares_memory,
         )
         self._resources: dict[str, float] | None = None
-        self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self._kernel_threads = 1
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
         """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
+        self._restarts_before = len(client.get_events(_RESTARTS))
 
     @property
     def shares_memory(self) -> bool:
@@ -211,6 +218,22 @@ class Engine:
             left = f"{before - len(self._workers)} of {before} workers"
             raise ClusterLost(f"{left} went away while the run began; run again")
 
+    def _killed(self, error: KilledWorker) -> EdgemillError:
+        """Workers died time and again in the same task: out of memory if that is what their nannies ended them for."""
+        restarts = self._client.get_events(_RESTARTS)[self._restarts_before :]
+        if not restarts:
+            return ClusterLost(
+                why_they_left(self._client, [str(error.task)])
+                or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
+                "out of the machine's memory, perhaps; run again with more partitions or more memory for each worker"
+            )
+        held = max(event["rss"] for _, event in restarts)
+        return OutOfRoom(
+            f"workers exceeded their memory {len(restarts)} times, the last in {error.task}: one held "
+            f"{format_bytes(held)} of {format_bytes(self.capacity.memory_bytes)}: raise partitioning.count, give "
+            "workers more memory (cluster.memory_limit_bytes) or fewer threads (cluster.threads_per_worker)"
+        )
+
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
         """Wait for tasks, telling `stage` of each; raises what a task raised, or ClusterLost."""
         finished = as_completed(list(futures), loop=self._client.loop)
@@ -273,11 +296,7 @@ class Engine:
     def _as_ours(self, error: Exception) -> EdgemillError | None:
         """One of Dask's errors as one of ours; None for what a task raised."""
         if isinstance(error, KilledWorker):
-            return ClusterLost(
-                why_they_left(self._client, [str(error.task)])
-                or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of memory, most likely; run again with more partitions or more memory for each worker"
-            )
+            return self._killed(error)
         if isinstance(error, NoValidWorkerError | NoWorkerError):
             return ClusterLost(f"no worker for a task (cluster.waiting_seconds): {error}; run again")
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):

@@ -62,12 +62,17 @@ def _message(error: BaseException) -> str:
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM raises Terminated in the main thread; elsewhere this does nothing."""
+    """Within the block the first SIGTERM raises Terminated in the main thread; elsewhere this does nothing.
+
+    Those that follow are ignored: `timeout` and batch systems send two, and the second could strike where the first is
+    being handled and a lock is held, which nobody would ever release.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Terminated
 
     before = signal.signal(signal.SIGTERM, interrupt)

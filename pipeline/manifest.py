@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
+from ..tasks.sealed_json import is_whole, seal
 
 __all__ = [
     "FORMAT_VERSION",
@@ -185,22 +186,25 @@ def versions() -> dict[str, str]:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write manifest.json into `folder` and wait until it is on the disk."""
-    with (folder / MANIFEST_NAME).open("x", encoding="utf-8") as file:
-        file.write(manifest.model_dump_json(by_alias=True, indent=1) + "\n")
+    """Write manifest.json, with its own checksum, into `folder` and wait until it is on the disk."""
+    with (folder / MANIFEST_NAME).open("xb") as file:
+        file.write(seal(manifest.model_dump_json(by_alias=True, indent=1)))
         file.flush()
         os.fsync(file.fileno())
 
 
 def is_result(folder: Place | str | os.PathLike[str]) -> bool:
     """Whether `folder` holds a manifest of ours, of any format version."""
-    return _content(place_of(folder)) is not None
-
-
-def _content(folder: Place) -> dict[str, Any] | None:
     try:
-        content = json.loads(folder.read(MANIFEST_NAME) or b"")
-    except (OSError, ValueError):
+        return _content(place_of(folder).read(MANIFEST_NAME)) is not None
+    except OSError:
+        return False
+
+
+def _content(text: bytes | None) -> dict[str, Any] | None:
+    try:
+        content = json.loads(text or b"")
+    except ValueError:
         return None
     return content if isinstance(content, dict) and content.get("format") == "edgemill-result" else None
 
@@ -211,12 +215,15 @@ def read_manifest(out: Place | str | os.PathLike[str]) -> Manifest:
     Raises UsageError if there is no such folder, InputError if it is not a result or its manifest is damaged.
     """
     folder = place_of(out)
-    content = _content(folder)
+    text = folder.read(MANIFEST_NAME)
+    content = _content(text)
     if content is None:
         if not (os.path.exists(folder.url) if folder.is_local else folder.names()):
             raise UsageError(f"there is no result at {folder}: no such folder")
         raise InputError(f"{folder} is not an edgemill result: it has no {MANIFEST_NAME} written by edgemill")
     path = f"{folder}/{MANIFEST_NAME}"
+    if not is_whole(text or b""):
+        raise InputError(f"{path} is damaged: it is not what edgemill wrote")
     if content.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {content.get('format_version')}; this edgemill reads {FORMAT_VERSION}"

@@ -20,19 +20,21 @@ __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
 """Memory of a row while it is read and numbered."""
-EDGE_BYTES = 120
-"""Memory of a local edge, owned or ghost, from ingest to result.
+EDGE_BYTES = 110
+"""Memory of a local edge, owned or ghost, from ingest to result, if the worker is this process.
 
-Measured: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration) and 151 (R-MAT 18, where buffers weigh more) on one
-partition, 132 on four.
+Fitted, with the two that follow, to R-MAT 16 to 18 on one partition and on four, by one worker and by two: within a
+fifth (docs/benchmarks.md). One partition alone: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration).
 """
+WORKER_EDGE_BYTES = 95
+"""The same in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
 GPU_EDGE_BYTES = 115
 """Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that reads and numbers it."""
 GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may take."""
-WORKER_BYTES = 350 * 2**20
+WORKER_BYTES = 290 * 2**20
 """Memory of a worker with nothing to do, and of the kernels' buffers."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
@@ -91,7 +93,8 @@ class Plan:
         """Projected memory of a task that bounds a partition on the host, every row being an edge of its own."""
         if self.ingest_on_device:
             return 0
-        return int(self.source.rows * self.replication / self.partitions * EDGE_BYTES)
+        edge_bytes = EDGE_BYTES if self.capacity.in_process else WORKER_EDGE_BYTES
+        return int(self.source.rows * self.replication / self.partitions * edge_bytes)
 
     @property
     def device_bytes(self) -> int:
@@ -106,10 +109,18 @@ class Plan:
         return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
 
     @property
+    def block_rows(self) -> int:
+        """Rows of the largest block."""
+        return max((block.rows for block in self.blocks), default=0)
+
+    @property
+    def _reading_bytes(self) -> int:
+        return self.block_rows * ROW_BYTES * self.capacity.threads
+
+    @property
     def worker_bytes(self) -> int:
         """Projected memory that a worker cannot do without: Dask spills what its running tasks do not need."""
-        reading = max((block.rows for block in self.blocks), default=0) * ROW_BYTES * self.capacity.threads
-        return WORKER_BYTES + max(reading, self.at_once * self.partition_bytes)
+        return WORKER_BYTES + max(self._reading_bytes, self.at_once * self.partition_bytes)
 
     @property
     def unspilled_bytes(self) -> int:
@@ -155,10 +166,14 @@ class Plan:
             )
         limit = self.capacity.memory_bytes
         if limit and self.worker_bytes > limit:
+            what, change = f"{self.at_once} of {self.partitions} partitions", "raise partitioning.count"
+            if self._reading_bytes > self.at_once * self.partition_bytes:
+                what = f"{self.capacity.threads} blocks of up to {self.block_rows:,} rows"
+                change = "lower ingest.rows_per_block, write smaller row groups"
             raise OutOfRoom(
-                f"a worker would need about {format_bytes(self.worker_bytes)} for {self.at_once} of {self.partitions} "
-                f"partitions at once and has {format_bytes(limit)}: raise partitioning.count, give workers more memory "
-                "(cluster.memory_limit_bytes) or fewer threads (cluster.threads_per_worker)"
+                f"a worker would need about {format_bytes(self.worker_bytes)} for {what} at once and has "
+                f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes) or fewer "
+                "threads (cluster.threads_per_worker)"
             )
 
     def render(self) -> str:
@@ -174,7 +189,7 @@ class Plan:
             ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),
             ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit} each"),
             ("device", _device(self)),
-            ("blocks", f"{len(self.blocks)}, at most {max((b.rows for b in self.blocks), default=0):,} rows"),
+            ("blocks", f"{len(self.blocks)}, at most {self.block_rows:,} rows"),
             ("partitions", f"{self.partitions} by {self.partitioning}, at most {source.rows:,} edges in all"),
             ("replication", f"at most {self.replication:.1f} copies of an edge, assumed (by range it is often near 1)"),
             ("method", self.method),
@@ -212,11 +227,13 @@ def make_plan(settings: Settings) -> Plan:
     workers = cluster.workers or 1
     threads = cluster.threads_per_worker or max(1, cores() // workers)
     memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
-    if not has_gpu_workers(cluster):
-        return plan_run(settings, source, Capacity(workers, threads, memory))
-    gpu = local_gpu(cluster)
-    in_process = cluster.workers is None
-    return plan_run(settings, source, Capacity(workers, threads, memory, gpu.memory_bytes, gpu.reaches_all, in_process))
+    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
+    if has_gpu_workers(cluster):
+        gpu = local_gpu(cluster)
+        capacity = replace(
+            capacity, device_bytes=gpu.memory_bytes, in_step=gpu.reaches_all, shares_device=capacity.in_process
+        )
+    return plan_run(settings, source, capacity)
 
 
 def open_input(settings: Settings) -> Source:

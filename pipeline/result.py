@@ -24,7 +24,8 @@ class Result:
     `storage_options` are fsspec's, for a URL.
 
     Raises UsageError if there is no such folder, InputError if it is not a result, or if a file of it is missing
-    or has another size than the manifest says.
+    or has another size than the manifest says. Footers are checked when a table is first asked for, which raises
+    InputError too; pages when they are read, which raises OSError.
     """
 
     def __init__(self, path: Place | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
@@ -65,8 +66,26 @@ class Result:
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
-        return ds.dataset(files, format="parquet", filesystem=None if self.place.is_local else self.place.files)
+        for file in files:
+            _check_footer(self.place, file)
+        scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        return ds.dataset(
+            files,
+            format=ds.ParquetFileFormat(default_fragment_scan_options=scan),
+            filesystem=None if self.place.is_local else self.place.files,
+        )
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
         return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
+
+
+def _check_footer(place: Place, path: str) -> None:
+    from ..tasks.sealed import read_footer
+    from ..tasks.sources import DAMAGE, reason
+
+    try:
+        with place.files.open(path, "rb") as file:
+            read_footer(file)
+    except DAMAGE as error:
+        raise InputError(f"the result is damaged: {path}: {reason(error)}") from error

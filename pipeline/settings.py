@@ -155,6 +155,8 @@ class ClusterSettings(_Section):
     """Threads of each worker; none: the machine's cores shared out evenly."""
     memory_limit_bytes: int | None = Field(None, ge=1)
     """Memory of each worker, in bytes; none: the machine's memory shared out evenly."""
+    local_directory: str | None = None
+    """Folder on each machine for results that exceed a worker's memory; none: Dask's, or that of temporary files."""
     device_memory_limit_bytes: int | None = Field(None, ge=1)
     """GPU memory of each worker above which results that wait move to the host's; none: 80 % of the GPU's."""
     scheduler: str | None = None
@@ -179,13 +181,15 @@ class ClusterSettings(_Section):
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
         if self.scheduler is not None or self.scheduler_file is not None:
-            for name in (
+            own = (
                 "workers",
                 "threads_per_worker",
                 "memory_limit_bytes",
+                "local_directory",
                 "device_memory_limit_bytes",
                 "dashboard_address",
-            ):
+            )
+            for name in own:
                 if getattr(self, name) is not None:
                     raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
         return self

@@ -16,10 +16,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from .errors import OutOfRoom, UsageError
+from .sealed import sealed_writer
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -307,7 +307,7 @@ def _write(recipe: Kind, seed: int, paths: list[Path]) -> None:
 
 def _write_file(recipe: Kind, seed: int, path: Path, start: int, stop: int) -> None:
     schema = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False, write_page_checksum=True) as writer:
+    with path.open("wb") as file, sealed_writer(file, schema, compression="zstd", use_dictionary=False) as writer:
         for chunk in range(start - start % CHUNK_ROWS, stop if start < stop else 0, CHUNK_ROWS):
             src, dst = recipe.draw(chunk, min(chunk + CHUNK_ROWS, recipe.rows), seed)
             own = slice(max(start - chunk, 0), stop - chunk)

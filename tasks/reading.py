@@ -36,7 +36,7 @@ class IdRows(Held):
 def read_rows(source: Source, block: Block, nulls: Nulls = "refuse") -> IdRows:
     """Read both id columns of a block, and nothing else.
 
-    Raises InputError naming file, row group and column for damage, null ids (unless dropped) and ids above 2^63-1.
+    Raises InputError naming file and place for damage, null ids (unless dropped), ids above 2^63-1, and no UTF-8.
     """
     columns: tuple[list[Ids], list[Ids]] = ([], [])
     dropped = 0
@@ -89,7 +89,7 @@ def _ids(source: Source, piece: Piece, table: pa.Table, position: int) -> Ids:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if source.kind == "string":
-        return _one_array(column.cast(pa.large_string()))
+        return _text(source, piece, column.cast(pa.large_string()))
     if pa.types.is_uint64(column.type):
         too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
         if pc.any(too_large).as_py():
@@ -103,8 +103,18 @@ def _ids(source: Source, piece: Piece, table: pa.Table, position: int) -> Ids:
     return column.to_numpy()
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.LargeStringArray:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+def _text(source: Source, piece: Piece, column: pa.ChunkedArray) -> pa.LargeStringArray:
+    """As one array, checked: Parquet's readers take any bytes for text."""
+    text = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        groups = ", ".join(map(str, piece.row_groups))
+        raise InputError(
+            f"{source.files[piece.file].path}: row groups {groups}: ids are not UTF-8 text: {reason(error)}; "
+            "the file is damaged, or holds bytes and calls them text: write it again"
+        ) from error
+    return text
 
 
 def _groups(source: Source, piece: Piece) -> Iterator[tuple[int, int, int]]:

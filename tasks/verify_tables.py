@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .places import Place
+from .sealed import read_footer
+from .sealed_json import is_whole
 
 Int = NDArray[np.int64]
 
@@ -62,6 +64,8 @@ def read_manifest(out: Place) -> dict[str, Any]:
     if content is None:
         raise Flaw(f"{path} is not there, so this is not a complete result")
     try:
+        if not is_whole(content):
+            raise Flaw(f"{path} has changed: it is not what edgemill wrote")
         manifest: dict[str, Any] = json.loads(content)
         for key, parts in {
             "input": ("source_column", "target_column", "id_type"),
@@ -183,10 +187,10 @@ def input_pieces(path: str, source: str, target: str) -> Iterator[InputPiece]:
     for name in sorted(names):
         try:
             with filesystem.open(name, "rb") as stream:
-                file = pq.ParquetFile(stream)
+                file = pq.ParquetFile(stream, metadata=read_footer(stream), page_checksum_verification=True)
                 for group in range(file.num_row_groups):
                     yield _input_piece(file, group, f"{name}, row group {group}", source, target)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(f"{name}: cannot be read as Parquet: {error}") from error
 
 

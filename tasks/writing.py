@@ -1,4 +1,4 @@
-"""One bucket's rows to Parquet: checksummed pages, hashed on the way out, on disk when the call returns."""
+"""One bucket's rows to Parquet: checksummed pages and footer, hashed on the way out, on disk when the call returns."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .identity import Ids
 from .numbering import BucketEdges
 from .places import Place, place_of
 from .publish import BucketResults, BucketVertices
+from .sealed import sealed_writer
 from .sources import Source
 
 VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
@@ -144,7 +145,6 @@ class _HashedFile:
         self._file = file
         self._hash = hashlib.sha256()
         self.bytes = 0
-        self.closed = False
 
     def write(self, content: bytes) -> int:
         self._hash.update(content)
@@ -153,9 +153,6 @@ class _HashedFile:
 
     def flush(self) -> None:
         self._file.flush()
-
-    def close(self) -> None:
-        """Left to the owner of the file."""
 
     @property
     def sha256(self) -> str:
@@ -171,7 +168,7 @@ def _write(
     try:
         with _create(place, name) as file:
             hashed = _HashedFile(file)
-            with _writer(hashed, schema, keys, compression) as writer:
+            with sealed_writer(hashed, schema, **_layout(schema, keys, compression)) as writer:
                 for columns in batches:
                     writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
                     rows += len(columns[0])
@@ -199,16 +196,13 @@ def _create(place: Place, name: str) -> Iterator[BinaryIO]:
         os.fsync(file.fileno())
 
 
-def _writer(file: _HashedFile, schema: pa.Schema, keys: int, compression: str) -> pq.ParquetWriter:
+def _layout(schema: pa.Schema, keys: int, compression: str) -> dict[str, Any]:
     """Numbers are delta-packed: smaller and quicker to write than dictionaries, and readable everywhere."""
     numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
-    return pq.ParquetWriter(
-        file,
-        schema,
-        compression=compression,
-        compression_level=ZSTD_LEVEL if compression == "zstd" else None,
-        use_dictionary=[field.name for field in schema if field.name not in numbers],
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        sorting_columns=[pq.SortingColumn(key) for key in range(keys)],
-        write_page_checksum=True,
-    )
+    return {
+        "compression": compression,
+        "compression_level": ZSTD_LEVEL if compression == "zstd" else None,
+        "use_dictionary": [field.name for field in schema if field.name not in numbers],
+        "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        "sorting_columns": [pq.SortingColumn(key) for key in range(keys)],
+    }

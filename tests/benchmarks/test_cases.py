@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ROOT, client_memory, first_run, gpu_runs, kernels, machine, peers, runs
+from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, peers, runs
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
@@ -89,6 +89,12 @@ def test_client_memory_does_not_grow_with_the_edges(cache: Path) -> None:
     assert large.above_bytes - small.above_bytes < 8 * (large.edges - small.edges)
     assert all(0 < peak.connected_bytes <= peak.peak_bytes and peak.seconds > 0 for peak in (small, large))
     assert len(client_memory.row(large)) == len(client_memory.HEAD)
+
+
+def test_checksums(tiny: Graph) -> None:
+    reading = checksums.measure(tiny, repeats=2)
+    assert (reading.rows, len(reading.checked), len(reading.unchecked)) == (16 << 5, 2, 2)
+    assert len(checksums.row(reading)) == len(checksums.HEAD)
 
 
 def test_peers(tiny: Graph) -> None:

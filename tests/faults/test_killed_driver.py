@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from edgemill.pipeline import Result
+from trials import Trials
 
 KILLED = """
 import os, signal, sys
@@ -42,7 +43,7 @@ def run(rows: Path, out: Path, killed_at: float = float("inf")) -> int:
 @pytest.mark.parametrize(
     "share", [0.5, pytest.param(0.25, marks=pytest.mark.slow), pytest.param(0.75, marks=pytest.mark.slow)]
 )
-def test_a_killed_driver(rows: Path, tmp_path: Path, share: float) -> None:
+def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: float) -> None:
     assert run(rows, tmp_path / "plain") == 0
     plain = Result(tmp_path / "plain")
     exchanges = plain.manifest.bounding.exchanges
@@ -57,3 +58,4 @@ def test_a_killed_driver(rows: Path, tmp_path: Path, share: float) -> None:
     again = [line["exchange"] for line in log if line["event"] == "exchange"]
     assert again == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
     assert sorted(os.listdir(tmp_path)) == ["out", "plain"]
+    trials("the process that drives the run is killed", "same")

@@ -1,6 +1,6 @@
 """Workers that are killed: Dask does their tasks again elsewhere, and the answer is the same, edge by edge.
 
-pytest -m "slow or not slow" tests/faults        # all seeds
+`make faults` takes all seeds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.telemetry import Events
+from trials import Trials
 
 HOW: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 4, "method": "hash"}}
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
@@ -32,7 +33,9 @@ def tables(result: Result) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_killed_worker(rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_a_killed_worker(
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: Trials, seed: int
+) -> None:
     """Killed at some event of the run, of those that tell of a task or an exchange that is done."""
     drawn = random.Random(seed)
     emit, told, at = Events.emit, iter(range(10**6)), drawn.randrange(5, 50)
@@ -52,3 +55,4 @@ def test_a_killed_worker(rows: Path, plain: Result, tmp_path: Path, monkeypatch:
     assert len(killed) == 1
     assert tables(result) == tables(plain)
     assert result.manifest.counts == plain.manifest.counts
+    trials("a worker is killed", "same")

@@ -92,6 +92,12 @@ def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path,
             assert client.run(kernel_types) == before
 
 
+def test_a_folder_that_nothing_can_be_spilled_to(rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"cluster\.local_directory .*/file/x cannot be used: Not a directory; name"):
+        mine(rows, tmp_path / "out", cluster={"local_directory": str(tmp_path / "file" / "x")})
+
+
 def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
     with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent\.json"):
         mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")

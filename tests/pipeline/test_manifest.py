@@ -63,6 +63,7 @@ def test_result_opens_what_the_manifest_lists(tmp_path: Path, write_result: Writ
         ),
         (lambda out: edit(out, format_version=2), InputError, "has format version 2; this edgemill reads 1"),
         (lambda out: edit(out, counts={"rows": 1}), InputError, "is damaged: counts.self_loops: Field required"),
+        (lambda out: change(out, b'"triangles": 1', b'"triangles": 3'), InputError, "is not what edgemill wrote"),
         (lambda out: (out / "edges/part-00001.parquet").unlink(), InputError, "part-00001.parquet is missing"),
         (lambda out: (out / "edges/part-00001.parquet").write_bytes(b"1"), InputError, "has 1 bytes, not"),
         (lambda out: out.rename(out.with_name("moved")), UsageError, "there is no result at"),
@@ -83,8 +84,15 @@ def test_message_of_a_damaged_result(
 
 
 def edit(out: Path, **changes: object) -> None:
+    """Another program's manifest, then, without a checksum."""
     path = out / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change(out: Path, old: bytes, new: bytes) -> None:
+    path = out / "manifest.json"
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
 
 
 def test_only_a_folder_with_our_manifest_is_a_result(tmp_path: Path, write_result: WriteResult) -> None:

@@ -257,6 +257,8 @@ def test_signals_end_a_run_cleanly(
         assert child.stdout is not None
         assert child.stdout.readline() == "at work\n"
         child.send_signal(number)
+        if number == signal.SIGTERM:
+            child.send_signal(number)  # as `timeout` does
         _, err = child.communicate()
     log = tmp_path / "out.failed.log.jsonl"
     assert child.returncode == code

@@ -1,4 +1,4 @@
-"""More buckets than partitions: chosen by threads and rows, and of no effect on the result but its files."""
+"""What a plan chooses and refuses; and that more buckets than partitions change nothing of a result but its files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import mine
+from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
@@ -46,6 +47,22 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
     assert spread.vertices.to_table() == plain.vertices.to_table()
     assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (2, 8)
     assert len(spread.manifest.partitions) == 1
+
+
+@pytest.mark.parametrize(
+    ("partitions", "what"),
+    [
+        (1, r"1 of 1 partitions at once and has 290\.00 MiB: raise partitioning\.count, give"),
+        (100, r"2 blocks of up to 8,192 rows at once and has 290\.00 MiB: lower ingest\.rows_per_block"),
+    ],
+)
+def test_what_cannot_fit_is_refused(rows: Path, partitions: int, what: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=partitions)
+    source = open_input(settings)
+    plan = plan_run(settings, source, Capacity(1, 2, plan_module.WORKER_BYTES))
+    with pytest.raises(OutOfRoom, match=rf"a worker would need about 29\d\.\d+ MiB for {what}"):
+        plan.refuse_if_hopeless()
+    plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)).refuse_if_hopeless()
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def test_columns_by_name(
         ({"src": [1.0], "dst": [1]}, (None, None), r"x\.parquet: column 'src' is double, .* cast it to an integer"),
         ({"src": [1], "dst": [True]}, (None, None), r"column 'dst' is bool, "),
         ({"src": [1], "dst": [float("nan")]}, (None, None), r"column 'dst' is double, "),
+        ({"src": [float("inf")], "dst": [1]}, (None, None), r"column 'src' is double, "),
         ({"src": [1], "dst": [b"x"]}, (None, None), r"column 'dst' is binary, "),
         ({"src": [1], "dst": ["x"]}, (None, None), r"integers in one place and strings in another"),
         ({"src": [1], "support": [1]}, (None, None), r"column 'support' .* rename it"),

@@ -1,0 +1,145 @@
+"""How far the memory that `edgemill plan` projects is from what a run takes.
+
+    python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,4-hash --workers 0,1,2
+
+A fresh process for each line starts its workers (0: one in the process itself, with the scheduler), asks for the plan
+and mines. *Taken* is the most that any of its workers had resident; *projected* what the plan says of one that spills
+nothing. On the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import ROOT, machine
+from benchmarks.command import Layout
+from benchmarks.graphs import Answers, Graph, graph
+from benchmarks.table import markdown, mebibytes, millions, seconds
+from edgemill.pipeline import mine
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Engine
+from edgemill.pipeline.plan import open_input, plan_run
+from edgemill.pipeline.settings import ClusterSettings
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One run."""
+
+    graph: str
+    rows: int
+    layout: Layout
+    workers: int
+    projected_bytes: int
+    taken_bytes: int
+    copies: float
+    """Of an edge, over all partitions."""
+    assumed_copies: float
+    seconds: float
+
+    @property
+    def off(self) -> float:
+        """Of what is projected, by how much it is more than what was taken; -0.2 is a fifth too little."""
+        return self.projected_bytes / self.taken_bytes - 1
+
+
+def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: Path) -> Memory:
+    """Plan and mine. Do it in a fresh process: `measure_apart`."""
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": layout.partitions, "method": layout.method}}
+    cluster = ClusterSettings(device="cpu", workers=workers or None, threads_per_worker=threads)
+    with tempfile.TemporaryDirectory(dir=scratch) as name, connect(cluster) as client:
+        settings = make_settings(str(graph.path), f"{name}/out", **how)
+        plan = plan_run(settings, open_input(settings), Engine(client, "plan").capacity)
+        manifest = mine(graph.path, f"{name}/out", client=client, **how).manifest
+        taken = max(client.run(machine.peak_bytes).values())
+    counts = manifest.counts
+    graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
+    return Memory(
+        graph.name,
+        counts.rows,
+        layout,
+        workers,
+        plan.unspilled_bytes,
+        taken,
+        sum(part.owned + part.ghost for part in manifest.partitions) / counts.edges,
+        plan.replication,
+        manifest.seconds,
+    )
+
+
+def measure_apart(graph: Graph, layout: Layout, workers: int, threads: int, scratch: Path) -> Memory:
+    """`measure` in a process of its own; raises CalledProcessError if it fails."""
+    call = f"import sys; sys.path.append({str(ROOT)!r}); from benchmarks.memory import _serve; _serve()"
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+        input=pickle.dumps((graph, layout, workers, threads, scratch)),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found: Memory = pickle.loads(done.stdout)
+    return found
+
+
+def _serve() -> None:
+    """The other end of `measure_apart`."""
+    sys.stdout.buffer.write(pickle.dumps(measure(*pickle.load(sys.stdin.buffer))))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--graphs", default="rmat16,rmat17,rmat18", help="names, with commas between")
+    parser.add_argument("--layouts", default="1,4,4-hash", help="partitions and partitioner, with commas between")
+    parser.add_argument("--workers", default="0,1,2", help="numbers of worker processes, with commas between")
+
+
+HEAD = (
+    "graph",
+    "rows, M",
+    "layout",
+    "workers",
+    "copies",
+    "assumed",
+    "projected, MiB",
+    "taken, MiB",
+    "off, %",
+    "run, s",
+)
+
+
+def row(memory: Memory) -> list[str]:
+    """A line of the table."""
+    return [
+        memory.graph,
+        millions(memory.rows),
+        str(memory.layout),
+        str(memory.workers),
+        f"{memory.copies:.2f}",
+        f"{memory.assumed_copies:.2f}",
+        mebibytes(memory.projected_bytes),
+        mebibytes(memory.taken_bytes),
+        f"{100 * memory.off:+.0f}",
+        seconds(memory.seconds),
+    ]
+
+
+def report(options: argparse.Namespace) -> None:
+    """Measure and print; the threads are shared out over the workers."""
+    options.cache.mkdir(parents=True, exist_ok=True)
+    found = [
+        measure_apart(one, layout, workers, max(1, options.threads // max(1, workers)), options.cache)
+        for one in (graph(name, options.cache) for name in options.graphs.split(","))
+        for layout in map(Layout.parse, options.layouts.split(","))
+        for workers in map(int, options.workers.split(","))
+        if workers <= layout.partitions
+    ]
+    print(markdown(HEAD, map(row, found)))

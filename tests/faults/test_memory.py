@@ -1,0 +1,167 @@
+"""Workers with little memory: results go to the disk and come back; what exceeds the limit ends in one message."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from click.testing import CliRunner
+from distributed import Client
+
+import runs
+from edgemill.pipeline import ClusterLost, OutOfRoom, Result, make_plan, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Engine
+from edgemill.pipeline.settings import ClusterSettings
+from edgemill.tasks.generate import generate
+from trials import Trials
+
+MIB = 2**20
+
+
+def tables(result: Result) -> list[Any]:
+    return [result.edges.to_table(), result.vertices.to_table()]
+
+
+def bytes_spilled(client: Client) -> list[float]:
+    """What each worker has written to its disk."""
+
+    def spilled(dask_worker: Any) -> float:
+        return float(dask_worker.data.cumulative_metrics["disk-write", "bytes"])
+
+    return list(client.run(spilled).values())
+
+
+def cliques(folder: Path, count: int) -> Path:
+    """Disjoint cliques of 8, which take few exchanges however many there are: disks are slow."""
+    parameters = {"vertices": 8 * count, "edges": 0, "cliques": count, "clique_size": 8}
+    generate("planted-cliques", folder, files=1, seed=1, **parameters)
+    return folder
+
+
+def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) -> None:
+    """All of them, between two tasks: the share of memory that they may take is next to nothing."""
+    rows = cliques(tmp_path / "in", 200)
+    how: dict[str, Any] = {"device": "cpu", "partitions": 4, "checkpoint": {"every_exchanges": 2}}
+    plain = mine(rows, tmp_path / "plain", **how)
+    scratch = tmp_path / "scratch"
+
+    with (
+        dask.config.set({"distributed.worker.memory.target": 1e-6}),
+        runs.cluster(n_workers=2, threads_per_worker=1, memory_limit="2GB", local_directory=str(scratch)) as client,
+    ):
+        result = mine(rows, tmp_path / "out", client=client, **how)
+        written = bytes_spilled(client)
+        assert len(list(scratch.rglob("storage"))) == 2
+    assert min(written) > 0
+    assert tables(result) == tables(plain)
+    assert not list(scratch.rglob("storage"))
+    trials("results wait on the disk", "same")
+
+
+@pytest.mark.slow
+def test_a_run_that_needs_more_than_a_worker_has(tmp_path: Path, trials: Trials) -> None:
+    """Its subgraphs do not fit the worker together, and go to the disk and back at every exchange."""
+    rows = cliques(tmp_path / "in", 20_000)
+    limit = 500 * MIB
+    own: dict[str, Any] = {"workers": 1, "threads_per_worker": 1, "memory_limit_bytes": limit}
+    own["local_directory"] = str(tmp_path / "disk")
+    how: dict[str, Any] = {"partitioning": {"count": 16, "method": "hash"}}
+    own["device"] = "cpu"
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), **how, cluster=own))
+    assert plan.worker_bytes < limit < plan.unspilled_bytes
+    with connect(ClusterSettings(**own)) as client:
+        result = mine(rows, tmp_path / "out", client=client, device="cpu", **how)
+        (written,) = bytes_spilled(client)
+        assert client.get_events("worker-restart-memory") == ()
+    assert written > 100 * MIB
+    assert tables(result) == tables(mine(rows, tmp_path / "plain", device="cpu"))
+    assert not list((tmp_path / "disk").rglob("storage"))
+    trials("results wait on the disk", "same")
+
+
+def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> None:
+    """Ended by its nanny, in a task that takes four times what it may, until Dask gives the task up."""
+
+    def hog() -> None:
+        import threading
+
+        held = [b"x" * MIB for _ in range(1200)]
+        threading.Event().wait(60)
+        held.clear()
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        runs.cluster(n_workers=1, threads_per_worker=1, memory_limit=300 * MIB) as client,
+    ):
+        engine = Engine(client, "hog")
+        tasks = [engine.submit("hog", hog)]
+        with pytest.raises(OutOfRoom, match=r"exceeded their memory 2 times, the last in hog-hog-1.* of 300\.00 MiB: "):
+            engine.wait(tasks)
+        with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
+            engine.gather(tasks)
+    trials("a worker exceeds its memory", "refused")
+
+
+def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
+    def die() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        runs.cluster(n_workers=1, threads_per_worker=1) as client,
+    ):
+        engine = Engine(client, "dead")
+        with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-1, the last at "):
+            engine.gather([engine.submit("dead", die)])
+    trials("a task kills every worker", "refused")
+
+
+def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> None:
+    """Refused before anything is read, with the two numbers and what to change."""
+    command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
+    found = CliRunner().invoke(edgemill, [*command, "--set", "cluster.memory_limit_bytes=100000000"])
+    assert (found.exit_code, (tmp_path / "out").exists()) == (7, False)
+    assert re.match(r"error: a worker would need about .* MiB for .* at once and has 95\.37 MiB: ", found.stderr)
+    assert '"event": "stage' not in (tmp_path / "out.failed.log.jsonl").read_text()
+    trials("a worker has less memory than a run takes", "refused")
+
+
+UNPLANNED = """
+from edgemill.pipeline import plan
+plan.EDGE_BYTES, plan.ROW_BYTES, plan.WORKER_BYTES = 1, 1, 1
+from edgemill.pipeline.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scale", "limit", "code"), [(16, 350, 7), (13, 350, 0)])
+def test_a_run_that_was_planned_too_small(tmp_path: Path, trials: Trials, scale: int, limit: int, code: int) -> None:
+    generate("rmat", tmp_path / "in", files=1, seed=1, scale=scale)
+    paths = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--device", "cpu"]
+    memory = ["--workers", "1", "--set", f"cluster.memory_limit_bytes={limit * MIB}"]
+    found = subprocess.run(
+        [sys.executable, "-c", UNPLANNED, "run", *paths, *memory, "--partitions", "1"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert (found.returncode, (tmp_path / "out").exists()) == (code, not code), found.stderr
+    if code:
+        first, *_ = found.stderr.splitlines()
+        assert first.startswith("error: workers exceeded their memory ")
+        assert first.endswith("(cluster.threads_per_worker)")
+        assert "Traceback" not in found.stderr
+    trials("a worker has less memory than a run takes", "refused" if code else "same")
