@@ -95,7 +95,7 @@ def everything(out: Place) -> dict[str, bytes]:
 def start(s3: dict[str, Any], config: Path, script: str, *arguments: str) -> subprocess.Popen[str]:
     """A process of its own, to which the options come by fsspec's configuration in the folder `config`."""
     (config / "s3.json").write_text(json.dumps({"s3": s3}))
-    pipe, environment = subprocess.PIPE, os.environ | {"FSSPEC_CONFIG_DIR": str(config)}
+    pipe, environment = subprocess.PIPE, os.environ | {"FSSPEC_CONFIG_DIR": str(config), "TMPDIR": str(config)}
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
