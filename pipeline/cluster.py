@@ -84,6 +84,8 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         # A worker in this process is never frozen alone, and must outlive a laptop's sleep.
         "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
         "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
+        # A worker that is not back by then is given up for good; on a busy machine a start takes long.
+        "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
     }
 
 
