@@ -89,6 +89,8 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         # A paused worker waits for memory, and if it is not results that fill it, nothing will ever free any. Without
         # pause results are spilled all the same, and what exceeds the limit then is ended, and told.
         "distributed.worker.memory.pause": False,
+        # A worker that is not back by then is given up for good; on a busy machine a start takes long.
+        "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
     }
 
 

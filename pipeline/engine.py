@@ -205,18 +205,17 @@ class Engine:
                 lost = error
             for future in futures:
                 future.release()
-            self._meet_workers()
+            if not self._met_again():
+                break
         raise ClusterLost(why_they_left(self._client, keys) or str(lost)) from lost
 
-    def _meet_workers(self) -> None:
-        """Take those that there are by now for the workers of the run. Raises ClusterLost if they stay fewer."""
+    def _met_again(self) -> bool:
+        """Take those that there are by now for the workers of the run; gives whether they are as many as before."""
         before = len(self._workers)
         with suppress(TimeoutError):
             self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
         self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        if len(self._workers) < before:
-            left = f"{before - len(self._workers)} of {before} workers"
-            raise ClusterLost(f"{left} went away while the run began; run again")
+        return len(self._workers) >= before
 
     def _killed(self, error: KilledWorker) -> EdgemillError:
         """Workers died time and again in the same task: out of memory if that is what their nannies ended them for."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client
 
@@ -44,7 +45,8 @@ def failing(status: int) -> Callable[[str], int]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with runs.two_processes() as client:
+    patience = {"distributed.deploy.lost-worker-timeout": 300}  # as in clusters that runs start
+    with dask.config.set(patience), runs.two_processes() as client:
         yield client
 
 
@@ -94,7 +96,14 @@ def test_where_a_task_runs_on_every_worker(client: Client, tmp_path: Path) -> No
     pids = engine.everywhere(failing(700), str(tmp_path / "pid"))
     assert len(set(pids)) == 2
     assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
-    with pytest.raises(ClusterLost, match=r"everywhere-everywhere-\d+ broke the GPU of every worker that tried it, \d"):
+
+
+@pytest.mark.slow
+def test_what_breaks_every_worker_where_it_runs_on_all(client: Client) -> None:
+    engine = Engine(client, "everywhere-ever", waiting_seconds=1)
+    with pytest.raises(
+        ClusterLost, match=r"everywhere-everywhere-ever-\d+ broke the GPU of every worker that tried it, \d"
+    ):
         engine.everywhere(failing(700), "")
     client.wait_for_workers(2, timeout=60)
 
