@@ -23,10 +23,10 @@ ROW_BYTES = 40
 EDGE_BYTES = 110
 """Memory of a local edge, owned or ghost, from ingest to result, if the worker is this process.
 
-Fitted, with the two that follow, to R-MAT 16 to 18 on one partition and on four, by one worker and by two: within a
-fifth (docs/benchmarks.md). One partition alone: 90 (R-MAT 22), 106 (R-MAT 20), 110 (actor-collaboration).
+Fitted, with WORKER_EDGE_BYTES and WORKER_BYTES, to R-MAT 16 to 20 and two web graphs on one partition and on four, by
+one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
 """
-WORKER_EDGE_BYTES = 95
+WORKER_EDGE_BYTES = 90
 """The same in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
 GPU_EDGE_BYTES = 115
 """Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""

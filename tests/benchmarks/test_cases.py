@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, peers, runs
+from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, memory, peers, runs
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
@@ -89,6 +89,14 @@ def test_client_memory_does_not_grow_with_the_edges(cache: Path) -> None:
     assert large.above_bytes - small.above_bytes < 8 * (large.edges - small.edges)
     assert all(0 < peak.connected_bytes <= peak.peak_bytes and peak.seconds > 0 for peak in (small, large))
     assert len(client_memory.row(large)) == len(client_memory.HEAD)
+
+
+def test_memory(tiny: Graph, cache: Path) -> None:
+    found = memory.measure_apart(tiny, Layout.parse("2-hash"), workers=0, threads=1, scratch=cache)
+    assert found.rows == 16 << 5
+    assert 1 <= found.copies <= 2 and 1 < found.assumed_copies < 2
+    assert found.off == found.projected_bytes / found.taken_bytes - 1 > -1
+    assert len(memory.row(found)) == len(memory.HEAD)
 
 
 def test_checksums(tiny: Graph) -> None:
