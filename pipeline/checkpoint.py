@@ -22,7 +22,7 @@ import fsspec
 import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
-from ..tasks.errors import UsageError
+from ..tasks.errors import ClusterLost, UsageError
 from ..tasks.sources import Source
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
@@ -32,7 +32,7 @@ from .settings import CheckpointSettings, Settings
 from .stages import Buckets, Partitions, RowCounts
 from .telemetry import Events, Stage
 
-__all__ = ["Checkpoint", "Graph"]
+__all__ = ["Checkpoint", "Graph", "read_again"]
 
 FORMAT_VERSION = 1
 
@@ -88,13 +88,17 @@ class Checkpoint:
         )
 
     def save_graph(self, engine: Engine, events: Events, graph: Graph) -> None:
-        """Keep a graph, in place of all that is kept."""
-        parts: Mapping[str, Sequence[Sequence[Any]]] = {
-            "ids": [(own,) for own in graph.buckets.ids],
-            "edges": [(own,) for own in graph.buckets.edges],
-            "degrees": [(own,) for own in graph.partitions.degrees],
-            "rows": [(own,) for own in graph.partitions.rows],
-            "subgraphs": [(own,) for own in graph.subgraphs],
+        """Keep a graph, in place of all that is kept.
+
+        Its futures are replaced by others that hold the same and, when a worker is lost, read what is kept: the input
+        is read no more.
+        """
+        parts: Mapping[str, list[Future]] = {
+            "ids": graph.buckets.ids,
+            "edges": graph.buckets.edges,
+            "degrees": graph.partitions.degrees,
+            "rows": graph.partitions.rows,
+            "subgraphs": graph.subgraphs,
         }
         facts = {
             "made_of": self._made_of,
@@ -105,7 +109,13 @@ class Checkpoint:
         }
         before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
-            self.graph = self.save(engine, "graph", parts, _store, facts, stage=stage)["folder"]
+            arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
+            index = self.save(engine, "graph", arguments, _store, facts, stage=stage)
+            with engine.on_device():
+                for kind, futures in parts.items():
+                    kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
+                    futures[:] = engine.detach(f"kept-{kind}", futures, read_again, kept)
+        self.graph = index["folder"]
         for path in before:
             if not path.endswith("/graph.json"):
                 self._files.rm(path, recursive=True)
@@ -239,6 +249,14 @@ def _opened(content: bytes) -> dict[str, Any]:
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
     return store(value, url, options)
+
+
+def read_again(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    """Task: what a worker held that is lost, as this run has kept it. Raises ClusterLost if that is damaged."""
+    try:
+        return restore(stored, options)
+    except DamagedFile as error:
+        raise ClusterLost(f"a worker is lost, and what was kept of its results too: {error}; run again") from error
 
 
 def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import distributed
-from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
+from distributed import CancelledError, Client, KilledWorker, Lock, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 
 from .. import kernels
@@ -139,20 +139,44 @@ class Engine:
         """
         if not arguments:
             return []
+        workers = list(self._workers)
+        return self._start(name, function, arguments, None if at is None else [[workers[place]] for place in at])
+
+    def detach(
+        self, name: str, held: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+    ) -> list[Future]:
+        """The results `held`, by tasks that depend on nothing but `arguments`: Dask may forget all that led to them.
+
+        Each stays where it is in memory; when it is lost, `function(*own)` of its `arguments` gives it again. To be
+        called while `held` are in memory; when it returns they may be let go.
+        """
+        where = {} if self._shares_memory else self._client.who_has(held)
+        tasks = [(_Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
+        futures = self._start(name, _recall, tasks, [list(where.get(future.key, ())) for future in held])
+        self.wait(futures)
+        return futures
+
+    def _start(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[Sequence[str]] | None,
+    ) -> list[Future]:
+        """`at` gives addresses for each task; none for any."""
         first = self._submitted + 1
         self._submitted += len(arguments)
         keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
         task = partial(self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources}
-        if at is None:
+        if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
         else:
-            workers = list(self._workers)
             futures = [
                 self._client.submit(
-                    task, list(own), key=key, workers=[workers[place]], allow_other_workers=True, **options
+                    task, list(own), key=key, workers=workers or None, allow_other_workers=bool(workers), **options
                 )
-                for own, key, place in zip(arguments, keys, at, strict=True)
+                for own, key, workers in zip(arguments, keys, map(list, at), strict=True)
             ]
         self._futures.update(futures)
         return futures
@@ -227,6 +251,22 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
             return function(*arguments)
         except MemoryError as error:
             raise OutOfRoom(f"a task ran out of memory: {error}; use more partitions (partitioning.count)") from error
+
+
+@dataclass(frozen=True)
+class _Name:
+    """Of a result, told to a task that shall not depend on it."""
+
+    key: Any
+
+
+def _recall(held: _Name, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result, if this worker holds it, or else `function(*arguments)`."""
+    try:
+        found: Any = get_worker().data[held.key]
+    except KeyError:
+        found = function(*arguments)
+    return found
 
 
 def _call_on_gpu(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:

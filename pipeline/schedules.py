@@ -50,8 +50,8 @@ def bound(
         schedule = peel_alone if len(subgraphs) == 1 else peel_together
         return schedule(engine, events, subgraphs, settings.max_seconds)
     if method == "band":
-        return _band(engine, events, list(subgraphs), counts, settings, keeper)
-    return _fixpoint(engine, events, list(subgraphs), counts, settings)
+        return _band(engine, events, subgraphs, counts, settings, keeper)
+    return _fixpoint(engine, events, subgraphs, counts, settings)
 
 
 def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
@@ -66,7 +66,7 @@ def _highest(engine: Engine, subgraphs: Sequence[Future]) -> int:
 def _band(
     engine: Engine,
     events: Events,
-    subgraphs: list[Future],
+    subgraphs: Sequence[Future],
     counts: Sequence[PartitionCounts],
     settings: BoundingSettings,
     keeper: BandKeeper,
@@ -135,7 +135,7 @@ def _hand_out(now: Banding) -> None:
 def _fixpoint(
     engine: Engine,
     events: Events,
-    subgraphs: list[Future],
+    subgraphs: Sequence[Future],
     counts: Sequence[PartitionCounts],
     settings: BoundingSettings,
 ) -> Bounded:

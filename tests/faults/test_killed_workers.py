@@ -13,9 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from distributed.diagnostics.plugin import SchedulerPlugin
 
 import runs
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.checkpoint import Checkpoint
 from edgemill.pipeline.telemetry import Events
 
 HOW: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 4, "method": "hash"}}
@@ -52,3 +54,48 @@ def test_a_killed_worker(rows: Path, plain: Result, tmp_path: Path, monkeypatch:
     assert len(killed) == 1
     assert tables(result) == tables(plain)
     assert result.manifest.counts == plain.manifest.counts
+
+
+class Started(SchedulerPlugin):
+    """Names of the tasks that workers are given."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
+        if finish == "processing":
+            self.names.add(str(key).rsplit("-", 3)[0])
+
+
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
+def test_what_is_kept_of_the_graph_is_not_made_again(
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """A worker is lost once the graph is kept: its share is read from there, and nothing of the input."""
+    save, exchange, started = Checkpoint.save_graph, Events.exchange, Started()
+    with runs.two_processes() as client:
+        pids = list(client.run(os.getpid).values())
+        running: Any = client.cluster
+
+        def save_graph(self: Checkpoint, *arguments: Any) -> None:
+            save(self, *arguments)
+            client.sync(forget)
+
+        async def forget() -> None:
+            running.scheduler.add_plugin(started, name="started")
+
+        def kill(self: Events, record: Any) -> None:
+            exchange(self, record)
+            if record.exchange == 2:
+                os.kill(pids[0], signal.SIGKILL)
+
+        monkeypatch.setattr(Checkpoint, "save_graph", save_graph)
+        monkeypatch.setattr(Events, "exchange", kill)
+        kept = {"every_seconds": 0.0, "every_exchanges": None}
+        monkeypatch.setattr(Checkpoint, "due", lambda self: self.graph is None)  # the graph, and nothing after it
+        result = mine(rows, tmp_path / "out", client=client, checkpoint=kept, **HOW | {"bounding": {"method": method}})
+    assert tables(result) == tables(plain)
+    restored = {"kept-ids", "kept-edges", "kept-degrees", "kept-rows", "kept-subgraphs"}
+    assert restored <= started.names
+    ingest = {"read", "send-ids", "ids", "numbers", "pairs", "degrees", "ranks", "owned", "lists", "subgraph"}
+    assert not started.names & (ingest | {f"{name}-part" for name in ingest})
