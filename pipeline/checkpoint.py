@@ -1,8 +1,8 @@
 """What a run keeps of its graph while it looks for λ, so that one that is ended goes on from there.
 
 A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and an index, written last,
-which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and bands.json of
-band_checkpoint.py.
+which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and progress.json of
+keeper.py.
 One of another input or other settings, a damaged one and one of a newer format are not used, and the reason is told.
 """
 
@@ -34,7 +34,7 @@ from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph", "read_again"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,14 @@ class Checkpoint:
 
     def due(self) -> bool:
         """Whether so much has been done since the last time that it is worth keeping."""
+        left = self.seconds_left
+        return left is not None and left <= 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until it is; None for never."""
         every = self.settings.every_seconds
-        return every is not None and time.monotonic() - self._saved >= every
+        return None if every is None else every - (time.monotonic() - self._saved)
 
     def load_graph(self, engine: Engine, events: Events) -> Graph | None:
         """The graph that an earlier run has kept; None if there is none, or none to use."""

@@ -18,11 +18,11 @@ from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
-from .band_checkpoint import BandKeeper
 from .checkpoint import Checkpoint, Graph
 from .cluster import check_device, connect
 from .config import make_settings
 from .engine import Engine
+from .keeper import Keeper
 from .manifest import (
     Counts,
     InputFile,
@@ -37,7 +37,8 @@ from .manifest import (
 from .output import LOG_NAME, Staging
 from .plan import Plan, open_input, plan_run
 from .result import Result
-from .schedules import Bounded, bound
+from .schedule import Bounded, Search
+from .schedules import bound
 from .settings import Settings
 from .telemetry import Events
 from .transport import register
@@ -105,7 +106,8 @@ def _run(
         graph = _find_graph(engine, events, settings, source, plan)
         if checkpoint.due():
             checkpoint.save_graph(engine, events, graph)
-    keeper = BandKeeper(checkpoint, graph, engine, events)
+    how = {"bounding.method": plan.method, "bounding.operator": settings.bounding.operator}
+    keeper = Keeper(checkpoint, graph, engine, events, how)
     try:
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
@@ -133,13 +135,14 @@ def _find_lambda(
     source: Source,
     plan: Plan,
     graph: Graph,
-    keeper: BandKeeper,
+    keeper: Keeper,
     staging: Staging,
     device: str,
 ) -> Manifest:
     """From subgraphs to the tables, and what the manifest says of them."""
     with events.stage("bound", 0), engine.on_device():
-        bounded = bound(engine, events, graph.subgraphs, graph.counts, plan.method, settings.bounding, keeper)
+        search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
+        bounded = bound(search, plan.method, keeper)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,

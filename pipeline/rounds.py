@@ -27,7 +27,7 @@ class Round:
     def __init__(
         self, engine: Engine, name: str, states: list[Future], mailed: Mapping[int, Mapping[int, int]] | None = None
     ) -> None:
-        self._engine, self._name = engine, name
+        self._engine, self.name = engine, name
         self.states = states
         """[partitions] the Outcome that holds the state of each."""
         self.mailed: Mapping[int, Mapping[int, int]] = mailed or {}
@@ -45,7 +45,7 @@ class Round:
         active = sorted(partitions)
         expected = self._mail.expected
         tasks = self._engine.map(
-            self._name,
+            self.name,
             _step,
             [
                 (function, p, expected[p], mail, *arguments[p])
@@ -56,7 +56,7 @@ class Round:
         for p, task in zip(active, tasks, strict=True):
             self.states[p] = task
         self.mailed = {p: rows for p, (_, rows) in zip(active, found, strict=True)}
-        self._mail = Mail(self._engine, self._name, tasks, list(self.mailed.values()))
+        self._mail = Mail(self._engine, self.name, tasks, list(self.mailed.values()))
         return {p: report for p, (report, _) in zip(active, found, strict=True)}
 
 

@@ -247,15 +247,15 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     kept = place(tmp_path / "out")
     names = sorted(entry.name.rpartition("-")[2] for entry in kept.iterdir() if entry.is_dir())
     assert names == ["1", "6", "7"]  # the graph, and two of bands
-    folder = index_of(kept / "bands.json")["folder"]
-    flip(kept / folder / "bands-2.zip")
+    folder = index_of(kept / "progress.json")["folder"]
+    flip(kept / folder / "states-2.zip")
     result = again(rows, tmp_path / "out")
     (told,) = refusals(result)
     assert "is not what was written" in told
     assert tables(result) == tables(plain)
     assert logged(result, "exchange")[0]["exchange"] == 6
     ended_in_banding(monkeypatch, rows, tmp_path / "again", 6)
-    for name in ("bands.json", "bands.before.json"):
+    for name in ("progress.json", "progress.before.json"):
         (place(tmp_path / "again") / name).write_text("[]")
     result = again(rows, tmp_path / "again")
     assert len(refusals(result)) == 2
@@ -266,8 +266,8 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
 def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     """The ledger is in it: a threshold with another digit would be an answer with other values."""
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
-    content = (place(tmp_path / "out") / "bands.json").read_bytes()
-    assert _opened(content)["ledger"]["open"]
+    content = (place(tmp_path / "out") / "progress.json").read_bytes()
+    assert _opened(content)["search"]["ledger"]["open"]
     for at in range(0, len(content), max(1, len(content) // 500)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
             with pytest.raises(ValueError, match="it was cut off or changed"):
@@ -277,8 +277,8 @@ def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows
 def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 3)
     kept = place(tmp_path / "out")
-    change_index(kept / "bands.json", made_of={"graph": "graph-of-yesterday"})
-    (kept / "bands.before.json").unlink()
+    change_index(kept / "progress.json", made_of={"graph": "graph-of-yesterday"})
+    (kept / "progress.before.json").unlink()
     result = again(rows, tmp_path / "out")
     assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
     assert logged(result, "exchange")[0]["exchange"] == 1
