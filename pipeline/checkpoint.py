@@ -32,7 +32,7 @@ from .settings import CheckpointSettings, Settings
 from .stages import Buckets, Partitions, RowCounts
 from .telemetry import Events, Stage
 
-__all__ = ["Checkpoint", "Graph", "read_again"]
+__all__ = ["Checkpoint", "Graph", "fingerprint", "read_again"]
 
 FORMAT_VERSION = 2
 
@@ -80,7 +80,13 @@ class Checkpoint:
         if self.settings.fresh:
             self.clear()
             return None
-        found = self.load(engine, events, "graph", lambda index: self.check(index, self._made_of), _restore_graph)
+        found = self.load(
+            engine,
+            events,
+            "graph",
+            lambda index: self.check(index, self._made_of),
+            lambda index: _restore_graph(engine, index["files"], self.options),
+        )
         if found is None:
             return None
         facts, futures = found
@@ -171,9 +177,11 @@ class Checkpoint:
         events: Events,
         name: str,
         check: Callable[[Mapping[str, Any]], None],
-        start: Callable[[Engine, Mapping[str, Any], Mapping[str, Any]], dict[str, list[Future]]],
+        start: Callable[[Mapping[str, Any]], dict[str, list[Future]]],
     ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
-        """What was kept as `name`, or before it, and passes `check`; `start` gives the tasks that restore its files."""
+        """The index of what was kept as `name`, or before it, and passes `check`; with the tasks that restore its
+        files, which `start(index)` gives.
+        """
         for each in (name, f"{name}.before"):
             try:
                 index = self._read_index(each)
@@ -181,11 +189,12 @@ class Checkpoint:
                     continue
                 check(index)
                 with events.stage("restore", sum(map(len, index["files"].values()))) as stage, engine.on_device():
-                    futures = start(engine, index["files"], self.options)
+                    futures = start(index)
                     engine.wait([future for own in futures.values() for future in own], stage)
                 return index, futures
             except DamagedFile as error:
                 events.emit("checkpoint_refused", reason=str(error))
+                error.__traceback__ = None  # Dask keeps the exception with its task, and the frames would keep the task
         return None
 
     def clear(self) -> None:
@@ -279,13 +288,8 @@ def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[st
 
 def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
     """What must be the same for a checkpoint to be of use, as JSON values, by what to call them."""
-    options = source.storage_options
-    files = []
-    for file in source.files:
-        system, path = fsspec.url_to_fs(file.path, **options)
-        files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
     return {
-        "input": files,
+        "input": _files(source),
         "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
         "input.nulls": settings.input.nulls,
         "partitioning.method": plan.partitioning,
@@ -294,3 +298,18 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
         "device": "gpu" if plan.capacity.device_bytes else "cpu",
         "place of its edges": "gpu" if plan.ingest_on_device else "host",
     }
+
+
+def fingerprint(source: Source) -> str:
+    """Of the input as it is now, eight hexadecimal digits: of the files that are read, and how."""
+    text = json.dumps([_files(source), source.source_column, source.target_column, str(source.id_type)])
+    return sha256(text.encode()).hexdigest()[:8]
+
+
+def _files(source: Source) -> list[list[Any]]:
+    """What tells the files from what they were before, as JSON values."""
+    files = []
+    for file in source.files:
+        system, path = fsspec.url_to_fs(file.path, **source.storage_options)
+        files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
+    return files

@@ -49,11 +49,14 @@ class Capacity:
 
 
 class Engine:
-    """Submits the tasks of one run. Keys carry the run's id, so nothing of an earlier run is ever taken for its own."""
+    """Submits the tasks of one run. Keys carry the run's id and the `input`'s fingerprint, so nothing of an earlier run
+    or of other files is ever taken for its own.
+    """
 
-    def __init__(self, client: Client, run_id: str) -> None:
+    def __init__(self, client: Client, run_id: str, input: str = "none") -> None:
         self._client = client
         self.run_id = run_id
+        self._tail = f"{run_id}-{input}"
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
         self.capacity = Capacity(
             len(self._workers),
@@ -166,7 +169,7 @@ class Engine:
         """`at` gives addresses for each task; none for any."""
         first = self._submitted + 1
         self._submitted += len(arguments)
-        keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
+        keys = [f"{name}-{self._tail}-{i}" for i in range(first, self._submitted + 1)]
         task = partial(self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources}
         if at is None or not any(at):
@@ -197,7 +200,7 @@ class Engine:
         first = self._submitted + 1
         self._submitted += len(self._workers)
         futures = [
-            self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+            self._client.submit(task, key=f"everywhere-{self._tail}-{i}", workers=[address], pure=False)
             for i, address in enumerate(self._workers, first)
         ]
         self._futures.update(futures)

@@ -18,7 +18,7 @@ from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
-from .checkpoint import Checkpoint, Graph
+from .checkpoint import Checkpoint, Graph, fingerprint
 from .cluster import check_device, connect
 from .config import make_settings
 from .engine import Engine
@@ -77,7 +77,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     ):
         source = open_input(settings)
         with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-            engine = Engine(connected, events.run_id)
+            engine = Engine(connected, events.run_id, fingerprint(source))
             try:
                 manifest, checkpoint = _run(settings, source, engine, events, staging)
             except BaseException:

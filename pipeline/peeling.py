@@ -16,7 +16,7 @@ from distributed import get_worker
 from ..kernels.peers import Address
 from ..tasks.bound.peel import Peeled, peel, peel_intervals
 from ..tasks.bound.step import open_mailbox, peel_in_step
-from ..tasks.errors import ClusterLost
+from ..tasks.errors import ClusterLost, InternalError
 from ..tasks.messages import bundle
 from ..tasks.subgraph import Subgraph
 from .engine import Engine, Future
@@ -138,6 +138,9 @@ class PeelTogether(_Peeling):
     def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
         self.exchanges = 1
         messages = sum(record.messages for record in self._records)
+        ghosts = sum(c.ghost for c in self.search.counts)
+        if self.done and messages != ghosts:
+            raise InternalError(f"partitions told each other of {messages} edges, {ghosts} were waited for")
         self.search.events.exchange(
             ExchangeRecord(
                 exchange=1,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..tasks.messages import Bundle
 from ..tasks.subgraph import Subgraph
 from .engine import Engine, Future
-from .exchange import Mail, receive
+from .exchange import Mail, receive, stamp
 
 __all__ = ["Outcome", "Round", "end", "start"]
 
@@ -25,14 +26,26 @@ class Round:
     """One exchange: the partitions that have something to do run; the others keep their state."""
 
     def __init__(
-        self, engine: Engine, name: str, states: list[Future], mailed: Mapping[int, Mapping[int, int]] | None = None
+        self,
+        engine: Engine,
+        name: str,
+        states: list[Future],
+        mailed: Mapping[int, Mapping[int, int]] | None = None,
+        number: int = 0,
     ) -> None:
         self._engine, self.name = engine, name
+        self.number = number
+        """Exchanges until now."""
         self.states = states
         """[partitions] the Outcome that holds the state of each."""
         self.mailed: Mapping[int, Mapping[int, int]] = mailed or {}
         """Partitions that ran in the last exchange → rows that they mailed, by receiver."""
         self._mail = Mail(engine, name, [states[p] for p in self.mailed], list(self.mailed.values()))
+
+    @property
+    def stamp(self) -> str:
+        """Of the mail under way."""
+        return stamp(self._engine, f"{self.name} {self.number}")
 
     def receivers(self) -> set[int]:
         """Partitions with mail."""
@@ -43,12 +56,13 @@ class Round:
     ) -> dict[int, Any]:
         """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
         active = sorted(partitions)
-        expected = self._mail.expected
+        expected, came = self._mail.expected, self.stamp
+        self.number += 1
         tasks = self._engine.map(
             self.name,
             _step,
             [
-                (function, p, expected[p], mail, *arguments[p])
+                (function, p, came, self.stamp, expected[p], mail, *arguments[p])
                 for p, mail in zip(active, self._mail.to(active), strict=True)
             ],
         )
@@ -63,14 +77,17 @@ class Round:
 def _step(
     function: Callable[..., tuple[Any, Bundle[Any], Any]],
     partition: int,
+    came: str,
+    goes: str,
     expected: int,
     mail: Sequence[Bundle[Any] | Outcome],
     subgraph: Subgraph,
-    state: Outcome,
+    before: Outcome,
     *arguments: Any,
 ) -> Outcome:
     bundles = [part.mail if isinstance(part, Outcome) else part for part in mail]
-    return Outcome(*receive(function, partition, expected, bundles, subgraph, state.state, *arguments))
+    state, sent, report = receive(function, partition, came, expected, bundles, subgraph, before.state, *arguments)
+    return Outcome(state, replace(sent, stamp=goes), report)
 
 
 def start(function: Callable[..., Any], subgraph: Subgraph, *arguments: Any) -> Outcome:

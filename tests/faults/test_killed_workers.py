@@ -64,7 +64,7 @@ class Started(SchedulerPlugin):
 
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
         if finish == "processing":
-            self.names.add(str(key).rsplit("-", 3)[0])
+            self.names.add(str(key).rsplit("-", 4)[0])
 
 
 @pytest.mark.parametrize("method", ["band", "fixpoint"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,7 +278,7 @@ def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], changes: int) -
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
 def test_a_run_over_changed_files(
-    kept: tuple[str, Path], go: Callable[..., Result], rows: Path, tmp_path: Path, seed: int
+    kept: tuple[str, Path], go: Callable[..., Result], tmp_path: Path, client: Client, seed: int
 ) -> None:
     """Several files are changed; the answer is that of a run that found nothing."""
     schedule, folder = kept
@@ -292,6 +291,7 @@ def test_a_run_over_changed_files(
         else:
             path.write_bytes(other)
     result = go(tmp_path / "out", **SCHEDULES[schedule])
-    shutil.rmtree(tmp_path / "plain", ignore_errors=True)
     assert tables(result) == tables(go(tmp_path / "plain", partitions=1))
     assert not folder.exists()
+    del result
+    runs.assert_nothing_left(client)
