@@ -157,6 +157,11 @@ class Engine:
         tasks = [(_Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
         futures = self._start(name, _recall, tasks, [list(where.get(future.key, ())) for future in held])
         self.wait(futures)
+        if where:
+            # Run again while there are no workers, a task would wait for the one it was to run on, whoever comes.
+            scheduler: Any = self._client.scheduler
+            with _Lost():
+                self._client.sync(scheduler.set_restrictions, worker={future.key: None for future in futures})
         return futures
 
     def _start(

@@ -48,6 +48,8 @@ class Mail:
     def __init__(self, engine: Engine, name: str, bundles: Sequence[Future], rows: Sequence[Mapping[int, int]]) -> None:
         self._engine, self._name, self._bundles = engine, name, bundles
         self._senders: dict[int, list[int]] = {}
+        self.parts = 0
+        """Tasks that it took to deliver."""
         self.expected: Counter[int] = Counter()
         """Rows for each receiver."""
         for sender, counts in enumerate(rows):
@@ -61,6 +63,7 @@ class Mail:
         if self._engine.shares_memory:
             return senders
         pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
+        self.parts += len(pairs)
         parts = iter(self._engine.map(f"{self._name}-part", cut, pairs))
         return [[next(parts) for _ in own] for own in senders]
 

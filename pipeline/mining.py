@@ -13,7 +13,7 @@ from distributed import Client
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
-from ..tasks.errors import InternalError
+from ..tasks.errors import InternalError, StateLost
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
@@ -44,6 +44,9 @@ from .telemetry import Events
 from .transport import register
 
 __all__ = ["mine", "mine_settings"]
+
+MOST_TRIES = 3
+"""Times that a run looks for λ without getting further, each time losing a worker."""
 
 
 def mine(
@@ -139,7 +142,35 @@ def _find_lambda(
     staging: Staging,
     device: str,
 ) -> Manifest:
-    """From subgraphs to the tables, and what the manifest says of them."""
+    """From subgraphs to the tables, and what the manifest says of them.
+
+    When a worker is lost with what it held of the search, that starts again from what was kept last.
+    """
+    furthest, tries = -1, 0
+    while True:
+        try:
+            bounded, unsettled, published = _bound_and_publish(
+                engine, events, settings, source, plan, graph, keeper, staging
+            )
+            return _manifest(settings, source, graph, bounded, unsettled, published, device, events)
+        except StateLost as error:
+            furthest, tries = (len(events.exchanges), 1) if len(events.exchanges) > furthest else (furthest, tries + 1)
+            if tries == MOST_TRIES:
+                raise
+            events.emit("rolled_back", exchange=len(events.exchanges))
+            error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
+
+
+def _bound_and_publish(
+    engine: Engine,
+    events: Events,
+    settings: Settings,
+    source: Source,
+    plan: Plan,
+    graph: Graph,
+    keeper: Keeper,
+    staging: Staging,
+) -> tuple[Bounded, int, stages.Published]:
     with events.stage("bound", 0), engine.on_device():
         search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
         bounded = bound(search, plan.method, keeper)
@@ -157,7 +188,7 @@ def _find_lambda(
         plan.files,
         bounded.converged,
     )
-    return _manifest(settings, source, graph, bounded, unsettled, published, device, events)
+    return bounded, unsettled, published
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from ..tasks.errors import StateLost
 from ..tasks.messages import Bundle
 from ..tasks.subgraph import Subgraph
 from .engine import Engine, Future
@@ -22,8 +23,16 @@ class Outcome(NamedTuple):
     report: Any
 
 
+MOST_TASKS = 16
+"""Tasks for each partition that Dask remembers, before it is made to forget them: all would be 3 for each exchange."""
+
+
 class Round:
-    """One exchange: the partitions that have something to do run; the others keep their state."""
+    """One exchange: the partitions that have something to do run; the others keep their state.
+
+    What led there is forgotten now and then, as Dask would remember each task of thousands of exchanges. What a worker
+    held that is lost after that cannot be found again: StateLost is raised.
+    """
 
     def __init__(
         self,
@@ -41,6 +50,7 @@ class Round:
         self.mailed: Mapping[int, Mapping[int, int]] = mailed or {}
         """Partitions that ran in the last exchange → rows that they mailed, by receiver."""
         self._mail = Mail(engine, name, [states[p] for p in self.mailed], list(self.mailed.values()))
+        self._tasks = 0  # since all was forgotten
 
     @property
     def stamp(self) -> str:
@@ -69,9 +79,23 @@ class Round:
         found = self._engine.peek(tasks, _report)
         for p, task in zip(active, tasks, strict=True):
             self.states[p] = task
+        self._tasks += len(tasks) + self._mail.parts
         self.mailed = {p: rows for p, (_, rows) in zip(active, found, strict=True)}
-        self._mail = Mail(self._engine, self.name, tasks, list(self.mailed.values()))
+        if self._tasks > MOST_TASKS * len(self.states):
+            self._forget()
+        self._mail = Mail(self._engine, self.name, [self.states[p] for p in active], list(self.mailed.values()))
         return {p: report for p, (report, _) in zip(active, found, strict=True)}
+
+    def _forget(self) -> None:
+        try:
+            self.states[:] = self._engine.detach(f"{self.name}-held", self.states, _lost, [()] * len(self.states))
+            self._tasks = 0
+        except StateLost as error:  # a worker went, or was too busy: all is still there, and the next time will do
+            error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker is lost, and what it held of the search for λ with it; run again")
 
 
 def _step(

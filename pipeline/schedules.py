@@ -38,6 +38,7 @@ def bound(search: Search, method: str, keeper: Keeper) -> Bounded:
     now = _schedule(search, method)
     found = keeper.load(now.name)
     if found is None:
+        search.events.exchanges.clear()
         now.start()
     else:
         now.resume(*found)

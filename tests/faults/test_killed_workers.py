@@ -5,6 +5,7 @@ pytest -m "slow or not slow" tests/faults        # all seeds
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -13,11 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from distributed import Client
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 import runs
-from edgemill.pipeline import Result, mine
+from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.checkpoint import Checkpoint
+from edgemill.pipeline.rounds import Round
 from edgemill.pipeline.telemetry import Events
 
 HOW: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 4, "method": "hash"}}
@@ -67,7 +70,7 @@ class Started(SchedulerPlugin):
             self.names.add(str(key).rsplit("-", 4)[0])
 
 
-@pytest.mark.parametrize("method", ["band", "fixpoint"])
+@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
 def test_what_is_kept_of_the_graph_is_not_made_again(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -99,3 +102,67 @@ def test_what_is_kept_of_the_graph_is_not_made_again(
     assert restored <= started.names
     ingest = {"read", "send-ids", "ids", "numbers", "pairs", "degrees", "ranks", "owned", "lists", "subgraph"}
     assert not started.names & (ingest | {f"{name}-part" for name in ingest})
+
+
+class Killing:
+    """Kills a worker once what led to an exchange was forgotten: the `first` time, and so many `times` in all."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch, first: int, times: int) -> None:
+        self.told: list[tuple[str, dict[str, Any]]] = []
+        forget, emit, forgotten = Round._forget, Events.emit, itertools.count(1)
+
+        def forget_and_kill(round_: Round) -> None:
+            forget(round_)
+            assert not round_._tasks
+            if first <= next(forgotten) < first + times:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+        def note(events: Events, event: str, /, **fields: Any) -> None:
+            emit(events, event, **fields)
+            self.told.append((event, fields))
+
+        monkeypatch.setattr(Round, "_forget", forget_and_kill)
+        monkeypatch.setattr(Events, "emit", note)
+        monkeypatch.setattr("edgemill.pipeline.rounds.MOST_TASKS", 0)  # after every exchange
+
+    def exchanges(self, event: str) -> list[int]:
+        return [fields["exchange"] for name, fields in self.told if name == event]
+
+
+@pytest.mark.parametrize(
+    ("method", "every", "kept"),
+    [
+        ("band", 3, 3),
+        pytest.param("band", None, 0, marks=pytest.mark.slow),
+        pytest.param("fixpoint", 3, 3, marks=pytest.mark.slow),
+        pytest.param("fixpoint", None, 0, marks=pytest.mark.slow),
+    ],
+)
+def test_the_search_goes_on_from_what_was_kept_last(
+    rows: Path,
+    plain: Result,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    every: int | None,
+    kept: int,
+) -> None:
+    """Nothing else leads to what was lost."""
+    with runs.two_processes() as client:
+        killing = Killing(client, monkeypatch, first=4, times=1)
+        how = HOW | {"bounding": {"method": method}, "checkpoint": {"every_exchanges": every}}
+        result = mine(rows, tmp_path / "out", client=client, **how)
+    assert tables(result) == tables(plain)
+    assert killing.exchanges("rolled_back") == [4]
+    exchanges = list(range(1, result.manifest.bounding.exchanges + 1))
+    assert killing.exchanges("exchange") == [*range(1, 5), *exchanges[kept:]]
+    assert [own.exchange for own in result.manifest.exchanges] == exchanges
+
+
+@pytest.mark.slow
+def test_workers_that_are_lost_again_and_again(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with runs.two_processes() as client:
+        killing = Killing(client, monkeypatch, first=1, times=100)
+        with pytest.raises(ClusterLost, match="a worker is lost, and what it held of the search for λ with it"):
+            mine(rows, tmp_path / "out", client=client, checkpoint={"every_exchanges": None}, **HOW)
+    assert killing.exchanges("rolled_back") == [1, 1]
