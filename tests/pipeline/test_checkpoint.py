@@ -12,14 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.checkpoint import _opened
 from edgemill.pipeline.ledger import Ledger
-from edgemill.pipeline.manifest import ExchangeRecord
-from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate import generate
 
@@ -290,39 +287,6 @@ def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, ro
     assert not cut.converged
     assert cut.manifest.bounding.exchanges == 4
     assert logged(cut, "exchange") == []
-
-
-def tube(length: int) -> list[tuple[int, int]]:
-    """A tube of triangles, four around: in the filter at 2 it falls ring by ring, from both ends."""
-    return [
-        (4 * i + j, 4 * (i + up) + (j + around) % 4)
-        for i in range(length)
-        for j in range(4)
-        for up, around in ((0, 1), (1, 0), (1, 1))
-    ]
-
-
-def test_dask_forgets_what_led_to_a_checkpoint(tmp_path: Path) -> None:
-    """Many exchanges, whose tasks are let go at each checkpoint; without, each would keep all before it."""
-    path = runs.write_rows(tmp_path / "rows.parquet", tube(240))
-    tasks: dict[int | None, list[int]] = {}
-    for every in (5, None):
-        with LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as cluster:
-            seen = tasks[every] = []
-            record = Events.exchange
-
-            def count(self: Events, exchange: ExchangeRecord) -> None:
-                seen.append(len(cluster.scheduler.tasks))  # noqa: B023  # called before the next cluster
-                record(self, exchange)  # noqa: B023
-
-            with Client(cluster, set_as_default=False) as client, pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Events, "exchange", count)
-                kept = {"every_exchanges": every}
-                how = {"count": 4, "method": "hash"}
-                result = mine(path, tmp_path / f"out-{every}", client=client, partitioning=how, checkpoint=kept)
-                assert result.manifest.lam.max == 1
-    assert len(tasks[5]) == len(tasks[None]) > 40
-    assert max(tasks[5]) <= 30 * 4 < max(tasks[None])
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
