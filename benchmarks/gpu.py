@@ -24,7 +24,7 @@ from benchmarks.table import markdown, millions, seconds
 from edgemill import kernels
 from edgemill.kernels.gpu import peel as peeling
 from edgemill.kernels.gpu.launch import Rounds
-from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.subgraph import build_subgraph
 from edgemill.tasks.triangulate import count_triangles
@@ -78,7 +78,7 @@ def sample(owned: OwnedEdges) -> tuple[float, float, dict[str, int]]:
     found = peel(subgraph)
     stream.synchronize()
     end = time.perf_counter()
-    low = found.intervals.low
+    low = peel_intervals(subgraph, found).low
     answers = {
         "edges": len(owned),
         "local": subgraph.topology.edges,

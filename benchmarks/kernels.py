@@ -26,7 +26,7 @@ from edgemill.kernels.device import to_host
 from edgemill.kernels.threads import kernel_threads
 from edgemill.kernels.warm import warm
 from edgemill.tasks import ingest
-from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.messages import collect
 from edgemill.tasks.partition import RangePartitioner
@@ -110,7 +110,7 @@ def sample(owned: OwnedEdges, threads: int) -> Sample:
         start = time.perf_counter()
         subgraph = build_subgraph(owned, count_triangles(owned, {}), 1, {})
         middle = time.perf_counter()
-        found = peel(subgraph).intervals.low
+        found = peel_intervals(subgraph, peel(subgraph)).low
         end = time.perf_counter()
     answers = Answers(
         vertices=len(owned.rank),

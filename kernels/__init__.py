@@ -120,14 +120,16 @@ def compact(rows: Adjacency, live: NDArray[np.bool_]) -> Adjacency:
     return _twin(rows.edge).compact(rows, live)
 
 
-def peeling(topology: Topology, support: IntArray) -> cpu.Peeling:
-    """The peeling of a subgraph whose edges have `support` [edges] triangles.
+def peeling(
+    topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+) -> cpu.Peeling:
+    """The peeling of a subgraph whose edges have `count` [edges] triangles.
 
     `advance()`, while edges are `left`, lets those of the next level, or of several, fall. After each call `low`
     [edges] is λ of the fallen edges, `count` the triangles that the others have left (negative for the fallen), `level`
-    the next level and `levels` how many had edges.
+    the next level and `levels` how many had edges. With these four another goes on from there.
     """
-    return _twin(topology.low).Peeling(topology, support)
+    return _twin(topology.low).Peeling(topology, count, low, level, levels)
 
 
 def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
@@ -154,6 +156,9 @@ def peeling_in_step(
     start: NDArray[np.uint32],
     subscription: IntArray,
     links: Links,
+    low: IntArray | None = None,
+    level: int = 0,
+    levels: int = 0,
 ) -> PeerPeeling:
     """The peeling of one of several subgraphs that share edges, each running in step with all others.
 
@@ -163,10 +168,11 @@ def peeling_in_step(
 
     `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; if any is told to quit,
     all stop after one. Where one process has several peelings all are launched before one settles, or they would wait
-    for each other forever. After a call they hold what `peeling` does. `settle` raises ConnectionError if another was
-    abandoned or does not answer; `wait()` waits until nothing of it runs.
+    for each other forever. After a call they hold what `peeling` does, all at the same level, and with what they hold
+    others go on from there, all together. `settle` raises ConnectionError if another was abandoned or does not answer;
+    `wait()` waits until nothing of it runs.
     """
-    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, links)
+    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, links, low, level, levels)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:

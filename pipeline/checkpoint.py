@@ -1,8 +1,8 @@
 """What a run keeps of its graph while it looks for λ, so that one that is ended goes on from there.
 
 A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and an index, written last,
-which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and bands.json of
-band_checkpoint.py.
+which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and progress.json of
+keeper.py.
 One of another input or other settings, a damaged one and one of a newer format are not used, and the reason is told.
 """
 
@@ -22,7 +22,7 @@ import fsspec
 import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
-from ..tasks.errors import UsageError
+from ..tasks.errors import ClusterLost, UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, file_system, place_of
 from ..tasks.sources import Source
@@ -34,9 +34,9 @@ from .settings import CheckpointSettings, Settings
 from .stages import Buckets, Partitions, RowCounts
 from .telemetry import Events, Stage
 
-__all__ = ["Checkpoint", "Graph"]
+__all__ = ["Checkpoint", "Graph", "read_again"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,27 @@ class Checkpoint:
 
     def due(self) -> bool:
         """Whether so much has been done since the last time that it is worth keeping."""
+        left = self.seconds_left
+        return left is not None and left <= 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until it is; None for never."""
         every = self.settings.every_seconds
-        return every is not None and time.monotonic() - self._saved >= every
+        return None if every is None else every - (time.monotonic() - self._saved)
 
     def load_graph(self, engine: Engine, events: Events) -> Graph | None:
         """The graph that an earlier run has kept; None if there is none, or none to use."""
         if self.settings.fresh:
             self.clear()
             return None
-        found = self.load(engine, events, "graph", lambda index: self.check(index, self._made_of), _restore_graph)
+        found = self.load(
+            engine,
+            events,
+            "graph",
+            lambda index: self.check(index, self._made_of),
+            lambda index: _restore_graph(engine, index["files"], self.options),
+        )
         if found is None:
             return None
         facts, futures = found
@@ -94,13 +106,17 @@ class Checkpoint:
         )
 
     def save_graph(self, engine: Engine, events: Events, graph: Graph) -> None:
-        """Keep a graph, in place of all that is kept."""
-        parts: Mapping[str, Sequence[Sequence[Any]]] = {
-            "ids": [(own,) for own in graph.buckets.ids],
-            "edges": [(own,) for own in graph.buckets.edges],
-            "degrees": [(own,) for own in graph.partitions.degrees],
-            "rows": [(own,) for own in graph.partitions.rows],
-            "subgraphs": [(own,) for own in graph.subgraphs],
+        """Keep a graph, in place of all that is kept.
+
+        Its futures are replaced by others that hold the same and, when a worker is lost, read what is kept: the input
+        is read no more.
+        """
+        parts: Mapping[str, list[Future]] = {
+            "ids": graph.buckets.ids,
+            "edges": graph.buckets.edges,
+            "degrees": graph.partitions.degrees,
+            "rows": graph.partitions.rows,
+            "subgraphs": graph.subgraphs,
         }
         facts = {
             "made_of": self._made_of,
@@ -111,7 +127,13 @@ class Checkpoint:
         }
         before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
-            self.graph = self.save(engine, "graph", parts, _store, facts, stage=stage)["folder"]
+            arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
+            index = self.save(engine, "graph", arguments, _store, facts, stage=stage)
+            with engine.on_device():
+                for kind, futures in parts.items():
+                    kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
+                    futures[:] = engine.detach(f"kept-{kind}", futures, read_again, kept)
+        self.graph = index["folder"]
         for path in before:
             if not path.endswith("/graph.json"):
                 self._files.rm(path, recursive=True)
@@ -165,9 +187,11 @@ class Checkpoint:
         events: Events,
         name: str,
         check: Callable[[Mapping[str, Any]], None],
-        start: Callable[[Engine, Mapping[str, Any], Mapping[str, Any]], dict[str, list[Future]]],
+        start: Callable[[Mapping[str, Any]], dict[str, list[Future]]],
     ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
-        """What was kept as `name`, or before it, and passes `check`; `start` gives the tasks that restore its files."""
+        """The index of what was kept as `name`, or before it, and passes `check`; with the tasks that restore its
+        files, which `start(index)` gives.
+        """
         for each in (name, f"{name}.before"):
             try:
                 index = self._read_index(each)
@@ -175,11 +199,13 @@ class Checkpoint:
                     continue
                 check(index)
                 with events.stage("restore", sum(map(len, index["files"].values()))) as stage, engine.on_device():
-                    futures = start(engine, index["files"], self.options)
+                    futures = start(index)
                     engine.wait([future for own in futures.values() for future in own], stage)
                 return index, futures
             except DamagedFile as error:
                 events.emit("checkpoint_refused", reason=without_passwords(str(error)))
+                events.emit("checkpoint_refused", reason=str(error))
+                error.__traceback__ = None  # Dask keeps the exception with its task, and the frames would keep the task
         return None
 
     def clear(self) -> None:
@@ -261,6 +287,14 @@ def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
     return store(value, url, options)
 
 
+def read_again(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    """Task: what a worker held that is lost, as this run has kept it. Raises ClusterLost if that is damaged."""
+    try:
+        return restore(stored, options)
+    except DamagedFile as error:
+        raise ClusterLost(f"a worker is lost, and what was kept of its results too: {error}; run again") from error
+
+
 def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:
     return {
         kind: engine.map(
@@ -275,13 +309,8 @@ def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[st
 
 def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
     """What must be the same for a checkpoint to be of use, as JSON values, by what to call them."""
-    options = source.storage_options
-    files = []
-    for file in source.files:
-        system, path = fsspec.url_to_fs(file.path, **options)
-        files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
     return {
-        "input": files,
+        "input": _files(source),
         "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
         "input.nulls": settings.input.nulls,
         "partitioning.method": plan.partitioning,
@@ -290,3 +319,12 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
         "device": "gpu" if plan.capacity.device_bytes else "cpu",
         "place of its edges": "gpu" if plan.ingest_on_device else "host",
     }
+
+
+def _files(source: Source) -> list[list[Any]]:
+    """What tells the files from what they were before, as JSON values."""
+    files = []
+    for file in source.files:
+        system, path = fsspec.url_to_fs(file.path, **source.storage_options)
+        files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
+    return files

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import distributed
 from dask.utils import format_bytes
-from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
+from distributed import CancelledError, Client, KilledWorker, Lock, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
@@ -62,12 +62,15 @@ class Capacity:
 
 
 class Engine:
-    """Submits the tasks of one run. Keys carry the run's id, so nothing of an earlier run is ever taken for its own."""
+    """Submits the tasks of one run. Keys carry the run's id and the `input`'s fingerprint, so nothing of an earlier run
+    or of other files is ever taken for its own.
+    """
 
-    def __init__(self, client: Client, run_id: str, waiting_seconds: float = 300) -> None:
+    def __init__(self, client: Client, run_id: str, input: str = "none", waiting_seconds: float = 300) -> None:
         self._client = client
         self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
+        self._tail = f"{run_id}-{input}"
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         self.capacity = Capacity(
@@ -155,20 +158,49 @@ class Engine:
         """
         if not arguments:
             return []
+        workers = list(self._workers)
+        return self._start(name, function, arguments, None if at is None else [[workers[place]] for place in at])
+
+    def detach(
+        self, name: str, held: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+    ) -> list[Future]:
+        """The results `held`, by tasks that depend on nothing but `arguments`: Dask may forget all that led to them.
+
+        Each stays where it is in memory; when it is lost, `function(*own)` of its `arguments` gives it again. To be
+        called while `held` are in memory; when it returns they may be let go.
+        """
+        where = {} if self._shares_memory else self._client.who_has(held)
+        tasks = [(_Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
+        futures = self._start(name, _recall, tasks, [list(where.get(future.key, ())) for future in held])
+        self.wait(futures)
+        if where:
+            # Run again while there are no workers, a task would wait for the one it was to run on, whoever comes.
+            scheduler: Any = self._client.scheduler
+            restrictions = {future.key: None for future in futures}
+            self._watched(partial(scheduler.set_restrictions, worker=restrictions))
+        return futures
+
+    def _start(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[Sequence[str]] | None,
+    ) -> list[Future]:
+        """`at` gives addresses for each task; none for any."""
         first = self._submitted + 1
         self._submitted += len(arguments)
-        keys = [f"{name}-{self.run_id}-{i}" for i in range(first, self._submitted + 1)]
+        keys = [f"{name}-{self._tail}-{i}" for i in range(first, self._submitted + 1)]
         task = partial(self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources}
-        if at is None:
+        if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
         else:
-            workers = list(self._workers)
             futures = [
                 self._client.submit(
-                    task, list(own), key=key, workers=[workers[place]], allow_other_workers=True, **options
+                    task, list(own), key=key, workers=workers or None, allow_other_workers=bool(workers), **options
                 )
-                for own, key, place in zip(arguments, keys, at, strict=True)
+                for own, key, workers in zip(arguments, keys, map(list, at), strict=True)
             ]
         self._futures.update(futures)
         return futures
@@ -194,7 +226,7 @@ class Engine:
             first = self._submitted + 1
             self._submitted += len(self._workers)
             futures = [
-                self._client.submit(task, key=f"everywhere-{self.run_id}-{i}", workers=[address], pure=False)
+                self._client.submit(task, key=f"everywhere-{self._tail}-{i}", workers=[address], pure=False)
                 for i, address in enumerate(self._workers, first)
             ]
             keys += [str(future.key) for future in futures]
@@ -322,6 +354,22 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
                     f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
                 ) from error
             raise
+
+
+@dataclass(frozen=True)
+class _Name:
+    """Of a result, told to a task that shall not depend on it."""
+
+    key: Any
+
+
+def _recall(held: _Name, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result, if this worker holds it, or else `function(*arguments)`."""
+    try:
+        found: Any = get_worker().data[held.key]
+    except KeyError:
+        found = function(*arguments)
+    return found
 
 
 def _call_on_gpu(function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:

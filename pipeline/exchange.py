@@ -1,9 +1,10 @@
-"""Delivery of bundles: who has mail gets it, and rows sent are rows received."""
+"""Delivery of bundles: who has mail gets it; rows sent are rows received, and they are of this run and exchange."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -12,11 +13,33 @@ from ..tasks.messages import Bundle, collect
 from .engine import Engine, Future
 from .transport import register
 
-__all__ = ["Mail", "exchange", "receive"]
+__all__ = ["Mail", "exchange", "receive", "send", "stamp", "stamped"]
 
 register()  # here, as every worker that gets mail imports this
 
 _rows = attrgetter("rows")
+
+
+def stamp(engine: Engine, name: str) -> str:
+    """What the bundles of the exchange `name` of this run bear."""
+    return f"{engine.run_id} {name}"
+
+
+def send(
+    engine: Engine,
+    name: str,
+    to: str,
+    function: Callable[..., Bundle[Any]],
+    arguments: Sequence[Sequence[Any]],
+    at: Sequence[int] | None = None,
+) -> list[Future]:
+    """Start a task `name` for each of `arguments`, which gives a bundle for the exchange `to`."""
+    return engine.map(name, stamped, [(stamp(engine, to), function, *own) for own in arguments], at)
+
+
+def stamped(stamp: str, function: Callable[..., Bundle[Any]], *arguments: Any) -> Bundle[Any]:
+    """Task: the bundle `function(*arguments)`, with its stamp."""
+    return replace(function(*arguments), stamp=stamp)
 
 
 class Mail:
@@ -25,6 +48,8 @@ class Mail:
     def __init__(self, engine: Engine, name: str, bundles: Sequence[Future], rows: Sequence[Mapping[int, int]]) -> None:
         self._engine, self._name, self._bundles = engine, name, bundles
         self._senders: dict[int, list[int]] = {}
+        self.parts = 0
+        """Tasks that it took to deliver."""
         self.expected: Counter[int] = Counter()
         """Rows for each receiver."""
         for sender, counts in enumerate(rows):
@@ -38,6 +63,7 @@ class Mail:
         if self._engine.shares_memory:
             return senders
         pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
+        self.parts += len(pairs)
         parts = iter(self._engine.map(f"{self._name}-part", cut, pairs))
         return [[next(parts) for _ in own] for own in senders]
 
@@ -45,13 +71,23 @@ class Mail:
 def cut(sent: Any, receiver: int) -> Bundle[Any]:
     """The part that one receiver gets of a bundle, or of an outcome that holds one as its `mail`."""
     bundle: Bundle[Any] = getattr(sent, "mail", sent)
-    return Bundle(bundle.sender, {receiver: bundle.parts[receiver]}, {receiver: bundle.rows[receiver]})
+    return replace(bundle, parts={receiver: bundle.parts[receiver]}, rows={receiver: bundle.rows[receiver]})
 
 
 def receive(
-    function: Callable[..., Any], receiver: int, expected: int, bundles: Sequence[Bundle[Any]], *arguments: Any
+    function: Callable[..., Any],
+    receiver: int,
+    stamp: str,
+    expected: int,
+    bundles: Sequence[Bundle[Any]],
+    *arguments: Any,
 ) -> Any:
-    """Call `function(*arguments, mail)`. Raises InternalError if other rows arrived than were sent."""
+    """Call `function(*arguments, mail)`. Raises InternalError if other rows arrived than were sent, or rows of another
+    run or exchange than `stamp` tells.
+    """
+    for bundle in bundles:
+        if bundle.stamp != stamp:
+            raise InternalError(f"{receiver} got rows of {bundle.stamp or 'no exchange'!r}, sent to it in {stamp!r}")
     mail = collect(receiver, bundles)
     arrived = sum(map(len, mail.values()))
     if arrived != expected:
@@ -66,11 +102,12 @@ def exchange(
     function: Callable[..., Any],
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
+    forward: str | None = None,
 ) -> list[Future]:
     """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
-    mail, on the worker `at[i]` if these are given.
+    mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange.
     """
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
-    delivered = mail.to(range(len(arguments)))
-    tasks = [(function, i, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
-    return engine.map(name, receive, tasks, at)
+    delivered, own_stamp = mail.to(range(len(arguments))), stamp(engine, name)
+    tasks = [(function, i, own_stamp, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
+    return engine.map(name, receive, tasks, at) if forward is None else send(engine, name, forward, receive, tasks, at)

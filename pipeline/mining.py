@@ -13,19 +13,19 @@ from distributed import Client
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
-from ..tasks.errors import EdgemillError, InternalError, UsageError
+from ..tasks.errors import EdgemillError, InternalError, StateLost, UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
-from .band_checkpoint import BandKeeper
 from .checkpoint import Checkpoint, Graph
 from .cluster import check_device, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
 from .engine import Engine
+from .keeper import Keeper
 from .manifest import (
     Counts,
     InputFile,
@@ -40,13 +40,17 @@ from .manifest import (
 from .output import LOG_NAME
 from .plan import Plan, open_input, plan_run
 from .result import Result
-from .schedules import Bounded, bound
+from .schedule import Bounded, Search
+from .schedules import bound
 from .settings import Settings
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .transport import register
 
 __all__ = ["mine", "mine_settings"]
+
+MOST_TRIES = 3
+"""Times that a run looks for λ without getting further, each time losing a worker."""
 
 
 def mine(
@@ -93,7 +97,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             with connect(settings.cluster) if client is None else nullcontext(client) as connected:
-                engine = Engine(connected, events.run_id, settings.cluster.waiting_seconds)
+                engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)
                 except BaseException:
@@ -146,7 +150,8 @@ def _run(
         graph = _find_graph(engine, events, settings, source, plan)
         if checkpoint.due():
             checkpoint.save_graph(engine, events, graph)
-    keeper = BandKeeper(checkpoint, graph, engine, events)
+    how = {"bounding.method": plan.method, "bounding.operator": settings.bounding.operator}
+    keeper = Keeper(checkpoint, graph, engine, events, how)
     try:
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
@@ -175,13 +180,42 @@ def _find_lambda(
     source: Source,
     plan: Plan,
     graph: Graph,
-    keeper: BandKeeper,
+    keeper: Keeper,
     staging: AnyStaging,
     device: str,
 ) -> Manifest:
-    """From subgraphs to the tables, and what the manifest says of them."""
+    """From subgraphs to the tables, and what the manifest says of them.
+
+    When a worker is lost with what it held of the search, that starts again from what was kept last.
+    """
+    furthest, tries = -1, 0
+    while True:
+        try:
+            bounded, unsettled, published = _bound_and_publish(
+                engine, events, settings, source, plan, graph, keeper, staging
+            )
+            return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
+        except StateLost as error:
+            furthest, tries = (len(events.exchanges), 1) if len(events.exchanges) > furthest else (furthest, tries + 1)
+            if tries == MOST_TRIES:
+                raise
+            events.emit("rolled_back", exchange=len(events.exchanges))
+            error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
+
+
+def _bound_and_publish(
+    engine: Engine,
+    events: Events,
+    settings: Settings,
+    source: Source,
+    plan: Plan,
+    graph: Graph,
+    keeper: Keeper,
+    staging: AnyStaging,
+) -> tuple[Bounded, int, stages.Published]:
     with events.stage("bound", 0), engine.on_device():
-        bounded = bound(engine, events, graph.subgraphs, graph.counts, plan.method, settings.bounding, keeper)
+        search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
+        bounded = bound(search, plan.method, keeper)
         unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
     published = stages.publish_results(
         engine,
@@ -196,7 +230,7 @@ def _find_lambda(
         plan.files,
         bounded.converged,
     )
-    return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
+    return bounded, unsettled, published
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:

@@ -1,91 +1,159 @@
-"""Peeling: one partition alone, or several in step."""
+"""Peeling: one partition alone, or several in step. One task each from the first level to the last, or until it is time
+to keep what it has come to; the next goes on from there.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from operator import methodcaller
+from operator import attrgetter, getitem, methodcaller
 from typing import Any, NamedTuple
 
 from distributed import get_worker
 
 from ..kernels.peers import Address
-from ..tasks.bound.intervals import Intervals
-from ..tasks.bound.peel import Peeled, peel
-from ..tasks.bound.step import PeeledInStep, open_mailbox, peel_in_step
-from ..tasks.errors import ClusterLost
+from ..tasks.bound.peel import Peeled, peel, peel_intervals
+from ..tasks.bound.step import open_mailbox, peel_in_step
+from ..tasks.errors import ClusterLost, InternalError
+from ..tasks.messages import bundle
 from ..tasks.subgraph import Subgraph
-from .bounded import Bounded
 from .engine import Engine, Future
 from .manifest import BoundingRecord, ExchangeRecord
-from .telemetry import Events
+from .rounds import Outcome, Round, end
+from .schedule import Bounded, Schedule, Search
 
-__all__ = ["peel_alone", "peel_together", "wait_for_all"]
+__all__ = ["PeelAlone", "PeelTogether", "wait_for_all"]
 
 _PROGRESS_SECONDS = 0.2
 """How often peeling tells its level."""
 
 
-def peel_alone(engine: Engine, events: Events, subgraphs: Sequence[Future], max_seconds: float | None) -> Bounded:
-    """Peel the only partition."""
-    topic = f"edgemill-{engine.run_id}"
-    with engine.listening(topic, lambda fields: events.emit("level", **fields)):
-        task = engine.submit("peel", _peel_task, subgraphs[0], max_seconds, topic)
-        (found,) = engine.peek([task], _peel_record)
-    record = BoundingRecord(method="peel", steps=found.levels, exchanges=0, evaluations=found.evaluations)
-    return Bounded([engine.submit("intervals", _intervals, task)], record, found.unsettled == 0)
+class _Peeling(Schedule):
+    """Peeling between two tasks, which it counts as no exchanges."""
+
+    name = "peel"
+
+    def __init__(self, search: Search) -> None:
+        super().__init__(search)
+        self._topic = f"edgemill-{search.engine.run_id}"
+        self._records: list[_PeelRecord] = []
+        self._seconds = 0.0
+
+    def start(self) -> None:
+        """Nothing to do: the first task does it."""
+        pass
+
+    def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
+        """Go on from there."""
+        self.round, self._seconds = round_, facts["seconds"]
+        self._records = self.search.engine.peek(round_.states, _record, self.search.engine.homes)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The time it has taken."""
+        return {"seconds": self._seconds}
+
+    @property
+    def done(self) -> bool:
+        """Whether no edge is left."""
+        return self.round is not None and not any(record.left for record in self._records)
+
+    def exchange(self, seconds: float | None) -> None:
+        """Peel, at most for so many seconds and the rest of a level."""
+        search, started = self.search, time.perf_counter()
+        emit = search.events.emit  # Dask may hold what listens for longer: it shall not hold futures
+        before = None if self.round is None else self.round.states
+        with search.engine.listening(self._topic, lambda fields: emit("level", **fields)):
+            states = self._peel(before, seconds)
+        self._records = search.engine.peek(states, _record, search.engine.homes)
+        self._seconds += time.perf_counter() - started
+        self.round = Round(search.engine, self.name, states)
+
+    def end(self) -> Bounded:
+        """Take those that are left as unsettled."""
+        if self.round is None:
+            self.exchange(0)
+        states = [] if self.round is None else self.round.states
+        both = zip(self.search.subgraphs, states, strict=True)
+        ends = self.search.engine.map("intervals", end, [(peel_intervals, s, state) for s, state in both])
+        unsettled = sum(self.search.engine.peek(ends, attrgetter("unsettled"), self.search.engine.homes))
+        levels = max(record.levels for record in self._records)
+        evaluations = sum(record.evaluations for record in self._records)
+        self._tell(levels, evaluations, unsettled)
+        record = BoundingRecord(method="peel", steps=levels, exchanges=self.exchanges, evaluations=evaluations)
+        return Bounded(ends, record, not unsettled)
+
+    @abstractmethod
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        """Outcomes by partition, after so many seconds."""
+
+    @abstractmethod
+    def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
+        """Tell of the exchanges that there were."""
 
 
-def _peel_task(subgraph: Subgraph, max_seconds: float | None, topic: str) -> Peeled:
-    return peel(subgraph, max_seconds, _teller(topic))
+class PeelAlone(_Peeling):
+    """Peels the only partition."""
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        search = self.search
+        earlier = None if before is None else before[0]
+        return [search.engine.submit("peel", _peel_alone, search.subgraphs[0], earlier, seconds, self._topic)]
+
+    def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
+        pass
 
 
-def peel_together(engine: Engine, events: Events, subgraphs: Sequence[Future], max_seconds: float | None) -> Bounded:
-    """Peel several partitions in step: each by a worker of its own, all at once; in one process by one task.
+class PeelTogether(_Peeling):
+    """Peels several partitions in step: each by a worker of its own, all at once; in one process by one task.
 
-    What the partitions tell each other while they run is counted as one exchange.
+    What the partitions tell each other is counted as one exchange.
     """
-    started = time.perf_counter()
-    topic = f"edgemill-{engine.run_id}"
-    homes = engine.homes
-    mailboxes = engine.map("mailbox", open_mailbox, [(s,) for s in subgraphs], homes)
-    addresses = engine.peek(mailboxes, methodcaller("address"), homes)
-    groups = [[p] for p in range(len(subgraphs))] if homes else [list(range(len(subgraphs)))]
-    own = [([subgraphs[p] for p in group], [mailboxes[p] for p in group]) for group in groups]
-    # Tasks of two runs in the way of each other would wait until both give up.
-    with engine.alone("peeling"), engine.listening(topic, lambda fields: events.emit("level", **fields)):
-        tasks = engine.map(
-            "peel",
-            _peel_in_step,
-            [(*both, addresses, max_seconds, topic if i == 0 else None) for i, both in enumerate(own)],
-            homes,
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        engine, subgraphs, homes = self.search.engine, self.search.subgraphs, self.search.engine.homes
+        mailboxes = engine.map("mailbox", open_mailbox, [(s,) for s in subgraphs], homes)
+        addresses = engine.peek(mailboxes, methodcaller("address"), homes)
+        groups = [[p] for p in range(len(subgraphs))] if homes else [list(range(len(subgraphs)))]
+        arguments = [
+            (
+                [subgraphs[p] for p in group],
+                [mailboxes[p] for p in group],
+                addresses,
+                None if before is None else [before[p] for p in group],
+                seconds,
+                self._topic if i == 0 else None,
+            )
+            for i, group in enumerate(groups)
+        ]
+        # Tasks of two runs in the way of each other would wait until both give up.
+        with engine.alone("peeling"):
+            tasks = engine.map("peel", _peel_in_step, arguments, homes)
+            wait_for_all(engine, tasks)
+        places = [(task, place) for task, group in zip(tasks, groups, strict=True) for place in range(len(group))]
+        return engine.map("peeled", getitem, places, homes)
+
+    def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
+        self.exchanges = 1
+        messages = sum(record.messages for record in self._records)
+        ghosts = sum(c.ghost for c in self.search.counts)
+        if self.done and messages != ghosts:
+            raise InternalError(f"partitions told each other of {messages} edges, {ghosts} were waited for")
+        self.search.events.exchange(
+            ExchangeRecord(
+                exchange=1,
+                step=levels,
+                open_bands=0,
+                settled=sum(c.owned for c in self.search.counts) - unsettled,
+                unsettled=unsettled,
+                messages=messages,
+                bytes=4 * messages,
+                evaluations=evaluations,
+                seconds=self._seconds,
+            )
         )
-        wait_for_all(engine, tasks)
-    found = [record for group in engine.peek(tasks, _peel_records) for record in group]
-    unsettled = sum(record.unsettled for record in found)
-    messages = sum(record.messages for record in found)
-    evaluations = sum(record.evaluations for record in found)
-    levels = max(record.levels for record in found)
-    total = sum(record.edges for record in found)
-    events.exchange(
-        ExchangeRecord(
-            exchange=1,
-            step=levels,
-            open_bands=0,
-            settled=total - unsettled,
-            unsettled=unsettled,
-            messages=messages,
-            bytes=4 * messages,
-            evaluations=evaluations,
-            seconds=time.perf_counter() - started,
-        )
-    )
-    places = [(task, place) for task, group in zip(tasks, groups, strict=True) for place in range(len(group))]
-    ends = engine.map("intervals", _intervals_of, places)
-    return Bounded(
-        ends, BoundingRecord(method="peel", steps=levels, exchanges=1, evaluations=evaluations), unsettled == 0
-    )
 
 
 def wait_for_all(engine: Engine, tasks: Sequence[Future]) -> None:
@@ -99,14 +167,25 @@ def wait_for_all(engine: Engine, tasks: Sequence[Future]) -> None:
         raise
 
 
+def _peel_alone(subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
+    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, _teller(topic)))
+
+
 def _peel_in_step(
     subgraphs: Sequence[Subgraph],
     mailboxes: Sequence[Any],
     addresses: Sequence[Address],
-    max_seconds: float | None,
+    before: Sequence[Outcome] | None,
+    seconds: float | None,
     topic: str | None,
-) -> list[PeeledInStep]:
-    return peel_in_step(subgraphs, mailboxes, addresses, max_seconds, _teller(topic) if topic else None)
+) -> list[Outcome]:
+    earlier = None if before is None else [outcome.state for outcome in before]
+    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, _teller(topic) if topic else None)
+    return [_outcome(*both) for both in zip(subgraphs, found, strict=True)]
+
+
+def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
+    return Outcome(peeled, bundle(subgraph.partition, {}), None)
 
 
 def _teller(topic: str) -> Callable[[int, int], None]:
@@ -123,25 +202,14 @@ def _teller(topic: str) -> Callable[[int, int], None]:
 
 
 class _PeelRecord(NamedTuple):
+    """What the driver learns of one partition's peeling."""
+
     levels: int
     evaluations: int
-    unsettled: int
-    edges: int
+    left: int
     messages: int
 
 
-def _peel_record(peeled: Peeled, messages: int = 0) -> _PeelRecord:
-    ends = peeled.intervals
-    return _PeelRecord(peeled.levels, peeled.evaluations, ends.unsettled, len(ends.low), messages)
-
-
-def _peel_records(found: Sequence[PeeledInStep]) -> list[_PeelRecord]:
-    return [_peel_record(own.peeled, own.messages) for own in found]
-
-
-def _intervals(peeled: Peeled) -> Intervals:
-    return peeled.intervals
-
-
-def _intervals_of(found: Sequence[PeeledInStep], place: int) -> Intervals:
-    return found[place].peeled.intervals
+def _record(outcome: Outcome) -> _PeelRecord:
+    peeled = outcome.state
+    return _PeelRecord(peeled.levels, peeled.evaluations, peeled.left, peeled.messages)

@@ -131,7 +131,7 @@ class CheckpointSettings(_Section):
     every_seconds: float | None = Field(300, ge=0)
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None = Field(500, ge=1)
-    """Bands are kept after so many exchanges too, which lets Dask forget the tasks before; none: never."""
+    """Bands and bounds are kept after so many exchanges too; none: never."""
     fresh: bool = False
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)

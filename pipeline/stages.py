@@ -27,7 +27,7 @@ from ..tasks.sources import Block, Source
 from ..tasks.subgraph import PartitionCounts, Subgraph
 from ..tasks.writing import OutputFile
 from .engine import Engine, Future
-from .exchange import exchange
+from .exchange import exchange, send
 from .settings import OutputSettings
 from .telemetry import Events
 
@@ -107,12 +107,14 @@ def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Futu
         every = ingest.sample_interval(source.rows, buckets)
         samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
-        sent = engine.map("send-ids", ingest.send_ids, [(block, splitters) for block in blocks])
+        sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks])
         ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, put) for b in range(buckets)])
         engine.wait(ids, stage)
         starts = ingest.bucket_starts(engine.peek(ids, len))
-        numbers = engine.map("answer-numbers", ingest.answer_numbers, [(i, starts) for i in ids])
-        pairs = exchange(engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks])
+        numbers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(i, starts) for i in ids])
+        pairs = exchange(
+            engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks], forward="pairs"
+        )
         edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts, put) for b in range(buckets)])
         ids = engine.map("ids-alone", ingest.without_questions, [(i,) for i in ids])
         engine.wait(edges, stage)
@@ -131,16 +133,18 @@ def partition(
     everyone = range(len(edges))
     engine.spread(partitions)
     with events.stage("partition", len(edges) + partitions) as stage:
-        sent = engine.map("send-degrees", ingest.send_degrees, [(e,) for e in edges])
+        sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(e,) for e in edges])
         degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(e,) for e in edges])
         histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(d,) for d in degrees]))
         starts, vertices = ingest.order_starts(histograms), int(buckets.starts[-1])
         ranks = engine.map("rank", ingest.rank_vertices, [(degrees[b], starts[b], vertices) for b in everyone])
-        answers = engine.map("answer-ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
+        answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
         oriented = exchange(engine, "ranks", answers, ingest.orient, [(edges[b], ranks[b]) for b in everyone])
         engine.wait(oriented, stage)
         partitioner = _partitioner(engine, edges, oriented, partitions, method)
-        parts = engine.map("send-owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone])
+        parts = send(
+            engine, "send-owned", "owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone]
+        )
         owned = exchange(
             engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
         )
@@ -157,7 +161,7 @@ def _partitioner(
     if partitions == 1:
         return RangePartitioner()
     both = list(zip(edges, oriented, strict=True))
-    sent = engine.map("send-out-degrees", ranges.send_out_degrees, both)
+    sent = send(engine, "send-out-degrees", "out-degrees", ranges.send_out_degrees, both)
     out = exchange(engine, "out-degrees", sent, ranges.collect_out_degrees, both)
     targets = ranges.cut_targets(engine.peek(out, _total), partitions)
     firsts = engine.peek(edges, attrgetter("first"))
@@ -181,10 +185,12 @@ def triangulate_partitions(
     with events.stage("triangulate", 2 * partitions) as stage, engine.on_device():
         if engine.capacity.device_bytes:
             owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned], engine.homes)
-        lists = engine.map("send-lists", triangulate.send_lists, [(o, partitions) for o in owned], engine.homes)
+        lists = send(
+            engine, "send-lists", "lists", triangulate.send_lists, [(o, partitions) for o in owned], engine.homes
+        )
         counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned], engine.homes)
         engine.wait(counted, stage)
-        replies = engine.map("replies", attrgetter("replies"), [(c,) for c in counted])
+        replies = send(engine, "replies", "subgraph", attrgetter("replies"), [(c,) for c in counted])
         arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
         subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments, engine.homes)
         engine.wait(subgraphs, stage)
@@ -211,13 +217,15 @@ def publish_results(
     engine.spread(len(edges))
     with events.stage("publish", 2 * files * len(edges)) as stage:
         ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
-        sent = engine.map("send-results", _send_results, ends)
+        sent = send(engine, "send-results", "results", _send_results, ends)
         results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
-        sums = engine.map("send-sums", publish.send_sums, list(zip(edges, results, strict=True)))
+        sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
         vertices = exchange(
             engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
         )
-        answers = engine.map("answer-names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True)))
+        answers = send(
+            engine, "answer-names", "names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True))
+        )
         names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
         how = _Written(folder, source, converged, settings.compression, settings.row_group_rows, files)
         parts = [(b, file) for b in everyone for file in range(files)]

@@ -14,6 +14,7 @@ __all__ = [
     "NotConverged",
     "OutOfRoom",
     "OutputLocked",
+    "StateLost",
     "UsageError",
 ]
 
@@ -44,6 +45,10 @@ class ClusterLost(EdgemillError):
     """Workers or the scheduler went away. A retry may succeed."""
 
     exit_code = 4
+
+
+class StateLost(ClusterLost):
+    """A worker went away with what it held of the search for λ, which starts again from what was kept last."""
 
 
 class NotConverged(EdgemillError):

@@ -24,6 +24,9 @@ class Bundle(Held, Generic[T]):
     rows: Mapping[int, int]
     """Receiver → rows of its payload; what is sent and what is received must agree."""
 
+    stamp: str = ""
+    """The run and the exchange that it is for."""
+
     def part(self, receiver: int) -> T | None:
         """The payload for one receiver, or None without mail."""
         return self.parts.get(receiver)

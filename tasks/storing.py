@@ -22,6 +22,8 @@ import pyarrow as pa
 from .. import kernels
 from ..kernels.graph import Topology
 from .bound.band import KeptBands
+from .bound.fixpoint import FallenBounds, KeptBounds
+from .bound.peel import Peeled
 from .degrees import BucketDegrees
 from .errors import OutOfRoom, UsageError
 from .ingest import OwnedRows
@@ -31,7 +33,19 @@ from .subgraph import PartitionCounts, Subgraph
 
 TYPES = {
     kind.__name__: kind
-    for kind in (BucketDegrees, BucketEdges, BucketIds, KeptBands, OwnedRows, PartitionCounts, Subgraph, Topology)
+    for kind in (
+        BucketDegrees,
+        BucketEdges,
+        BucketIds,
+        FallenBounds,
+        KeptBands,
+        KeptBounds,
+        OwnedRows,
+        PartitionCounts,
+        Peeled,
+        Subgraph,
+        Topology,
+    )
 }
 """What can be stored."""
 

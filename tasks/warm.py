@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import identity, ingest, order, publish
 from .bound import band, fixpoint
 from .bound.intervals import Intervals
-from .bound.peel import peel
+from .bound.peel import Peeled, peel, peel_intervals
 from .bound.step import open_mailbox, peel_in_step
 from .identity import Put
 from .ingest import OwnedEdges
@@ -39,7 +39,8 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        return [peel(subgraphs[0]).intervals] if count == 1 else _peel_in_step(subgraphs)
+        found = [peel(subgraphs[0])] if count == 1 else _peel_in_step(subgraphs)
+        return list(map(peel_intervals, subgraphs, found))
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 
@@ -96,10 +97,10 @@ def _owned(partition: int, partitions: int) -> OwnedEdges:
     return OwnedEdges(partition, rank, part, offsets, high, np.zeros(len(edges), np.int16), row)
 
 
-def _peel_in_step(subgraphs: list[Subgraph]) -> list[Intervals]:
+def _peel_in_step(subgraphs: list[Subgraph]) -> list[Peeled]:
     mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
     addresses = [mailbox.address() for mailbox in mailboxes]
-    return [found.peeled.intervals for found in peel_in_step(subgraphs, mailboxes, addresses)]
+    return peel_in_step(subgraphs, mailboxes, addresses)
 
 
 def _band(subgraphs: list[Subgraph]) -> list[Intervals]:

@@ -56,11 +56,14 @@ class PeerPeeling:
         start: NDArray[np.uint32],
         subscription: NDArray[np.int32],
         links: Links,
+        low: NDArray[np.int32] | None = None,
+        level: int = 0,
+        levels: int = 0,
     ) -> None:
-        self.count, self.low = count.copy(), np.zeros_like(count)
+        self.count, self.low = count.copy(), np.zeros_like(count) if low is None else low.copy()
         self.ghost, self.start, self.subscription, self.rank = ghost, start, subscription, links.rank
         self.offsets = links.mailbox.offsets
-        self.left, self.level, self.levels, self.sent = topology.edges, 0, 0, 0
+        self.left, self.level, self.levels, self.sent = int(np.count_nonzero(count >= 0)), level, levels, 0
         self.in_progress, self.launched, self.quit, self.waited_for = True, False, False, False
         self._boxes = links.boxes
         self._rows = kernels.adjacency(topology)

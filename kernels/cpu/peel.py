@@ -16,15 +16,19 @@ COMPACT_AT = 0.85
 class Peeling:
     """The state of one subgraph's peeling; see `kernels.peeling`. Not for several threads at once."""
 
-    def __init__(self, topology: Topology, support: IntArray) -> None:
-        self.count = support.copy()
-        self.low = np.zeros(topology.edges, np.int32)
+    def __init__(
+        self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+    ) -> None:
+        self.count = count.copy()
+        self.low = np.zeros(topology.edges, np.int32) if low is None else low.copy()
         self.left = topology.edges
-        self.level = 0
-        self.levels = 0
+        self.level, self.levels = level, levels
         self._rows = adjacency(topology)
-        self._in_rows = topology.edges
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows)
+        if low is not None:
+            self._rows = compact(self._rows, self.count >= 0)
+            self.left = int(np.count_nonzero(self.count >= 0))
+        self._in_rows = self.left
 
     def advance(self) -> None:
         """Let the edges of the next level that has some fall."""

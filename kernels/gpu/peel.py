@@ -25,13 +25,17 @@ class Peeling:
     Edges that are left get numbers of their own as they become few: their counts then lie close together.
     """
 
-    def __init__(self, topology: Topology, support: Any) -> None:
+    def __init__(self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0) -> None:
         self.left = topology.edges
-        self.level = 0
-        self.levels = 0
-        self._low = cupy.zeros(topology.edges, np.int32)
+        self.level, self.levels = level, levels
         self._origin: Any = None  # number at the start of each edge there is now; None for the same
-        self._start(topology, support.copy())
+        if low is None:
+            self._low = cupy.zeros(topology.edges, np.int32)
+            self._start(topology, count.copy())
+        else:
+            self._low, self._topology, self._count = low.copy(), topology, count
+            self._shrink()
+            self.left = len(self._count)
 
     @property
     def low(self) -> Any:

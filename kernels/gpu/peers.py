@@ -122,14 +122,25 @@ class Links:
 class PeerPeeling(Peeling):
     """The peeling of one subgraph of several; see `kernels.peeling_in_step`."""
 
-    def __init__(self, topology: Topology, count: Any, ghost: Any, start: Any, subscription: Any, links: Links) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        count: Any,
+        ghost: Any,
+        start: Any,
+        subscription: Any,
+        links: Links,
+        low: Any = None,
+        level: int = 0,
+        levels: int = 0,
+    ) -> None:
         self._links = links
         self._ghost, self._subscriptions = ghost, (start, subscription)
         self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
         self._described: Any = None
         self.in_progress = True
         """Whether any peer has edges left, and none has quit."""
-        super().__init__(topology, count)
+        super().__init__(topology, count, low, level, levels)
         self._stream = cupy.cuda.get_current_stream()
         if links.here > 1:
             self._stream.synchronize()

@@ -70,12 +70,14 @@ class Bands(Held):
     rows: Adjacency
     """Of the edges that still matter."""
 
+    def kept(self, subgraph: Subgraph, mail: Mapping[int, EdgeNumbers]) -> KeptBands:
+        """What is to be kept of it and of the mail under way."""
+        return KeptBands(self.band, self.count, self.start, self.threshold, mail)
+
 
 @dataclass(frozen=True)
 class KeptBands(Held):
     """What a later run needs of a partition's state and of the mail it has under way."""
-
-    partition: int
 
     band: NDArray[np.int32]
     """[local edges] as in Bands, like the three that follow."""
@@ -92,15 +94,10 @@ class KeptBands(Held):
     mail: Mapping[int, EdgeNumbers]
     """Receiver → what it has not been told yet."""
 
-    def bands(self, subgraph: Subgraph) -> tuple[Bands, Bundle[EdgeNumbers]]:
+    def resumed(self, subgraph: Subgraph) -> tuple[Bands, Bundle[EdgeNumbers]]:
         """The state and the mail that they were; rows are built anew."""
         bands = Bands(self.band, self.count, self.start, self.threshold, kernels.adjacency(subgraph.topology))
-        return bands, bundle(self.partition, self.mail)
-
-
-def keep_bands(subgraph: Subgraph, bands: Bands, mail: Mapping[int, EdgeNumbers]) -> KeptBands:
-    """What is to be kept."""
-    return KeptBands(subgraph.partition, bands.band, bands.count, bands.start, bands.threshold, mail)
+        return bands, bundle(subgraph.partition, self.mail)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,25 @@ class Bounds(Held):
 
     rows: Adjacency
 
+    def kept(self, subgraph: Subgraph, mail: Mapping[int, FallenBounds]) -> KeptBounds:
+        """What is to be kept of it and of the mail under way."""
+        return KeptBounds(self.bound, mail)
+
+
+@dataclass(frozen=True)
+class KeptBounds(Held):
+    """What a later run needs of a partition's state and of the mail it has under way."""
+
+    bound: NDArray[np.int32]
+    """[local edges] as in Bounds."""
+
+    mail: Mapping[int, FallenBounds]
+    """Receiver → what it has not been told yet."""
+
+    def resumed(self, subgraph: Subgraph) -> tuple[Bounds, Bundle[FallenBounds]]:
+        """The state and the mail that they were; rows are built anew."""
+        return Bounds(self.bound, kernels.adjacency(subgraph.topology)), bundle(subgraph.partition, self.mail)
+
 
 def start_bounds(subgraph: Subgraph, highest: int) -> Bounds:
     """First bounds: the support of owned edges, and `highest`, which no λ exceeds, for ghosts."""

@@ -8,8 +8,9 @@ Madduri, HPEC 2017).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,48 +18,80 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.held import Held
 from ..errors import InternalError
+from ..messages import Bundle, bundle
 from ..subgraph import Subgraph
 from .intervals import Intervals, intervals
 
 
 @dataclass(frozen=True)
 class Peeled(Held):
-    """What peeling found."""
+    """How far peeling has come, between two levels; the state that a later run needs of a partition."""
 
-    intervals: Intervals
+    count: NDArray[np.int32]
+    """[local edges] triangles left; negative for edges that left."""
+
+    low: NDArray[np.int32]
+    """[local edges] λ of those that left."""
+
+    level: int
+    """The next level."""
+
     levels: int
     """Levels at which edges left: the steps of this schedule."""
-    evaluations: int
-    """Edges that left: each is looked at once."""
+
+    left: int
+    """Edges that are left."""
+
+    messages: int = 0
+    """Edges told to other partitions."""
+
+    @property
+    def evaluations(self) -> int:
+        """Edges that left: each is looked at once."""
+        return len(self.low) - self.left
+
+    def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> Peeled:
+        """What is to be kept: all."""
+        return self
+
+    def resumed(self, subgraph: Subgraph) -> tuple[Peeled, Bundle[Any]]:
+        """The state, and no mail."""
+        return self, bundle(subgraph.partition, {})
 
 
 def peel(
-    subgraph: Subgraph, max_seconds: float | None = None, progress: Callable[[int, int], None] | None = None
+    subgraph: Subgraph,
+    before: Peeled | None = None,
+    seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Peeled:
-    """Peel the only partition of a run; `progress(level, edges left)` is called now and then.
+    """Peel the only partition of a run, from the start or from where it was `before`.
 
-    After `max_seconds` it stops after a level: an edge that is left has λ between the next level and its
-    triangles left. Raises InternalError for a subgraph with ghosts.
+    After `seconds` it stops after a level. `progress(level, edges left)` is called now and then. Raises InternalError
+    for a subgraph with ghosts.
     """
     if len(subgraph.ghost):
         raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
-    deadline = None if max_seconds is None else time.monotonic() + max_seconds
-    topology = subgraph.topology
-    peeling = kernels.peeling(topology, subgraph.support[subgraph.number])
-    while peeling.left and (deadline is None or time.monotonic() < deadline):
+    deadline = None if seconds is None else time.monotonic() + seconds
+    if before is None:
+        peeling = kernels.peeling(subgraph.topology, subgraph.support[subgraph.number])
+    else:
+        peeling = kernels.peeling(subgraph.topology, before.count, before.low, before.level, before.levels)
+    while peeling.left:
         peeling.advance()
         if progress is not None:
             progress(peeling.level, peeling.left)
-    low = peeling.low
-    if not peeling.left:
-        return Peeled(intervals(subgraph, low, low), peeling.levels, topology.edges)
-    ends = remaining(low, peeling.count, peeling.level)
-    return Peeled(intervals(subgraph, *ends), peeling.levels, topology.edges - peeling.left)
+        if deadline is not None and time.monotonic() >= deadline:
+            break
+    return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left)
 
 
-def remaining(
-    low: NDArray[np.int32], count: NDArray[np.int32], level: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Both ends of λ where peeling stopped before `level`: edges that are left have a `count` of triangles."""
-    unsettled = count >= 0
-    return np.where(unsettled, level, low), np.where(unsettled, count, low)
+def peel_intervals(subgraph: Subgraph, peeled: Peeled) -> Intervals:
+    """The interval of each owned edge: one that is left has λ between the next level and its triangles left."""
+    low, count = peeled.low, peeled.count
+    if len(subgraph.ghost):
+        low, count = low[subgraph.owned], count[subgraph.owned]
+    if not peeled.left:
+        return intervals(subgraph, low, low)
+    standing = count >= 0
+    return intervals(subgraph, np.where(standing, peeled.level, low), np.where(standing, count, low))

@@ -19,8 +19,7 @@ from ...kernels.held import Held
 from ...kernels.peers import Address
 from ..errors import ClusterLost, InternalError
 from ..subgraph import Subgraph
-from .intervals import intervals
-from .peel import Peeled, remaining
+from .peel import Peeled
 
 if TYPE_CHECKING:
     from ...kernels.gpu.peers import Links, Mailbox, PeerPeeling
@@ -35,15 +34,6 @@ class Subscriptions(Held):
 
     entry: NDArray[np.int32]
     """[subscriptions, 2] a partition, and which of the ghosts that it has from here the edge is."""
-
-
-@dataclass(frozen=True)
-class PeeledInStep(Held):
-    """What peeling in step found of one partition."""
-
-    peeled: Peeled
-    messages: int
-    """Edges told to other partitions."""
 
 
 def subscriptions(subgraph: Subgraph) -> Subscriptions:
@@ -70,23 +60,24 @@ def peel_in_step(
     subgraphs: Sequence[Subgraph],
     mailboxes: Sequence[Mailbox],
     addresses: Sequence[Address],
-    max_seconds: float | None = None,
+    before: Sequence[Peeled] | None = None,
+    seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[PeeledInStep]:
+) -> list[Peeled]:
     """Peel these partitions of a run in step with its others, which other processes peel at the same time.
 
-    `mailboxes` are those of `subgraphs`, `addresses` those of all partitions. `progress(level, edges left here)` is
-    called now and then. After `max_seconds` all stop after a level: see `peel`. Raises ClusterLost if another
-    partition's process fails.
+    `mailboxes` are those of `subgraphs`, `addresses` those of all partitions. From the start, or from where all were
+    `before`, which is the same level. After `seconds` here all stop, everywhere after the same level. `progress(level,
+    edges left here)` is called now and then. Raises ClusterLost if another partition's process fails.
     """
-    deadline = None if max_seconds is None else time.monotonic() + max_seconds
+    deadline = None if seconds is None else time.monotonic() + seconds
     links: list[Links] = []
     running: list[PeerPeeling] = []
     try:
         for subgraph, mailbox in zip(subgraphs, mailboxes, strict=True):
             links.append(kernels.link_up(subgraph.topology.low, subgraph.partition, mailbox, addresses))
-        for subgraph, own in zip(subgraphs, links, strict=True):
-            running.append(_start(subgraph, own, addresses))
+        for i, (subgraph, own) in enumerate(zip(subgraphs, links, strict=True)):
+            running.append(_start(subgraph, own, addresses, before[i] if before else None))
         while running[0].in_progress:
             late = deadline is not None and time.monotonic() >= deadline
             for peeling in running:
@@ -95,7 +86,11 @@ def peel_in_step(
                 peeling.settle()
             if progress is not None:
                 progress(running[0].level, sum(peeling.left for peeling in running))
-        return [_found(*both) for both in zip(subgraphs, running, strict=True)]
+        sent = [earlier.messages for earlier in before] if before else [0] * len(running)
+        return [
+            Peeled(own.count, own.low, own.level, own.levels, own.left, already + own.sent)
+            for own, already in zip(running, sent, strict=True)
+        ]
     except BaseException as error:
         for own in links:
             own.abandon()
@@ -109,19 +104,13 @@ def peel_in_step(
             own.close()
 
 
-def _start(subgraph: Subgraph, links: Links, addresses: Sequence[Address]) -> PeerPeeling:
+def _start(subgraph: Subgraph, links: Links, addresses: Sequence[Address], before: Peeled | None) -> PeerPeeling:
     told = subscriptions(subgraph)
     p = subgraph.partition
     sent = kernels.to_host(np.bincount(subgraph.subscriber, minlength=subgraph.partitions)).tolist()
     held = [address.offsets[p + 1] - address.offsets[p] for address in addresses]
     if sent != held:
         raise InternalError(f"partition {p} has subscribers for {sent} edges, which hold {held} of them as ghosts")
-    count = subgraph.first_counts()
-    return kernels.peeling_in_step(subgraph.topology, count, subgraph.ghost, told.start, told.entry, links)
-
-
-def _found(subgraph: Subgraph, peeling: PeerPeeling) -> PeeledInStep:
-    owned = subgraph.owned
-    low, high = remaining(peeling.low[owned], peeling.count[owned], peeling.level)
-    evaluations = len(peeling.low) - peeling.left
-    return PeeledInStep(Peeled(intervals(subgraph, low, high), peeling.levels, evaluations), peeling.sent)
+    graph = subgraph.topology, subgraph.first_counts() if before is None else before.count, subgraph.ghost
+    so_far = () if before is None else (before.low, before.level, before.levels)
+    return kernels.peeling_in_step(*graph, told.start, told.entry, links, *so_far)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,43 +20,72 @@ import os, signal, sys
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.telemetry import Events
 
-exchange, at = Events.exchange, float(sys.argv.pop(1))
+emit, kind, left = Events.emit, sys.argv.pop(1), float(sys.argv.pop(1))
 
-def kill(self, record):
-    exchange(self, record)
-    if record.exchange >= at:
+def kill(self, event, /, **fields):
+    global left
+    emit(self, event, **fields)
+    left -= event == kind
+    if left <= 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Events.exchange = kill
+Events.emit = kill
 edgemill(sys.argv[1:])
 """
 
 
-def run(rows: Path, out: Path, killed_at: float = float("inf")) -> int:
-    """The exit status of a run that is killed after so many exchanges."""
-    settings = ["--partitions", "3", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
-    command = ["run", "--input", str(rows), "--output", str(out), *settings]
+def run(rows: Path, out: Path, settings: list[str], event: str = "exchange", killed_at: float = float("inf")) -> int:
+    """The exit status of a run that is killed after so many of those events."""
+    command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", *settings]
     return subprocess.run(
-        [sys.executable, "-c", KILLED, str(killed_at), *command], check=False, stdout=subprocess.DEVNULL, timeout=120
+        [sys.executable, "-c", KILLED, event, str(killed_at), *command],
+        check=False,
+        stdout=subprocess.DEVNULL,
+        timeout=120,
     ).returncode
+
+
+def events(result: Result, name: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (result.path / "log.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == name]
+
+
+BANDING = ["--partitions", "3", "--set", "checkpoint.every_exchanges=3"]
+PEELING = ["--partitions", "1", "--set", "checkpoint.every_seconds=0"]
 
 
 @pytest.mark.parametrize(
     "share", [0.5, pytest.param(0.25, marks=pytest.mark.slow), pytest.param(0.75, marks=pytest.mark.slow)]
 )
 def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: float) -> None:
-    assert run(rows, tmp_path / "plain") == 0
+    assert run(rows, tmp_path / "plain", BANDING) == 0
     plain = Result(tmp_path / "plain")
     exchanges = plain.manifest.bounding.exchanges
     at = int(share * exchanges)
     assert at > 3
-    assert run(rows, tmp_path / "out", at) == -signal.SIGKILL
+    assert run(rows, tmp_path / "out", BANDING, killed_at=at) == -signal.SIGKILL
     assert not (tmp_path / "out").exists()
-    assert run(rows, tmp_path / "out") == 0
+    assert run(rows, tmp_path / "out", BANDING) == 0
     result = Result(tmp_path / "out")
     assert result.edges.to_table() == plain.edges.to_table()
-    log = map(json.loads, (tmp_path / "out" / "log.jsonl").read_text().splitlines())
-    again = [line["exchange"] for line in log if line["event"] == "exchange"]
+    again = [line["exchange"] for line in events(result, "exchange")]
     assert again == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
     assert sorted(os.listdir(tmp_path)) == ["out", "plain"]
     trials("the process that drives the run is killed", "same")
+
+
+@pytest.mark.parametrize("at", [5, pytest.param(2, marks=pytest.mark.slow), pytest.param(9, marks=pytest.mark.slow)])
+def test_killed_while_it_peels(rows: Path, tmp_path: Path, at: int) -> None:
+    """The driver and the task are one process, and both are gone."""
+    assert run(rows, tmp_path / "plain", PEELING) == 0
+    plain = Result(tmp_path / "plain")
+    kept = len(events(plain, "kept"))
+    assert kept == plain.manifest.bounding.steps - 1 > 9  # after each level but the last
+    assert run(rows, tmp_path / "out", PEELING, "kept", at) == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    assert run(rows, tmp_path / "out", PEELING) == 0
+    result = Result(tmp_path / "out")
+    assert result.edges.to_table() == plain.edges.to_table()
+    assert result.manifest.bounding == plain.manifest.bounding
+    assert len(events(result, "kept")) == kept - at
+    assert sorted(os.listdir(tmp_path)) == ["out", "plain"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -13,9 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from distributed import Client
+from distributed.diagnostics.plugin import SchedulerPlugin
 
 import runs
-from edgemill.pipeline import Result, mine
+from edgemill.pipeline import ClusterLost, Result, mine
+from edgemill.pipeline.checkpoint import Checkpoint
+from edgemill.pipeline.rounds import Round
 from edgemill.pipeline.telemetry import Events
 from trials import Trials
 
@@ -56,3 +61,112 @@ def test_a_killed_worker(
     assert tables(result) == tables(plain)
     assert result.manifest.counts == plain.manifest.counts
     trials("a worker is killed", "same")
+
+
+class Started(SchedulerPlugin):
+    """Names of the tasks that workers are given."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
+        if finish == "processing":
+            self.names.add(str(key).rsplit("-", 4)[0])
+
+
+@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
+def test_what_is_kept_of_the_graph_is_not_made_again(
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """A worker is lost once the graph is kept: its share is read from there, and nothing of the input."""
+    save, exchange, started = Checkpoint.save_graph, Events.exchange, Started()
+    with runs.two_processes() as client:
+        pids = list(client.run(os.getpid).values())
+        running: Any = client.cluster
+
+        def save_graph(self: Checkpoint, *arguments: Any) -> None:
+            save(self, *arguments)
+            client.sync(forget)
+
+        async def forget() -> None:
+            running.scheduler.add_plugin(started, name="started")
+
+        def kill(self: Events, record: Any) -> None:
+            exchange(self, record)
+            if record.exchange == 2:
+                os.kill(pids[0], signal.SIGKILL)
+
+        monkeypatch.setattr(Checkpoint, "save_graph", save_graph)
+        monkeypatch.setattr(Events, "exchange", kill)
+        kept = {"every_seconds": 0.0, "every_exchanges": None}
+        monkeypatch.setattr(Checkpoint, "due", lambda self: self.graph is None)  # the graph, and nothing after it
+        result = mine(rows, tmp_path / "out", client=client, checkpoint=kept, **HOW | {"bounding": {"method": method}})
+    assert tables(result) == tables(plain)
+    restored = {"kept-ids", "kept-edges", "kept-degrees", "kept-rows", "kept-subgraphs"}
+    assert restored <= started.names
+    ingest = {"read", "send-ids", "ids", "numbers", "pairs", "degrees", "ranks", "owned", "lists", "subgraph"}
+    assert not started.names & (ingest | {f"{name}-part" for name in ingest})
+
+
+class Killing:
+    """Kills a worker once what led to an exchange was forgotten: the `first` time, and so many `times` in all."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch, first: int, times: int) -> None:
+        self.told: list[tuple[str, dict[str, Any]]] = []
+        forget, emit, forgotten = Round._forget, Events.emit, itertools.count(1)
+
+        def forget_and_kill(round_: Round) -> None:
+            forget(round_)
+            assert not round_._tasks
+            if first <= next(forgotten) < first + times:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+        def note(events: Events, event: str, /, **fields: Any) -> None:
+            emit(events, event, **fields)
+            self.told.append((event, fields))
+
+        monkeypatch.setattr(Round, "_forget", forget_and_kill)
+        monkeypatch.setattr(Events, "emit", note)
+        monkeypatch.setattr("edgemill.pipeline.rounds.MOST_TASKS", 0)  # after every exchange
+
+    def exchanges(self, event: str) -> list[int]:
+        return [fields["exchange"] for name, fields in self.told if name == event]
+
+
+@pytest.mark.parametrize(
+    ("method", "every", "kept"),
+    [
+        ("band", 3, 3),
+        pytest.param("band", None, 0, marks=pytest.mark.slow),
+        pytest.param("fixpoint", 3, 3, marks=pytest.mark.slow),
+        pytest.param("fixpoint", None, 0, marks=pytest.mark.slow),
+    ],
+)
+def test_the_search_goes_on_from_what_was_kept_last(
+    rows: Path,
+    plain: Result,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    every: int | None,
+    kept: int,
+) -> None:
+    """Nothing else leads to what was lost."""
+    with runs.two_processes() as client:
+        killing = Killing(client, monkeypatch, first=4, times=1)
+        how = HOW | {"bounding": {"method": method}, "checkpoint": {"every_exchanges": every}}
+        result = mine(rows, tmp_path / "out", client=client, **how)
+    assert tables(result) == tables(plain)
+    assert killing.exchanges("rolled_back") == [4]
+    exchanges = list(range(1, result.manifest.bounding.exchanges + 1))
+    assert killing.exchanges("exchange") == [*range(1, 5), *exchanges[kept:]]
+    assert [own.exchange for own in result.manifest.exchanges] == exchanges
+
+
+@pytest.mark.slow
+def test_workers_that_are_lost_again_and_again(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with runs.two_processes() as client:
+        killing = Killing(client, monkeypatch, first=1, times=100)
+        with pytest.raises(ClusterLost, match="a worker is lost, and what it held of the search for λ with it"):
+            mine(rows, tmp_path / "out", client=client, checkpoint={"every_exchanges": None}, **HOW)
+    assert killing.exchanges("rolled_back") == [1, 1]

@@ -12,14 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.checkpoint import _opened
 from edgemill.pipeline.ledger import Ledger
-from edgemill.pipeline.manifest import ExchangeRecord
-from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate import generate
 
@@ -247,15 +244,15 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     kept = place(tmp_path / "out")
     names = sorted(entry.name.rpartition("-")[2] for entry in kept.iterdir() if entry.is_dir())
     assert names == ["1", "6", "7"]  # the graph, and two of bands
-    folder = index_of(kept / "bands.json")["folder"]
-    flip(kept / folder / "bands-2.zip")
+    folder = index_of(kept / "progress.json")["folder"]
+    flip(kept / folder / "states-2.zip")
     result = again(rows, tmp_path / "out")
     (told,) = refusals(result)
     assert "is not what was written" in told
     assert tables(result) == tables(plain)
     assert logged(result, "exchange")[0]["exchange"] == 6
     ended_in_banding(monkeypatch, rows, tmp_path / "again", 6)
-    for name in ("bands.json", "bands.before.json"):
+    for name in ("progress.json", "progress.before.json"):
         (place(tmp_path / "again") / name).write_text("[]")
     result = again(rows, tmp_path / "again")
     assert len(refusals(result)) == 2
@@ -266,8 +263,8 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
 def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     """The ledger is in it: a threshold with another digit would be an answer with other values."""
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
-    content = (place(tmp_path / "out") / "bands.json").read_bytes()
-    assert _opened(content)["ledger"]["open"]
+    content = (place(tmp_path / "out") / "progress.json").read_bytes()
+    assert _opened(content)["search"]["ledger"]["open"]
     for at in range(0, len(content), max(1, len(content) // 500)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
             with pytest.raises(ValueError, match="it was cut off or changed"):
@@ -277,8 +274,8 @@ def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows
 def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 3)
     kept = place(tmp_path / "out")
-    change_index(kept / "bands.json", made_of={"graph": "graph-of-yesterday"})
-    (kept / "bands.before.json").unlink()
+    change_index(kept / "progress.json", made_of={"graph": "graph-of-yesterday"})
+    (kept / "progress.before.json").unlink()
     result = again(rows, tmp_path / "out")
     assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
     assert logged(result, "exchange")[0]["exchange"] == 1
@@ -290,39 +287,6 @@ def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, ro
     assert not cut.converged
     assert cut.manifest.bounding.exchanges == 4
     assert logged(cut, "exchange") == []
-
-
-def tube(length: int) -> list[tuple[int, int]]:
-    """A tube of triangles, four around: in the filter at 2 it falls ring by ring, from both ends."""
-    return [
-        (4 * i + j, 4 * (i + up) + (j + around) % 4)
-        for i in range(length)
-        for j in range(4)
-        for up, around in ((0, 1), (1, 0), (1, 1))
-    ]
-
-
-def test_dask_forgets_what_led_to_a_checkpoint(tmp_path: Path) -> None:
-    """Many exchanges, whose tasks are let go at each checkpoint; without, each would keep all before it."""
-    path = runs.write_rows(tmp_path / "rows.parquet", tube(240))
-    tasks: dict[int | None, list[int]] = {}
-    for every in (5, None):
-        with LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as cluster:
-            seen = tasks[every] = []
-            record = Events.exchange
-
-            def count(self: Events, exchange: ExchangeRecord) -> None:
-                seen.append(len(cluster.scheduler.tasks))  # noqa: B023  # called before the next cluster
-                record(self, exchange)  # noqa: B023
-
-            with Client(cluster, set_as_default=False) as client, pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Events, "exchange", count)
-                kept = {"every_exchanges": every}
-                how = {"count": 4, "method": "hash"}
-                result = mine(path, tmp_path / f"out-{every}", client=client, partitioning=how, checkpoint=kept)
-                assert result.manifest.lam.max == 1
-    assert len(tasks[5]) == len(tasks[None]) > 40
-    assert max(tasks[5]) <= 30 * 4 < max(tasks[None])
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:

@@ -61,6 +61,23 @@ def test_in_step_ends_early_with_intervals(rows: strategies.EdgeList, partitions
         assert np.all(known.low <= ends.high)
 
 
+@given(rows=strategies.edge_lists(VERTICES), partitions=st.sampled_from([1, 2, 3]))
+@settings(max_examples=100)
+def test_in_pieces(rows: strategies.EdgeList, partitions: int) -> None:
+    """Gone on with after every level, from what was found until then."""
+    graph = cut_graph(rows, partitions, "hash")
+    there = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edgemill.kernels.gpu.peel.MOST_ROUNDS", 1)
+        found = [bounding.in_step_in_pieces(there)]
+        if partitions == 1:
+            found.append(bounding.peeling_in_pieces(there))
+    for ends in found:
+        for known, own in zip(bounding.band(graph.subgraphs), map(intervals_to_host, ends), strict=True):
+            assert np.array_equal(known.low, own.low)
+            assert own.unsettled == 0
+
+
 def two_cliques() -> list[Subgraph]:
     """A clique of 9 and one of 5, each over both of two partitions."""
     rows = [*combinations(range(9), 2), *combinations(range(9, 14), 2)]

@@ -18,10 +18,13 @@ from hypothesis import strategies as st
 import drive
 import strategies
 from edgemill import kernels
-from edgemill.tasks.bound.band import keep_bands, start_bands
+from edgemill.tasks.bound.band import start_bands
+from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
+from edgemill.tasks.bound.peel import Peeled
 from edgemill.tasks.ingest import rows_to_publish
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
+from edgemill.tasks.subgraph import Subgraph
 
 
 def same(one: Any, other: Any) -> bool:
@@ -47,8 +50,12 @@ def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strateg
     ingested = drive.ingest(open_source(str(folder)), partitions, buckets=2, put=put)
     rows_kept = [rows_to_publish(owned) for owned in ingested.owned]
     subgraphs = drive.subgraphs(ingested.owned)
-    bands = [keep_bands(s, start_bands(s, 3), {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
-    return [*ingested.ids, *ingested.edges, *ingested.degrees, *rows_kept, *bands, *subgraphs]
+    bands = [start_bands(s, 3).kept(s, {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
+    fallen = [FallenBounds(s.number, s.owned) for s in subgraphs]
+    bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
+    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5, 7) for s in subgraphs]
+    graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *rows_kept, *subgraphs]
+    return [*graph, *bands, *fallen, *bounds, *peeled]
 
 
 @given(
@@ -79,7 +86,8 @@ def test_what_comes_back(
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredFile:
     folder = tmp_path_factory.mktemp("stored")
-    *_, subgraph = values(folder, False, 2, kernels.to_host, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
+    found = values(folder, False, 2, kernels.to_host, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
+    subgraph = next(value for value in reversed(found) if isinstance(value, Subgraph))
     return store(subgraph, str(folder / "subgraph.zip"), {})
 
 

@@ -60,8 +60,9 @@ def test_both_sides_name_an_edge_by_the_same_place(
 @settings(max_examples=100, suppress_health_check=SHARED_PATCH)
 def test_lambda(graph: strategies.EdgeList, partitioning: strategies.Partitioning) -> None:
     cut = cut_graph(graph, partitioning.count, partitioning.part)
-    low, high = cut.bounds(bounding.in_step)
-    assert low == high == oracles.brute_force_lambda(graph)
+    for schedule in (bounding.in_step, bounding.in_step_in_pieces):
+        low, high = cut.bounds(schedule)
+        assert low == high == oracles.brute_force_lambda(graph)
 
 
 @pytest.mark.usefixtures("here")
@@ -89,8 +90,8 @@ def test_what_is_counted() -> None:
         progress=lambda level, left: told.append((level, left)),
     )
     assert sum(one.messages for one in found) == sum(len(subgraph.ghost) for subgraph in subgraphs) > 0
-    assert [one.peeled.evaluations for one in found] == [subgraph.topology.edges for subgraph in subgraphs]
-    assert [one.peeled.levels for one in found] == [1, 1, 1]  # a clique falls at once
+    assert [one.evaluations for one in found] == [subgraph.topology.edges for subgraph in subgraphs]
+    assert [one.levels for one in found] == [1, 1, 1]  # a clique falls at once
     assert told[-1] == (8, 0)
 
 
