@@ -204,7 +204,6 @@ class Checkpoint:
                 return index, futures
             except DamagedFile as error:
                 events.emit("checkpoint_refused", reason=without_passwords(str(error)))
-                events.emit("checkpoint_refused", reason=str(error))
                 error.__traceback__ = None  # Dask keeps the exception with its task, and the frames would keep the task
         return None
 
