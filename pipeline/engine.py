@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import distributed
-from dask.utils import format_bytes
+from dask.utils import format_bytes, key_split
 from distributed import CancelledError, Client, KilledWorker, Lock, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
@@ -67,12 +67,15 @@ class Engine:
     """
 
     def __init__(self, client: Client, run_id: str, input: str = "none", waiting_seconds: float = 300) -> None:
+        """Raises ClusterLost if there are no workers."""
         self._client = client
         self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
         self._workers = client.scheduler_info(n_workers=-1)["workers"]
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
+        if not self._workers:
+            raise ClusterLost("the Dask cluster has no workers: start some, and wait for them")
         self.capacity = Capacity(
             len(self._workers),
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
@@ -169,6 +172,7 @@ class Engine:
         Each stays where it is in memory; when it is lost, `function(*own)` of its `arguments` gives it again. To be
         called while `held` are in memory; when it returns they may be let go.
         """
+        key_split.cache_clear()
         where = {} if self._shares_memory else self._client.who_has(held)
         tasks = [(_Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
         futures = self._start(name, _recall, tasks, [list(where.get(future.key, ())) for future in held])
@@ -365,6 +369,7 @@ class _Name:
 
 def _recall(held: _Name, function: Callable[..., Any], *arguments: Any) -> Any:
     """The result, if this worker holds it, or else `function(*arguments)`."""
+    key_split.cache_clear()  # Dask's, of 100,000 names, in every process: 300 bytes each that nobody asks for again
     try:
         found: Any = get_worker().data[held.key]
     except KeyError:

@@ -82,7 +82,7 @@ class Peeling:
 
     def _start(self, topology: Topology, count: Any) -> None:
         self._topology, self._count = topology, count
-        self._in_rows = self.left
+        self._in_rows = len(count)
         self._rows: Any = adjacency(topology)
         self._fell_at = self._low if self._origin is None else cupy.zeros_like(count)
         self._noted: Any = cupy.empty_like(count)

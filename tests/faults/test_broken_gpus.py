@@ -83,8 +83,8 @@ def test_what_breaks_every_worker_ends(client: Client) -> None:
     engine = Engine(client, "ever")
     with pytest.raises(
         ClusterLost,
-        match=r"fail-ever-1 broke the GPU of every worker that tried it, 4 in all, the last with CUDARuntimeError: "
-        r"cudaErrorIllegalAddress: an illegal memory access was encountered: .* cluster\.device cpu",
+        match=r"fail-ever-none-1 broke the GPU of every worker that tried it, 4 in all, the last with "
+        r"CUDARuntimeError: cudaErrorIllegalAddress: an illegal memory access was encountered: .* cluster\.device cpu",
     ):
         engine.gather([engine.submit("fail", failing(700), "")])
     client.wait_for_workers(2, timeout=60)
@@ -102,7 +102,7 @@ def test_where_a_task_runs_on_every_worker(client: Client, tmp_path: Path) -> No
 def test_what_breaks_every_worker_where_it_runs_on_all(client: Client) -> None:
     engine = Engine(client, "everywhere-ever", waiting_seconds=1)
     with pytest.raises(
-        ClusterLost, match=r"everywhere-everywhere-ever-\d+ broke the GPU of every worker that tried it, \d"
+        ClusterLost, match=r"everywhere-everywhere-ever-none-\d+ broke the GPU of every worker that tried it, \d"
     ):
         engine.everywhere(failing(700), "")
     client.wait_for_workers(2, timeout=60)

@@ -84,6 +84,7 @@ def test_frozen_workers_are_replaced(
     assert sorted(os.listdir(tmp_path)) == ["out", "plain"]
 
 
+@pytest.mark.slow
 def test_all_workers_of_a_patient_scheduler_are_frozen(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None]
 ) -> None:

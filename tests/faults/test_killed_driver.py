@@ -74,7 +74,8 @@ def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: floa
     trials("the process that drives the run is killed", "same")
 
 
-@pytest.mark.parametrize("at", [5, pytest.param(2, marks=pytest.mark.slow), pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [2, 5, 9])
 def test_killed_while_it_peels(rows: Path, tmp_path: Path, at: int) -> None:
     """The driver and the task are one process, and both are gone."""
     assert run(rows, tmp_path / "plain", PEELING) == 0

@@ -48,11 +48,7 @@ def in_one_process() -> Any:
         pytest.param(
             runs.two_processes,
             10_000,
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.timeout(3600),
-                pytest.mark.xfail(reason="the driver grew by 55 and 86 MiB", raises=MemoryError, strict=False),
-            ],
+            marks=[pytest.mark.slow, pytest.mark.timeout(3600)],
         ),
     ],
 )
@@ -87,8 +83,7 @@ def test_many_exchanges(
     print(f"{len(tasks)} exchanges: {max(tasks)} tasks at most, growth in KiB {[size // 1024 for size in growth]}")
     assert len(tasks) == result.manifest.bounding.exchanges == exchanges
     assert max(tasks[int(WARM_UP * exchanges) :]) <= MOST_TASKS
-    if max(growth) >= MOST_GROWTH:
-        raise MemoryError(growth)
+    assert max(growth) < MOST_GROWTH
 
 
 def resident(pid: int) -> int:

@@ -57,7 +57,11 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
 
 @pytest.mark.parametrize(
     "bounding",
-    [{"method": "band"}, {"method": "fixpoint"}, {"method": "fixpoint", "operator": "tridn"}],
+    [
+        {"method": "band"},
+        {"method": "fixpoint"},
+        pytest.param({"method": "fixpoint", "operator": "tridn"}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_a_scheduler_by_address(

@@ -138,6 +138,6 @@ def test_an_illegal_address(rows: Path, tmp_path: Path) -> None:
             assert pid != left
             assert not os.path.exists(f"/proc/{left}")
             result = mine(rows, tmp_path / "gpu", client=client, device="gpu")
-            with pytest.raises(ClusterLost, match=r"stray-stray-\d+ broke the GPU .*cudaErrorIllegalAddress"):
+            with pytest.raises(ClusterLost, match=r"stray-stray-none-\d+ broke the GPU .*cudaErrorIllegalAddress"):
                 engine.gather([engine.submit("stray", stray, "")])
     assert result.edges.to_table() == mine(rows, tmp_path / "cpu", device="cpu").edges.to_table()

@@ -47,12 +47,17 @@ def test_matrix(mined: Mine, graph: KnownGraph, count: int, partitioner: str) ->
 
 @needs_catalogue
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "count", [pytest.param(count, marks=[pytest.mark.slow] if count != 129 else []) for count in (127, 128, 129, 130)]
-)
-@pytest.mark.parametrize("partitioner", ["range", pytest.param("hash", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [127, 128, 129, 130])
+@pytest.mark.parametrize("partitioner", ["range", "hash"])
 def test_about_128_partitions(mined: Mine, count: int, partitioner: str) -> None:
     check(mined, known_graph("facebook_combined"), count, partitioner)
+
+
+@needs_catalogue
+@pytest.mark.parametrize("count", [129])
+def test_about_128_partitions_of_a_small_graph(mined: Mine, count: int) -> None:
+    check(mined, known_graph("ppi-yeast-cc"), count, "range")
 
 
 def check(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
