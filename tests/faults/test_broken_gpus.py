@@ -18,6 +18,7 @@ import runs
 from edgemill.kernels.device import what_broke
 from edgemill.pipeline import ClusterLost, mine
 from edgemill.pipeline.engine import Engine
+from trials import Trials
 
 
 def cuda_error(status: int) -> Exception:
@@ -70,13 +71,14 @@ def test_which_do_not(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("status", [700, 719])
-def test_the_worker_is_replaced(client: Client, tmp_path: Path, status: int) -> None:
+def test_the_worker_is_replaced(client: Client, tmp_path: Path, trials: Trials, status: int) -> None:
     engine = Engine(client, f"once-{status}")
     pid = engine.gather([engine.submit("fail", failing(status), str(tmp_path / "pid"))])[0]
     left = int((tmp_path / "pid").read_text())
     assert pid != left
     assert not os.path.exists(f"/proc/{left}")
     client.wait_for_workers(2, timeout=60)
+    trials("a kernel breaks its GPU", "same")
 
 
 def test_what_breaks_every_worker_ends(client: Client) -> None:

@@ -20,6 +20,7 @@ from edgemill.pipeline.cluster import connect
 from edgemill.pipeline.engine import GPU, Engine
 from edgemill.pipeline.settings import ClusterSettings
 from edgemill.pipeline.telemetry import Events
+from trials import Trials
 
 HOW: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
 
@@ -62,7 +63,12 @@ def is_running(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("frozen", [1, 2])
 def test_frozen_workers_are_replaced(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None], frozen: int
+    rows: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: Callable[..., None],
+    trials: Trials,
+    frozen: int,
 ) -> None:
     """Of a cluster started for the run, one worker is frozen, or both, in the middle of banding."""
     pids: list[int] = []
@@ -82,11 +88,12 @@ def test_frozen_workers_are_replaced(
     assert not any(map(is_running, pids))
     assert tables(result) == tables(plain)
     assert sorted(os.listdir(tmp_path)) == ["out", "plain"]
+    trials("workers freeze", "same")
 
 
 @pytest.mark.slow
 def test_all_workers_of_a_patient_scheduler_are_frozen(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None]
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None], trials: Trials
 ) -> None:
     """The scheduler would wait for ever; the driver does not."""
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
@@ -95,11 +102,12 @@ def test_all_workers_of_a_patient_scheduler_are_frozen(
         with pytest.raises(ClusterLost, match=r"no task could run for 2 s .*: none of 2 workers gives a sign of life"):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 2}, **HOW)
         assert not (tmp_path / "out").exists()
+    trials("workers freeze", "refused")
 
 
 @pytest.mark.slow
 def test_one_worker_of_a_patient_scheduler_is_frozen(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None]
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[..., None], trials: Trials
 ) -> None:
     with dask.config.set({"distributed.scheduler.worker-ttl": None}), runs.two_processes() as client:
         pids = list(client.run(os.getpid).values())
@@ -108,6 +116,7 @@ def test_one_worker_of_a_patient_scheduler_is_frozen(
             ClusterLost, match=r"the worker at tcp://.* has tasks of this run and gives no sign of life"
         ):
             mine(rows, tmp_path / "out", client=client, cluster={"waiting_seconds": 3}, **HOW)
+    trials("workers freeze", "refused")
 
 
 def test_a_gpu_that_no_worker_has(rows: Path, tmp_path: Path) -> None:

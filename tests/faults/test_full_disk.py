@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from trials import Trials
+
 MOUNT = 'mount -t tmpfs -o size=3m none "$0" && exec "$@"'
 PRELUDE = """
 import hashlib, json, os, sys
@@ -67,7 +69,7 @@ def within(name_space: list[str], script: str, rows: Path, tmp_path: Path) -> An
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_output(rows: Path, name_space: list[str], tmp_path: Path, step: int) -> None:
+def test_the_output(rows: Path, name_space: list[str], tmp_path: Path, trials: Trials, step: int) -> None:
     """Some pages more each time, so that every write of the run comes to be the one that fails."""
     script = """
 assert run(disk / "out")[0] == 0
@@ -86,6 +88,7 @@ print(json.dumps(found))
         assert (code, whole) == (7, True), told
         assert "no room left" in told
         assert set(left) <= {"filler", "out", "out.failed.log.jsonl"}
+        trials("the disk of the output is full", "refused")
     assert (last[0], last[2]) == (0, False)
 
 

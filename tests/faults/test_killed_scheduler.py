@@ -15,6 +15,7 @@ import pytest
 from distributed import Client
 
 from edgemill.pipeline import Result, mine
+from trials import Trials
 
 STRIKING = """
 import os, sys
@@ -82,7 +83,7 @@ def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) ->
         pytest.param(0.5, signal.SIGSTOP, "error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
     ],
 )
-def test_a_lost_scheduler(rows: Path, tmp_path: Path, share: float, number: int, text: str) -> None:
+def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
     with cluster(tmp_path / "first") as (first, process), cluster(tmp_path / "second") as (second, _):
         plain = mine(rows, tmp_path / "plain", partitions=3, device="cpu")
         exchanges = plain.manifest.bounding.exchanges
@@ -100,3 +101,4 @@ def test_a_lost_scheduler(rows: Path, tmp_path: Path, share: float, number: int,
     done = [line["exchange"] for line in log if line["event"] == "exchange"]
     assert done == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
     assert sorted(os.listdir(tmp_path)) == ["first", "out", "out.failed.log.jsonl", "plain", "second"]
+    trials("the scheduler is killed, or freezes", "same")

@@ -17,6 +17,7 @@ import runs
 from edgemill.pipeline import mine
 from edgemill.pipeline.manifest import ExchangeRecord
 from edgemill.pipeline.telemetry import Events
+from trials import Trials
 
 PARTITIONS = 4
 MOST_TASKS = 30 * PARTITIONS
@@ -53,7 +54,7 @@ def in_one_process() -> Any:
     ],
 )
 def test_many_exchanges(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Callable[[], Any], exchanges: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: Trials, cluster: Callable[[], Any], exchanges: int
 ) -> None:
     path = runs.write_rows(tmp_path / "rows.parquet", tube(6 * exchanges))
     record = Events.exchange
@@ -84,6 +85,7 @@ def test_many_exchanges(
     assert len(tasks) == result.manifest.bounding.exchanges == exchanges
     assert max(tasks[int(WARM_UP * exchanges) :]) <= MOST_TASKS
     assert max(growth) < MOST_GROWTH
+    trials(f"{exchanges:,} exchanges", "same")
 
 
 def resident(pid: int) -> int:

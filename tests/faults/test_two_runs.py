@@ -15,6 +15,7 @@ import pytest
 
 from edgemill.pipeline import Result, mine
 from edgemill.tasks.errors import OutputLocked
+from trials import Trials
 
 GATED = """
 import sys
@@ -54,7 +55,7 @@ def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 @pytest.mark.parametrize("number", STARTS)
-def test_two_runs(rows: Path, plain: Result, tmp_path: Path, number: int) -> None:
+def test_two_runs(rows: Path, plain: Result, tmp_path: Path, trials: Trials, number: int) -> None:
     """Who has the lock waits until the other has ended: so that one did not wait for it."""
     out = tmp_path / "out"
     with start(rows, out) as first, start(rows, out) as second:
@@ -77,6 +78,7 @@ def test_two_runs(rows: Path, plain: Result, tmp_path: Path, number: int) -> Non
     assert result.edges.to_table() == plain.edges.to_table()
     assert {json.loads(line)["run"] for line in (out / "log.jsonl").read_text().splitlines()} == {result.manifest.run}
     assert os.listdir(tmp_path) == ["out"]
+    trials("two runs start at once", "refused")
 
 
 def test_the_log_tells_of_a_dead_run_that_is_followed(rows: Path, plain: Result, tmp_path: Path) -> None:

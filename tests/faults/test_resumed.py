@@ -24,6 +24,7 @@ from edgemill.pipeline.plan import Plan
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 from edgemill.tasks.storing import DamagedFile, StoredFile, restore
+from trials import Trials
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "band": {"partitions": 3, "method": "band", "checkpoint": {"every_exchanges": 2}},
@@ -45,6 +46,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     generate("rmat", str(folder), files=3, seed=4, scale=8, edge_factor=8)
     return folder
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with runs.cluster(n_workers=1, processes=False, threads_per_worker=2) as client:
+        yield client
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +146,13 @@ def ended(go: Callable[..., Result], out: Path, schedule: str, at: int, resumed:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
 def test_ended_and_gone_on_with(
-    go: Callable[..., Result], plain: Plain, tmp_path: Path, client: Client, schedule: str, seed: int
+    go: Callable[..., Result],
+    plain: Plain,
+    tmp_path: Path,
+    client: Client,
+    trials: Trials,
+    schedule: str,
+    seed: int,
 ) -> None:
     """Twice: what was gone on with is ended too."""
     drawn = random.Random(f"{schedule} {seed}")
@@ -156,6 +169,7 @@ def test_ended_and_gone_on_with(
     assert exchanges(result) == plain.exchanges
     assert not place(out).exists()
     runs.assert_nothing_left(client)
+    trials(f"a run is ended and gone on with: {schedule}", "same")
 
 
 @pytest.mark.parametrize("schedule", ["peel"])
@@ -244,7 +258,7 @@ def index_of(kept: Path, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("changes", [12, pytest.param(120, marks=pytest.mark.slow)])
-def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], changes: int) -> None:
+def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], trials: Trials, changes: int) -> None:
     """Every kind of file that a run keeps."""
     schedule, folder = kept
     drawn = random.Random(schedule)
@@ -274,12 +288,13 @@ def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], changes: int) -
         path.write_bytes(content)
         if isinstance(name, StoredFile):
             restore(name, {})
+        trials("a checkpoint file is changed", "refused")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_run_over_changed_files(
-    kept: tuple[str, Path], go: Callable[..., Result], tmp_path: Path, client: Client, seed: int
+    kept: tuple[str, Path], go: Callable[..., Result], tmp_path: Path, client: Client, trials: Trials, seed: int
 ) -> None:
     """Several files are changed; the answer is that of a run that found nothing."""
     schedule, folder = kept
@@ -296,3 +311,4 @@ def test_a_run_over_changed_files(
     assert not folder.exists()
     del result
     runs.assert_nothing_left(client)
+    trials("a run finds changed checkpoint files", "same")
