@@ -308,7 +308,9 @@ class Engine:
         """
         if self.shares_memory:
             return [part(result) for result in self.gather(futures)]
-        return self.gather(self.map("peek", part, [(future,) for future in futures], at))
+        # Under the name of what is looked at: Dask keeps a record for ever of a group that it forgets and meets again.
+        name = key_split(futures[0].key) if futures else "peek"
+        return self.gather(self.map(name, part, [(future,) for future in futures], at))
 
     @contextmanager
     def alone(self, purpose: str) -> Iterator[None]:

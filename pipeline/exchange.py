@@ -64,7 +64,8 @@ class Mail:
             return senders
         pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
         self.parts += len(pairs)
-        parts = iter(self._engine.map(f"{self._name}-part", cut, pairs))
+        # Under the same name, as in `Engine.peek`.
+        parts = iter(self._engine.map(self._name, cut, pairs))
         return [[next(parts) for _ in own] for own in senders]
 
 

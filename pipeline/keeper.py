@@ -5,7 +5,7 @@ driver knows. The same for every schedule.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..tasks.storing import StoredFile, restore, store
@@ -56,7 +56,7 @@ class Keeper:
                 "search": facts,
                 "number": now.number,
                 "mailed": [[p, list(rows.items())] for p, rows in now.mailed.items()],
-                "exchanges": [record.model_dump() for record in self._events.exchanges],
+                "exchanges": [asdict(record) for record in self._events.exchanges],
             },
             keep_before=True,
         )

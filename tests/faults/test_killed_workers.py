@@ -105,7 +105,7 @@ def test_what_is_kept_of_the_graph_is_not_made_again(
     restored = {"kept-ids", "kept-edges", "kept-degrees", "kept-rows", "kept-subgraphs"}
     assert restored <= started.names
     ingest = {"read", "send-ids", "ids", "numbers", "pairs", "degrees", "ranks", "owned", "lists", "subgraph"}
-    assert not started.names & (ingest | {f"{name}-part" for name in ingest})
+    assert not started.names & ingest
 
 
 class Killing:

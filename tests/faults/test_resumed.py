@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def tables(result: Result) -> list[pa.Table]:
 
 
 def exchanges(result: Result) -> list[dict[str, Any]]:
-    return [exchange.model_dump(exclude={"seconds"}) for exchange in result.manifest.exchanges]
+    return [asdict(replace(exchange, seconds=0)) for exchange in result.manifest.exchanges]
 
 
 def refusals(result: Result) -> list[str]:

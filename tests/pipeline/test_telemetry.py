@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_live_display_shows_the_running_stage() -> None:
         {"event": "stage_finished", "stage": "read", "seconds": 1.25},
         {"event": "stage_started", "stage": "bound", "tasks": 16},
         {"event": "task_done", "done": 5, "tasks": 16},
-        {"event": "exchange", **EXCHANGE.model_dump()},
+        {"event": "exchange", **asdict(EXCHANGE)},
     ]
     for event in shown:
         display.show(event)
