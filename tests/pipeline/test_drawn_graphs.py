@@ -29,7 +29,7 @@ VERTICES = 12
     ),
     drawn=st.data(),
 )
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 def test_lambda_is_the_oracles(
     client: Client,
     graph: strategies.EdgeList,

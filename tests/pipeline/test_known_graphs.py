@@ -27,7 +27,7 @@ def matrix() -> Iterator[object]:
     for turn, graph in enumerate(known_graphs()):
         many = (2, 7, 16)[turn % 3], PARTITIONERS[turn // 3 % 2]
         if graph.edges > 1_000_000:
-            many = 7, "range"
+            many = 2, "range"
         quick = {(1, PARTITIONERS[turn % 2]), many} if graph.edges <= LARGEST_QUICK else set()
         for count in (1, 2, 7, 16):
             for partitioner in PARTITIONERS:
