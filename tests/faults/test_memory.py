@@ -60,7 +60,7 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
         result = mine(rows, tmp_path / "out", client=client, **how)
         written = bytes_spilled(client)
         assert len(list(scratch.rglob("storage"))) == 2
-    assert min(written) > 0
+    assert sum(written) > 0  # one worker may be given everything
     assert tables(result) == tables(plain)
     assert not list(scratch.rglob("storage"))
     trials("results wait on the disk", "same")
