@@ -188,49 +188,37 @@ def _find_lambda(
 
     When a worker is lost with what it held of the search, that starts again from what was kept last.
     """
+
+    def attempt() -> Manifest:
+        with events.stage("bound", 0), engine.on_device():
+            search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
+            bounded = bound(search, plan.method, keeper)
+            unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
+        published = stages.publish_results(
+            engine,
+            events,
+            source,
+            graph.buckets,
+            graph.partitions,
+            graph.subgraphs,
+            bounded.intervals,
+            staging.tables,
+            settings.output,
+            plan.files,
+            bounded.converged,
+        )
+        return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
+
     furthest, tries = -1, 0
     while True:
         try:
-            bounded, unsettled, published = _bound_and_publish(
-                engine, events, settings, source, plan, graph, keeper, staging
-            )
-            return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
+            return attempt()
         except StateLost as error:
             furthest, tries = (len(events.exchanges), 1) if len(events.exchanges) > furthest else (furthest, tries + 1)
             if tries == MOST_TRIES:
                 raise
             events.emit("rolled_back", exchange=len(events.exchanges))
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
-
-
-def _bound_and_publish(
-    engine: Engine,
-    events: Events,
-    settings: Settings,
-    source: Source,
-    plan: Plan,
-    graph: Graph,
-    keeper: Keeper,
-    staging: AnyStaging,
-) -> tuple[Bounded, int, stages.Published]:
-    with events.stage("bound", 0), engine.on_device():
-        search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
-        bounded = bound(search, plan.method, keeper)
-        unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
-    published = stages.publish_results(
-        engine,
-        events,
-        source,
-        graph.buckets,
-        graph.partitions,
-        graph.subgraphs,
-        bounded.intervals,
-        staging.tables,
-        settings.output,
-        plan.files,
-        bounded.converged,
-    )
-    return bounded, unsettled, published
 
 
 def _warm(engine: Engine, events: Events, plan: Plan) -> None:
