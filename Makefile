@@ -35,8 +35,8 @@ lint: $(VENV)/installed-dev ## ruff check, ruff format --check
 types: $(VENV)/installed-dev ## mypy --strict
 	$(BIN)/mypy
 
-unit: $(VENV)/installed-dev ## pytest -m 'not slow'
-	$(BIN)/pytest -m 'not slow'
+unit: $(VENV)/installed-dev ## pytest -m 'not slow', two tests at a time: many wait for clusters
+	$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist worksteal
 
 clean: ## remove the virtual environment, caches and results
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

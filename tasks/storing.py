@@ -1,7 +1,8 @@
 """What tasks hold to files and back: arrays as .npy in a zip, and a JSON tree that says where each belongs.
 
-Nothing is pickled: only the types of TYPES are made again, from plain values. What is read is what was written, by the
-file's size and SHA-256; zip's own checksums guard each array besides.
+The same value makes the same bytes: entries bear no time. Nothing is pickled: only the types of TYPES are made again,
+from plain values. What is read is what was written, by the file's size and SHA-256; zip's own checksums guard each
+array besides.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def store(value: Any, url: str, options: Mapping[str, Any]) -> StoredFile:
         hashed: Any = _Hashed(file)  # zip asks for no more than this where it cannot seek
         with zipfile.ZipFile(hashed, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             tree = _take_apart(value, archive)
-            archive.writestr(_TREE, json.dumps(tree))
+            archive.writestr(zipfile.ZipInfo(_TREE), json.dumps(tree))
         return StoredFile(url, hashed.bytes, hashed.sha256)
 
 
@@ -110,7 +111,7 @@ def _take_apart(value: Any, archive: zipfile.ZipFile) -> Any:
 
 def _add(archive: zipfile.ZipFile, array: np.ndarray[Any, Any]) -> str:
     name = f"{len(archive.namelist())}.npy"
-    with archive.open(name, "w", force_zip64=True) as entry:
+    with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as entry:
         np.lib.format.write_array(entry, array, allow_pickle=False)
     return name
 

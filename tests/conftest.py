@@ -13,6 +13,8 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["trials"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

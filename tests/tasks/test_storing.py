@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -89,6 +90,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredFile:
     found = values(folder, False, 2, kernels.to_host, [(0, 1), (1, 2), (0, 2), (2, 3), (1, 3)])
     subgraph = next(value for value in reversed(found) if isinstance(value, Subgraph))
     return store(subgraph, str(folder / "subgraph.zip"), {})
+
+
+def test_the_same_bytes_at_another_time(stored: StoredFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, 2, 3, 4, 5, 6, 0, 34, 0)))
+    again = store(restore(stored, {}), str(tmp_path / "again.zip"), {})
+    assert again.sha256 == stored.sha256
 
 
 @given(place=st.floats(0, 1, exclude_max=True), change=st.sampled_from(["flip", "cut", "zero", "longer"]))
