@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import cpu
-from .cpu import adjacency, cascade, fixpoint, intersect, lists, lookup, scan, sort
+from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, fixpoint, intersect, lists, lookup, scan, sort)
+_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort)
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,14 @@ class Warmed:
 def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
     """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle.
 
-    What sorts is needed on the CPU where it numbers for a GPU; with `on_gpu` only this, and the kernels of a GPU whose
-    choice depends on the graph are compiled or loaded from CuPy's cache (``CUPY_CACHE_DIR``): `tasks.warm` calls all
-    others.
+    What sorts is needed on the CPU where it numbers for a GPU, and what partitions always; with `on_gpu` only these,
+    and the kernels of a GPU whose choice depends on the graph are compiled or loaded from CuPy's cache
+    (``CUPY_CACHE_DIR``): `tasks.warm` calls all others.
     """
     start = time.perf_counter()
     before = _compiled()
+    if partitions > 1:
+        _warm_labels()
     if on_gpu:
         from . import gpu
 
@@ -63,6 +65,13 @@ def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
         rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
         rounds.unsettle(one, np.arange(3, dtype=np.int32))
     return Warmed(_compiled() - before, time.perf_counter() - start)
+
+
+def _warm_labels() -> None:
+    offsets, member, one = np.array([0, 1, 2], np.int64), np.array([1, 0], np.int32), np.ones(2, np.int64)
+    label = np.zeros(2, np.int16)
+    cpu.restream(offsets, member, one.astype(np.int32), one, label, one, one, 2, 0)
+    cpu.grow(offsets, member, one, label - np.int16(1), one, 0)
 
 
 def _compiled() -> int:

@@ -168,7 +168,7 @@ def _find_graph(engine: Engine, events: Events, settings: Settings, source: Sour
     blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
     buckets = stages.number(engine, events, source, blocks, plan.buckets, put)
     del blocks
-    owned, partitions = stages.partition(engine, events, buckets, plan.partitions, settings.partitioning.method, put)
+    owned, partitions = stages.partition(engine, events, buckets, plan.partitions, plan.partitioning, put)
     subgraphs, counts = stages.triangulate_partitions(engine, events, owned)
     return Graph(rows, buckets, partitions, subgraphs, counts)
 

@@ -250,7 +250,9 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
     def plan(partitions: int) -> Plan:
         method = settings.bounding.method
-        made = Plan(source, blocks, partitions, settings.partitioning.method, method, capacity)
+        made = Plan(
+            source, blocks, partitions, _partitioning(settings.partitioning.method, partitions), method, capacity
+        )
         if method != "auto":
             return made
         return replace(made, method="peel" if partitions == 1 or made.can_peel_in_step else "band")
@@ -261,6 +263,12 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     while not isinstance(count, int) and not chosen.fits() and chosen.partitions < MOST_CHOSEN:
         chosen = plan(2 * chosen.partitions)
     return chosen
+
+
+def _partitioning(method: str, partitions: int) -> str:
+    if method != "auto":
+        return method
+    return "streaming" if partitions > 1 else "range"
 
 
 def _peeled(plan: Plan) -> Plan:

@@ -100,8 +100,8 @@ class PartitioningSettings(_Section):
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
     """Partitions, 1 to 4096; `auto`: one for each worker, and more, up to 256, until they fit in memory."""
-    method: Literal["range", "hash"] = "range"
-    """Vertex to partition: `range` cuts the id order into runs of equal edges, `hash` scatters."""
+    method: Literal["auto", "range", "vertices", "hash", "bfs", "streaming", "triangles", "multilevel"] = "auto"
+    """Vertex to partition, see docs/partitioning.md; `auto`: `streaming` where there are several partitions."""
 
 
 class BoundingSettings(_Section):

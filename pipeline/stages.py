@@ -19,8 +19,6 @@ from ..tasks.bound.intervals import Intervals
 from ..tasks.identity import Ids
 from ..tasks.ingest import OwnedRows, Put
 from ..tasks.messages import Bundle
-from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner
-from ..tasks.partition import range as ranges
 from ..tasks.places import Place
 from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
 from ..tasks.sources import Block, Source
@@ -28,6 +26,7 @@ from ..tasks.subgraph import PartitionCounts, Subgraph
 from ..tasks.writing import OutputFile
 from .engine import Engine, Future
 from .exchange import exchange, send
+from .partitioning import Ordered, place, send_owned
 from .settings import OutputSettings
 from .telemetry import Events
 
@@ -141,36 +140,14 @@ def partition(
         answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
         oriented = exchange(engine, "ranks", answers, ingest.orient, [(edges[b], ranks[b]) for b in everyone])
         engine.wait(oriented, stage)
-        partitioner = _partitioner(engine, edges, oriented, partitions, method)
-        parts = send(
-            engine, "send-owned", "owned", ingest.send_owned, [(edges[b], oriented[b], partitioner) for b in everyone]
-        )
+        graph = Ordered(engine, edges, degrees, oriented, vertices, put)
+        parts = send_owned(graph, place(graph, method, partitions), partitions)
         owned = exchange(
             engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
         )
         engine.wait(owned, stage)
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
     return owned, Partitions(rows, degrees)
-
-
-def _partitioner(
-    engine: Engine, edges: Sequence[Future], oriented: Sequence[Future], partitions: int, method: str
-) -> Partitioner:
-    if method == "hash":
-        return HashPartitioner(partitions)
-    if partitions == 1:
-        return RangePartitioner()
-    both = list(zip(edges, oriented, strict=True))
-    sent = send(engine, "send-out-degrees", "out-degrees", ranges.send_out_degrees, both)
-    out = exchange(engine, "out-degrees", sent, ranges.collect_out_degrees, both)
-    targets = ranges.cut_targets(engine.peek(out, _total), partitions)
-    firsts = engine.peek(edges, attrgetter("first"))
-    cuts = engine.map("cuts", ranges.cuts_within, list(zip(out, firsts, targets, strict=True)))
-    return ranges.range_partitioner(engine.gather(cuts))
-
-
-def _total(counts: NDArray[np.int64]) -> int:
-    return int(counts.sum())
 
 
 def triangulate_partitions(

@@ -14,7 +14,7 @@ from ..kernels.held import Held
 from . import order
 from .errors import OutOfRoom
 from .ingest import OwnedEdges
-from .triangulate import Counted, GhostEdges, Reply
+from .triangulate import Counted, GhostEdges, Reply, supports
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,8 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
 
     Raises OutOfRoom if it would hold more than 2^31 - 2 edges.
     """
-    support, outer = counted.support.copy(), counted.outer.copy()
+    support, outer = supports(counted, parts), counted.outer.copy()
     for reply in parts.values():
-        support[reply.edge] += reply.triangles
         outer[reply.edge] = True
     number = np.flatnonzero(support).astype(np.int32)
     ghosts = _ghosts(owned, counted, parts, partitions)

@@ -136,3 +136,11 @@ def count_triangles(owned: OwnedEdges, parts: Mapping[int, Lists]) -> Counted:
         mine = GhostEdges(shared, owned.rank[low[shared]], owned.rank[owned.high[shared]])
         replies[sender] = Reply(lists.edge[hit], gain[hit], mine)
     return Counted(support, outer, ghosts, subscribed, bundle(owned.partition, replies))
+
+
+def supports(counted: Counted, parts: Mapping[int, Reply]) -> NDArray[np.int32]:
+    """The triangles of each owned edge, int32 [owned edges], from those found here and the replies to its lists."""
+    support = counted.support.copy()
+    for reply in parts.values():
+        support[reply.edge] += reply.triangles
+    return support

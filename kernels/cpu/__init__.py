@@ -4,6 +4,7 @@ from .adjacency import adjacency, compact, row_numbers
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
+from .labels import grow, restream
 from .lists import pack_lists
 from .lookup import lookup
 from .peel import Peeling
@@ -17,6 +18,7 @@ __all__ = [
     "Peeling",
     "adjacency",
     "compact",
+    "grow",
     "intersect",
     "lookup",
     "maxima_at",
@@ -24,6 +26,7 @@ __all__ = [
     "pack_lists",
     "positions",
     "reband",
+    "restream",
     "row_numbers",
     "sort_keys",
     "sums_at",

@@ -1,6 +1,6 @@
-"""λ of real graphs, edge by edge, from Parquet to Parquet: by any number of partitions and both partitioners.
+"""λ of real graphs, edge by edge, from Parquet to Parquet: by any number of partitions and all partitioners.
 
-The whole matrix, every graph of the catalogue by 1, 2, 7 and 16 partitions and both partitioners:
+The whole matrix, every graph of the catalogue by 1, 2, 7 and 16 partitions and all partitioners:
 `pytest -m "slow or not slow" tests/pipeline/test_known_graphs.py`
 """
 
@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from edgemill.pipeline import Result
+from edgemill.pipeline.partitioning import METHODS
 from edgemill.tasks.verify import verify
 from known_graphs import SKIP_REASON, KnownGraph, known_graph, known_graphs
 
 Mine = Callable[..., Result]
-PARTITIONERS = ("range", "hash")
+PARTITIONERS = tuple(METHODS)
 LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
 
@@ -25,9 +26,9 @@ LARGEST_QUICK = 2_738_969
 def matrix() -> Iterator[object]:
     """Every case; the quick ones are one partition and one other count for each graph, partitioners in turn."""
     for turn, graph in enumerate(known_graphs()):
-        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn // 3 % 2]
+        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn % len(PARTITIONERS)]
         if graph.edges > 1_000_000:
-            many = 2, "range"
+            many = 2, "streaming"
         quick = {(1, PARTITIONERS[turn % 2]), many} if graph.edges <= LARGEST_QUICK else set()
         for count in (1, 2, 7, 16):
             for partitioner in PARTITIONERS:
