@@ -72,6 +72,13 @@ def _gpu_twin(array: object) -> ModuleType:
     return twin
 
 
+def _cpu_twin(array: object) -> ModuleType:
+    twin = _twin(array)
+    if twin is not cpu:
+        raise TypeError("partitioners have kernels for NumPy's arrays, not for those on a GPU")
+    return twin
+
+
 def row_numbers(offsets: LongArray) -> IntArray:
     """The row of each entry, int32 [entries], of a CSR with `offsets` [rows + 1]."""
     return _twin(offsets).row_numbers(offsets)
@@ -132,7 +139,8 @@ def restream(
     turn, the weight to neighbours in their partition before and after, to all neighbours, and how many moved. Linear
     deterministic greedy (Stanton and Kliot, KDD 2012), restreamed (Nishimura and Ugander, KDD 2013). O(entries).
     """
-    return cpu.restream(offsets, member, weight, load, label, loads, room, capacity, turn)
+    twin = _cpu_twin(offsets)
+    return twin.restream(offsets, member, weight, load, label, loads, room, capacity, turn)
 
 
 def grow(
@@ -143,7 +151,7 @@ def grow(
     Arguments as for `restream`. With 0 levels they grow to the end, and what has no label by then gets one, a tree at a
     time, wherever there is most room. Gives the labels of the own vertices. O(entries).
     """
-    return cpu.grow(offsets, member, load, label, room, levels)
+    return _cpu_twin(offsets).grow(offsets, member, load, label, room, levels)
 
 
 def adjacency(topology: Topology) -> Adjacency:

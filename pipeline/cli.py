@@ -215,6 +215,14 @@ _KINDS: dict[str, tuple[str, list[click.Option]]] = {
         "Disjoint cliques in a random background.",
         [_whole("vertices"), _whole("edges"), _whole("cliques"), _whole("clique-size")],
     ),
+    "communities": (
+        "Cliques that overlap where they come to lie near each other.",
+        [
+            *(_whole("vertices"), _whole("communities"), _whole("community-size"), _whole("spread", 2)),
+            click.Option(["--permute"], is_flag=True, help="Scramble the vertex ids."),
+        ],
+    ),
+    "grid": ("A lattice with a diagonal in each cell, λ = 1.", [_whole("width"), _whole("height")]),
     "chain": ("A strip of triangles, λ = 1.", [_whole("triangles")]),
     "star": ("One centre and its leaves, λ = 0.", [_whole("leaves")]),
     "clique": ("All pairs of n vertices, λ = n - 2.", [_whole("vertices")]),

@@ -195,6 +195,8 @@ def test_verify_prints_each_check(monkeypatch: pytest.MonkeyPatch, ok: bool, cod
         ("rmat", ["--scale", "4", "--edge-factor", "2", "--permute"], 32),
         ("erdos-renyi", ["--vertices", "10", "--edges", "20"], 20),
         ("planted-cliques", ["--vertices", "10", "--edges", "5", "--cliques", "2", "--clique-size", "4"], 17),
+        ("communities", ["--vertices", "50", "--communities", "4", "--community-size", "4", "--permute"], 24),
+        ("grid", ["--width", "4", "--height", "3"], 23),
         ("chain", ["--triangles", "3"], 7),
         ("star", ["--leaves", "3"], 3),
         ("clique", ["--vertices", "5"], 10),

@@ -10,15 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.tasks import generate as generate_module
+from edgemill.tasks import graph_kinds
 from edgemill.tasks.errors import UsageError
-from edgemill.tasks.generate import KINDS, RMat, generate
+from edgemill.tasks.generate import generate
+from edgemill.tasks.graph_kinds import KINDS, RMat
 from oracles import brute_force_lambda, simple_edges
 
 SMALL: dict[str, dict[str, int]] = {
     "rmat": {"scale": 8, "edge_factor": 4},
     "erdos-renyi": {"vertices": 50, "edges": 300},
     "planted-cliques": {"vertices": 60, "edges": 100, "cliques": 3, "clique_size": 6},
+    "communities": {"vertices": 60, "communities": 30, "community_size": 5},
+    "grid": {"width": 7, "height": 9},
     "chain": {"triangles": 40},
     "star": {"leaves": 30},
     "clique": {"vertices": 20},
@@ -32,14 +35,14 @@ def rows_of(folder: Path) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_depend_on_parameters_and_seed_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_module, "CHUNK_ROWS", 64)  # many chunks, none of which fits a file
+    monkeypatch.setattr(graph_kinds, "CHUNK_ROWS", 64)  # many chunks, none of which fits a file
     paths = generate(kind, tmp_path / "a", 1, 7, **SMALL[kind])
     assert [path.name for path in paths] == ["part-00000.parquet"]
     assert len(generate(kind, tmp_path / "b", 3, 7, **SMALL[kind])) == 3
     rows = rows_of(tmp_path / "a")
     assert rows == rows_of(tmp_path / "b")
     assert len(rows) == KINDS[kind](**SMALL[kind]).rows
-    if kind in ("rmat", "erdos-renyi", "planted-cliques"):
+    if kind in ("rmat", "erdos-renyi", "planted-cliques", "communities", "grid"):
         generate(kind, tmp_path / "c", 1, 8, **SMALL[kind])
         assert rows != rows_of(tmp_path / "c")
 
@@ -47,7 +50,7 @@ def test_rows_depend_on_parameters_and_seed_only(kind: str, tmp_path: Path, monk
 def test_files_hold_int64_zstd_and_row_groups_of_at_most_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generate_module, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(graph_kinds, "CHUNK_ROWS", 100)
     (path,) = generate("clique", tmp_path, 1, 1, vertices=30)
     file = pq.ParquetFile(path)
     assert file.schema_arrow == pa.schema([("src", pa.int64()), ("dst", pa.int64())])
@@ -92,8 +95,30 @@ def test_erdos_renyi_edges_are_different(edges: int, tmp_path: Path) -> None:
 
 def test_pair_numbers_are_exact_where_floats_are_not() -> None:
     last = 2**31 * (2**31 - 1) // 2 - 1
-    low, high = generate_module._unrank_pairs(np.array([0, 1, last - 2**31 + 1, last], np.int64))
+    low, high = graph_kinds._unrank_pairs(np.array([0, 1, last - 2**31 + 1, last], np.int64))
     assert list(zip(low, high, strict=True)) == [(0, 1), (0, 2), (2**31 - 3, 2**31 - 2), (2**31 - 2, 2**31 - 1)]
+
+
+@pytest.mark.parametrize(("width", "height"), [(2, 2), (2, 5), (6, 4)])
+def test_a_grid_has_a_diagonal_in_each_cell(tmp_path: Path, width: int, height: int) -> None:
+    generate("grid", tmp_path, 1, 4, width=width, height=height)
+    edges = simple_edges(rows_of(tmp_path))
+    assert len(edges) == len(rows_of(tmp_path))
+    across = [(v - u) for u, v in edges]
+    assert (across.count(1), across.count(width)) == ((width - 1) * height, width * (height - 1)) or width == 2
+    assert set(brute_force_lambda(edges).values()) == {1}
+
+
+@pytest.mark.parametrize("permute", [False, True])
+def test_communities_are_cliques(tmp_path: Path, permute: bool) -> None:
+    generate("communities", tmp_path, 1, 4, vertices=500, communities=9, community_size=6, spread=3, permute=permute)
+    rows = rows_of(tmp_path)
+    for first in range(0, len(rows), 15):
+        members = sorted({end for row in rows[first : first + 15] for end in row})
+        assert sorted((min(row), max(row)) for row in rows[first : first + 15]) == list(combinations(members, 2))
+        assert len(members) == 6
+    near = [abs(u - v) <= 3 * 6 for u, v in rows]
+    assert (sum(near) < 0.5 * len(near)) if permute else (sum(near) > 0.8 * len(near))
 
 
 def test_planted_cliques_are_disjoint_and_whole(tmp_path: Path) -> None:
