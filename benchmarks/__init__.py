@@ -9,6 +9,7 @@
     python -m benchmarks peers           NetworkX on the same graph
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
+    python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other
 
 Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
 prints the machine and a Markdown table, checks the answers it timed, and ends with an error if one is wrong. Final

@@ -1,8 +1,10 @@
 """The graphs of the benchmarks by name; generated ones are made on first use and kept.
 
 `rmat18`: R-MAT of scale 18, with a, b, c = 0.57, 0.19, 0.19, edge factor 16. `cliques400`: so many disjoint cliques of
-8 vertices, whose λ takes the same few exchanges whatever their number. Both with seed 1. Any other name
-is one of the catalogue of real graphs beside the checkout, in ../shared/data.
+8 vertices, whose λ takes the same few exchanges whatever their number. `grid1000`: a lattice of so many rows and
+columns, like roads. `products300000`, `pages300000`: so many vertices in overlapping communities, of five with
+scattered ids like products bought together, of fifteen in id order like the pages of sites. All with seed 1. Any other
+name is one of the catalogue of real graphs beside the checkout, in ../shared/data.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import ROOT
-from edgemill.tasks import generate
+from edgemill.tasks import generate, graph_kinds
 
 CACHE = Path(tempfile.gettempdir()) / f"edgemill-benchmarks-{os.getuid()}"
 """Where generated graphs are kept unless told otherwise."""
@@ -64,17 +66,27 @@ def graph(name: str, cache: Path = CACHE, files: int = 4) -> Graph:
         drawn = {"vertices": 8 * cliques, "edges": 0, "cliques": cliques, "clique_size": 8}
         answers = Answers(8 * cliques, 28 * cliques, 56 * cliques, lambda_max=6, lambda_sum=6 * 28 * cliques)
         return Graph(name, _generated(cache, files, "planted-cliques", **drawn), answers)
+    if match := re.fullmatch(r"grid(\d+)", name):
+        return Graph(name, _generated(cache, files, "grid", width=int(match[1]), height=int(match[1])))
+    if match := re.fullmatch(r"(products|pages)(\d+)", name):
+        scattered, vertices = match[1] == "products", int(match[2])
+        size = 5 if scattered else 15
+        drawn = {"vertices": vertices, "communities": vertices // 3, "community_size": size, "permute": scattered}
+        return Graph(name, _generated(cache, files, "communities", **drawn))
     entries = json.loads(CATALOGUE.read_text())["graphs"] if CATALOGUE.is_file() else []
     for entry in entries:
         if entry["name"] == name:
             answers = Answers(**{key: entry[key] for key in Answers.__dataclass_fields__})
             return Graph(name, CATALOGUE.parent / entry["file"], answers)
-    raise LookupError(f"{name!r} is neither rmat or cliques with a number nor a graph of {CATALOGUE}")
+    raise LookupError(
+        f"{name!r} is neither rmat, cliques, grid, products or pages with a number nor a graph of {CATALOGUE}"
+    )
 
 
-def _generated(cache: Path, files: int, kind: str, **parameters: int) -> Path:
+def _generated(cache: Path, files: int, kind: str, **parameters: int | bool) -> Path:
     """Its folder; the name tells the version of the generator, so an old graph is never taken for the new one."""
-    version = hashlib.sha256(Path(generate.__file__).read_bytes()).hexdigest()[:8]
+    code = b"".join(Path(module.__file__).read_bytes() for module in (generate, graph_kinds))
+    version = hashlib.sha256(code).hexdigest()[:8]
     folder = cache / "-".join([kind, *map(str, parameters.values()), f"{files}files", version])
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.held import Held
 from . import order
 from .blocks import BlockEdges, choose_splitters, clean, read_block, sample_ids, sample_interval
@@ -52,6 +53,7 @@ from .degrees import (
     rank_vertices,
     send_degrees,
 )
+from .errors import OutOfRoom
 from .identity import Put
 from .messages import Bundle, bundle
 from .numbering import (
@@ -221,8 +223,17 @@ def rows_to_publish(owned: OwnedEdges) -> OwnedRows:
 
 
 def collect_owned(partition: int, put: Put, parts: Mapping[int, EdgeParts]) -> OwnedEdges:
-    """The owned edges of one partition, from those each bucket sent; `put` as for `read_block`."""
+    """The owned edges of one partition, from those each bucket sent; `put` as for `read_block`.
+
+    Raises OutOfRoom if it owns more than 2^31 - 2: numbers of more would wrap.
+    """
     senders = sorted(parts)
+    edges = sum(map(len, parts.values()))
+    if edges > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"partition {partition} owns {edges:,} edges, over the {MAX_LOCAL_EDGES:,} allowed; "
+            "raise partitioning.count"
+        )
     if not senders:
         none = put(np.zeros(0, np.int32))
         return OwnedEdges(

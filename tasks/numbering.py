@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.held import Held
 from . import identity, order
 from .blocks import BlockEdges
-from .errors import InternalError
+from .errors import InternalError, OutOfRoom
 from .identity import Ids, Put
 from .messages import Bundle, bundle
 from .order import Ints
@@ -134,7 +135,10 @@ def send_pairs(block: BlockEdges, starts: NDArray[np.int64], answers: Mapping[in
 
 
 def merge_pairs(bucket: int, starts: NDArray[np.int64], put: Put, parts: Mapping[int, Pairs]) -> BucketEdges:
-    """The distinct edges of one bucket, from those each block sent; `put` as for `read_block`."""
+    """The distinct edges of one bucket, from those each block sent; `put` as for `read_block`.
+
+    Raises OutOfRoom for more than 2^31 - 2 of them: rows of more would wrap.
+    """
     first, vertices = int(starts[bucket]), int(starts[bucket + 1] - starts[bucket])
     none = put(np.zeros(0, np.int32))
     low = np.concatenate([part.low for part in parts.values()] or [none])
@@ -142,6 +146,10 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], put: Put, parts: Mapping
     sent = len(low)
     low -= first
     low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
+    if len(low) > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"bucket {bucket} has {len(low):,} edges, over the {MAX_LOCAL_EDGES:,} allowed; raise partitioning.count"
+        )
     highs, (code,) = order.encode(high)
     return BucketEdges(bucket, starts, low.astype(np.int32, copy=False), code, highs, sent - len(low))
 

@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 import drive
 import known_graphs
 import strategies
-from edgemill.tasks import messages
+from edgemill.tasks import ingest as steps
+from edgemill.tasks import messages, numbering
+from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.sources import Source, open_source
 
 VERTICES = 12
@@ -146,6 +148,21 @@ def test_nulls_are_dropped_and_counted(tmp_path: Path) -> None:
     assert (block.rows, block.nulls, block.self_loops, block.duplicates, len(block)) == (4, 2, 1, 0, 1)
     assert ingested.ids[0].ids.tolist() == [1, 2, 7]  # 3 came with a null only; 7 in a loop only, and has degree 0
     assert ingested.degrees[0].degree.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("module", "what"),
+    [(numbering, "bucket 0 has 3 edges"), (steps, "partition 0 owns 3 edges")],
+    ids=["bucket", "own"],
+)
+def test_more_edges_than_numbers_are_refused(monkeypatch: pytest.MonkeyPatch, module: Any, what: str) -> None:
+    table = pa.table({"src": [1, 2, 3], "dst": [2, 3, 1]})
+    with written(table, 1, 3) as source:
+        monkeypatch.setattr(module, "MAX_LOCAL_EDGES", 3)
+        assert len(drive.ingest(source).owned[0]) == 3
+        monkeypatch.setattr(module, "MAX_LOCAL_EDGES", 2)
+        with pytest.raises(OutOfRoom, match=f"{what}, over the 2 allowed; raise partitioning.count"):
+            drive.ingest(source)
 
 
 def test_inputs_are_left_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
