@@ -85,7 +85,7 @@ def graph(name: str, cache: Path = CACHE, files: int = 4) -> Graph:
 
 def _generated(cache: Path, files: int, kind: str, **parameters: int | bool) -> Path:
     """Its folder; the name tells the version of the generator, so an old graph is never taken for the new one."""
-    code = b"".join(Path(module.__file__).read_bytes() for module in (generate, graph_kinds))
+    code = b"".join(Path(str(module.__file__)).read_bytes() for module in (generate, graph_kinds))
     version = hashlib.sha256(code).hexdigest()[:8]
     folder = cache / "-".join([kind, *map(str, parameters.values()), f"{files}files", version])
     if not folder.exists():
