@@ -170,14 +170,15 @@ def reason(error: BaseException) -> str:
 
 
 @contextmanager
-def open_file(path: str, storage_options: Mapping[str, Any]) -> Iterator[pq.ParquetFile]:
-    """One file found by `open_source`, open for reading; raises what is in DAMAGE.
+def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
+    """One file found by `open_source`, open for reading; raises what is in DAMAGE. `pre_buffer` fetches the columns of
+    whole row groups ahead.
 
     Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
     in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
     """
     with fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file:
-        yield pq.ParquetFile(file, metadata=read_footer(file), pre_buffer=True, page_checksum_verification=True)
+        yield pq.ParquetFile(file, metadata=read_footer(file), pre_buffer=pre_buffer, page_checksum_verification=True)
 
 
 def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:

@@ -14,6 +14,7 @@ from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
+from edgemill.pipeline.plan_text import describe
 from edgemill.tasks.generate import generate
 
 
@@ -52,15 +53,15 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("partitions", "what"),
     [
-        (1, r"1 of 1 partitions at once and has 290\.00 MiB: raise partitioning\.count, give"),
-        (100, r"2 blocks of up to 8,192 rows at once and has 290\.00 MiB: lower ingest\.rows_per_block"),
+        (1, r"1 of 1 partitions at once and has 345\.00 MiB: raise partitioning\.count, give"),
+        (100, r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.00 MiB: lower ingest\.rows_per_block"),
     ],
 )
 def test_what_cannot_fit_is_refused(rows: Path, partitions: int, what: str) -> None:
     settings = make_settings(str(rows), "out", partitions=partitions)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(1, 2, plan_module.WORKER_BYTES))
-    with pytest.raises(OutOfRoom, match=rf"a worker would need about 29\d\.\d+ MiB for {what}"):
+    with pytest.raises(OutOfRoom, match=rf"a worker would need about 34\d\.\d+ MiB for {what}"):
         plan.refuse_if_hopeless()
     plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)).refuse_if_hopeless()
 
@@ -82,4 +83,4 @@ def test_ingest_on_a_gpu(
     assert plan.ingest_on_device is there
     assert (plan.buckets, plan.files) == ((2, 3) if there else (6, 1))
     assert (plan.partition_bytes == 0) is there
-    assert ("rows cleaned and numbered there" in plan.render()) is there
+    assert ("rows cleaned and numbered there" in describe(plan)) is there
