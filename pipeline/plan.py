@@ -51,6 +51,8 @@ FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
+WORTH = 0.99
+"""`auto` stops where twice as many partitions would need more than this of the memory."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
@@ -260,6 +262,11 @@ class Plan:
                 f"GPU of {format_bytes(self.capacity.device_bytes)}: {more}, or use cluster.device cpu"
             )
         limit = self.capacity.memory_bytes
+        if limit and limit < WORKER_BYTES:
+            raise OutOfRoom(
+                f"a worker needs about {format_bytes(WORKER_BYTES)} before it holds anything and has "
+                f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes), or start fewer of them"
+            )
         if limit and self.worker_bytes > limit:
             what, change = f"{self.at_once} of {self.partitions} partitions", more
             if self._reading_bytes > self._bounding_bytes:
@@ -336,8 +343,11 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
         return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
     tried = [chosen]
     while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
-        partitions = 2 * tried[-1].partitions
-        tried.append(plan(partitions, f"with {tried[-1].partitions} {tried[-1].excess}"))
+        last = tried[-1]
+        tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
+        gains = tried[-1].worker_bytes / last.worker_bytes, (1 + tried[-1].device_bytes) / (1 + last.device_bytes)
+        if min(gains) > WORTH:
+            break
     return tried[-1] if tried[-1].fits() else min(tried, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
 
 
@@ -347,9 +357,9 @@ def _free_bytes(settings: Settings) -> int | None:
     if not place.is_local:
         return None
     folder = Path(place.url).absolute()
-    while not folder.exists():
-        folder = folder.parent
     try:
+        while not folder.exists():
+            folder = folder.parent
         return shutil.disk_usage(folder).free
     except OSError:
         return None

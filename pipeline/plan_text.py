@@ -15,8 +15,9 @@ def describe(plan: Plan) -> str:
     """The plan as lines of text."""
     source, graph, capacity, copies = plan.source, plan.graph, plan.capacity, plan.copies
     limit = f"{format_bytes(capacity.memory_bytes)} each" if capacity.memory_bytes else "no limit of memory"
-    sample = "all rows looked at"
+    sample, triangles = "all rows looked at", f", ~{graph.with_triangles:.0%} of them in triangles"
     if graph.rows_looked_at < source.rows:
+        triangles = ""
         sample = (
             f"{graph.rows_looked_at:,} of {source.rows:,} rows looked at: what follows is a guess; "
             "raise ingest.sample_rows for a better one"
@@ -28,9 +29,8 @@ def describe(plan: Plan) -> str:
             f"{format_bytes(source.bytes)}; columns {source.source_column}, {source.target_column} ({source.id_type})",
         ),
         ("sample", sample),
-        ("edges", _guess(graph.edges)),
+        ("edges", f"{_guess(graph.edges)}{triangles}"),
         ("vertices", _guess(graph.vertices)),
-        ("triangles", f"~{graph.with_triangles:.0%} of the edges have some"),
         ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit}"),
         ("device", _device(plan)),
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),

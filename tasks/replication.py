@@ -64,7 +64,9 @@ class Witnesses:
 
     @property
     def with_triangles(self) -> float:
-        """Share of the edges that have triangles; 1 where there is no witness."""
+        """Share of the edges that have triangles; 1 where that is not known."""
+        if not self.whole:
+            return 1.0
         return np.count_nonzero(self.support) / len(self.support) if len(self.support) else 1.0
 
     def copies(self, method: str, partitions: int) -> Copies:

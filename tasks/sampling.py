@@ -27,6 +27,8 @@ WITNESSES = 40_000
 """Rows between two vertices of S, about: of n rows 2 sqrt(n WITNESSES) are kept."""
 STRETCHES = 64
 """Places in the input where rows are read, if not all are, at least; large row groups hold several."""
+MOST_READERS = 16
+"""Threads that read."""
 _ALL = 2**64
 
 
@@ -104,7 +106,7 @@ def take_sample(source: Source, most_rows: int) -> Sample:
     rows = sum(rows for _, rows in pieces)
     share = min(1.0, sqrt(WITNESSES / max(1, rows)))
     most_kept = 4 * sqrt(WITNESSES * rows) + WITNESSES
-    threads = max(1, min(len(pieces), os.cpu_count() or 1))
+    threads = max(1, min(len(pieces), os.cpu_count() or 1, MOST_READERS))
     parts = -(-STRETCHES // max(1, len(pieces)))
     with ThreadPoolExecutor(threads) as readers:
         kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share), pieces))
