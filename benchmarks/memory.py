@@ -42,8 +42,12 @@ class Memory:
     projected_bytes: int
     taken_bytes: int
     copies: float
-    """Of an edge, over all partitions."""
-    assumed_copies: float
+    """Of an edge, over all partitions, one at least."""
+    estimated_copies: float
+    edges_off: float
+    """Of the edges that the plan told, by how much they are more than there were."""
+    output_off: float
+    """The same of the bytes of the result."""
     seconds: float
 
     @property
@@ -72,6 +76,8 @@ def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: P
         taken,
         sum(part.owned + part.ghost for part in manifest.partitions) / counts.edges,
         plan.replication,
+        plan.edges / counts.edges - 1,
+        plan.graph.output_bytes / sum(file.bytes for file in manifest.outputs) - 1,
         manifest.seconds,
     )
 
@@ -108,7 +114,9 @@ HEAD = (
     "layout",
     "workers",
     "copies",
-    "assumed",
+    "estimated",
+    "edges off, %",
+    "output off, %",
     "projected, MiB",
     "taken, MiB",
     "off, %",
@@ -124,7 +132,9 @@ def row(memory: Memory) -> list[str]:
         str(memory.layout),
         str(memory.workers),
         f"{memory.copies:.2f}",
-        f"{memory.assumed_copies:.2f}",
+        f"{memory.estimated_copies:.2f}",
+        f"{100 * memory.edges_off:+.0f}",
+        f"{100 * memory.output_off:+.0f}",
         mebibytes(memory.projected_bytes),
         mebibytes(memory.taken_bytes),
         f"{100 * memory.off:+.0f}",

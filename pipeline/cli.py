@@ -141,14 +141,20 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
 @edgemill.command()
 @_run_options
 def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, **flags: Any) -> None:
-    """Show what `run` would do with the same arguments: partitions, tasks, projected bytes. Computes nothing."""
+    """Show what `run` would do with the same arguments: partitions, tasks, bytes. Reads a sample, computes nothing.
+
+    A ~ marks what is estimated. What cannot fit ends with exit code 7, as `run` does.
+    """
     settings = _settings(config, assignments, flags)
     if print_config:
         _print_config(settings)
         return
     from .plan import make_plan
+    from .plan_text import describe
 
-    click.echo(make_plan(settings).render())
+    made = make_plan(settings)
+    click.echo(describe(made))
+    made.refuse_if_hopeless()
 
 
 @edgemill.command()

@@ -28,6 +28,7 @@ __all__ = [
     "Manifest",
     "OutputRecord",
     "PartitionRecord",
+    "PlanRecord",
     "StageRecord",
     "is_result",
     "read_manifest",
@@ -92,6 +93,20 @@ class PartitionRecord(_Record):
     cut: int
     """Owned edges with an end in another partition."""
     vertices: int
+
+
+class PlanRecord(_Record):
+    """What was expected before the run."""
+
+    rows_looked_at: int
+    edges: int
+    vertices: int
+    replication: float
+    """Copies of an edge over all partitions, one at least."""
+    worker_bytes: int
+    """Memory of a worker that spills nothing."""
+    reason: str
+    """Why so many partitions."""
 
 
 class BoundingRecord(_Record):
@@ -161,6 +176,8 @@ class Manifest(_Record):
     input: InputRecord
     counts: Counts
     partitions: list[PartitionRecord]
+    plan: PlanRecord | None = None
+    """None in results of earlier releases."""
     device: str = "cpu"
     """What found triangles and λ: `cpu`, or the name of a GPU."""
     bounding: BoundingRecord

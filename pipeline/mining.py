@@ -34,6 +34,7 @@ from .manifest import (
     Manifest,
     OutputRecord,
     PartitionRecord,
+    PlanRecord,
     versions,
     write_manifest,
 )
@@ -141,6 +142,8 @@ def _run(
     device = engine.use(settings.cluster.device)
     plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
+    expected = _expected(plan)
+    events.emit("planned", partitions=plan.partitions, **expected.model_dump())
     _warm(engine, events, plan)
     if plan.method == "peel":
         engine.keep_apart(plan.partitions)
@@ -159,7 +162,18 @@ def _run(
             place = without_passwords(checkpoint.place)
             error.add_note(f"what was found is kept in {place}: the same run goes on from there")
         raise
-    return manifest, checkpoint
+    return manifest.model_copy(update={"plan": expected}), checkpoint
+
+
+def _expected(plan: Plan) -> PlanRecord:
+    return PlanRecord(
+        rows_looked_at=plan.graph.rows_looked_at,
+        edges=plan.edges,
+        vertices=plan.graph.vertices.likely,
+        replication=round(plan.replication, 3),
+        worker_bytes=plan.unspilled_bytes,
+        reason=plan.reason,
+    )
 
 
 def _find_graph(engine: Engine, events: Events, settings: Settings, source: Source, plan: Plan) -> Graph:

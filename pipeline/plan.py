@@ -1,15 +1,20 @@
-"""What a run would do: partitions, tasks, projected bytes. Reads footers only."""
+"""What a run would do: partitions, tasks, projected bytes; from footers, a sample of the rows and what workers have."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from dask.utils import format_bytes
 from distributed.system import MEMORY_LIMIT
 
+from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
-from ..tasks.passwords import without_passwords
+from ..tasks.estimate import Figures, estimate
+from ..tasks.places import place_of
+from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
@@ -19,31 +24,46 @@ from .settings import Settings
 __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
-"""Memory of a row while it is read and numbered."""
-EDGE_BYTES = 110
-"""Memory of a local edge, owned or ghost, from ingest to result, if the worker is this process.
+"""Memory of a row of integers while it is read and cleaned."""
+TEXT_COPIES = 3.5
+"""Copies of its two ids that a row of strings takes then, each with 8 bytes besides."""
+EDGE_BYTES = 18
+"""Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
 
-Fitted, with WORKER_EDGE_BYTES and WORKER_BYTES, to R-MAT 16 to 20 and two web graphs on one partition and on four, by
-one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
+Fitted, with the next four, to graphs with and without locality and triangles on one partition, on four and on
+sixteen, by one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
 """
-WORKER_EDGE_BYTES = 90
-"""The same in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
-GPU_EDGE_BYTES = 115
-"""Memory of a local edge on a GPU, from ingest to result. Measured: 109 to 112, R-MAT 22 and 24 on one partition."""
+COPY_BYTES = 92
+"""Memory of each copy of an edge, of which one at least is somewhere."""
+WORKER_COPY_BYTES = 85
+"""Of both in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
+UNEVEN = 1.5
+"""Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
+WORKER_BYTES = 345 * 2**20
+"""Memory of a worker with nothing to do, and of the kernels' buffers."""
+GPU_EDGE_BYTES = 120
+"""Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that reads and numbers it."""
 GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may take."""
-WORKER_BYTES = 290 * 2**20
-"""Memory of a worker with nothing to do, and of the kernels' buffers."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
+WORTH = 0.99
+"""`auto` stops where twice as many partitions would need more than this of the memory."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
 """Smaller blocks cost more in tasks than they bring in parallel reading."""
+MESSAGES = 2.4
+"""Times that the id of an edge is sent to each ghost of it, by bands. Measured: 2.1 to 2.5."""
+MESSAGE_BYTES = 4
+KEPT_EDGE_BYTES = 16
+"""What a checkpoint keeps of an edge, beside its copies."""
+KEPT_COPY_BYTES = 46
+"""What it keeps of each copy, with what is known of λ now and a while ago."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +77,28 @@ class Plan:
     method: str
     """peel, band or fixpoint"""
     capacity: Capacity
+    graph: Figures
+    copies: Copies
+    """Of an edge, over all partitions."""
+    disk_bytes: int | None
+    """Free on the output's disk; None in an object store."""
+    reason: str
+    """Why so many partitions."""
 
     @property
     def replication(self) -> float:
-        """Assumed copies of an edge over all partitions: measured on R-MAT by hash, the worst case, near 1.1 P^0.65."""
-        return 1.0 if self.partitions == 1 else min(self.partitions, 1.1 * self.partitions**0.65)
+        """Copies of an edge that take memory; one without triangles counts once, for what it takes before bounding."""
+        return max(1.0, self.copies.mean)
+
+    @property
+    def edges(self) -> int:
+        """Edges of the graph, as estimated."""
+        return self.graph.edges.likely
+
+    @property
+    def largest_edges(self) -> int:
+        """Edges of the largest partition, with its ghosts."""
+        return round(self.edges * max(self.copies.largest, 1 / self.partitions))
 
     @property
     def buckets(self) -> int:
@@ -90,18 +127,22 @@ class Plan:
 
     @property
     def partition_bytes(self) -> int:
-        """Projected memory of a task that bounds a partition on the host, every row being an edge of its own."""
+        """Projected memory of a task that bounds the largest partition on the host."""
+        return self._host_bytes(self.edges / self.partitions, self.largest_edges)
+
+    def _host_bytes(self, edges: float, copies: float) -> int:
         if self.ingest_on_device:
             return 0
-        edge_bytes = EDGE_BYTES if self.capacity.in_process else WORKER_EDGE_BYTES
-        return int(self.source.rows * self.replication / self.partitions * edge_bytes)
+        if self.capacity.in_process:
+            return int(EDGE_BYTES * edges + COPY_BYTES * copies)
+        return int(WORKER_COPY_BYTES * copies)
 
     @property
     def device_bytes(self) -> int:
-        """Projected memory of a partition on a GPU; 0 if the CPU computes."""
+        """Projected memory of the largest partition on a GPU; 0 if the CPU computes."""
         if not self.capacity.device_bytes:
             return 0
-        return int(self.source.rows * self.replication / self.partitions * GPU_EDGE_BYTES)
+        return self.largest_edges * GPU_EDGE_BYTES
 
     @property
     def at_once(self) -> int:
@@ -115,19 +156,52 @@ class Plan:
 
     @property
     def _reading_bytes(self) -> int:
-        return self.block_rows * ROW_BYTES * self.capacity.threads
+        row = ROW_BYTES
+        if self.source.kind == "string":
+            row = int(TEXT_COPIES * 2 * (self.graph.id_bytes + 8))
+        return self.block_rows * row * self._blocks_at_once
+
+    @property
+    def _blocks_at_once(self) -> int:
+        return min(self.capacity.threads, -(-len(self.blocks) // self.capacity.workers))
 
     @property
     def worker_bytes(self) -> int:
         """Projected memory that a worker cannot do without: Dask spills what its running tasks do not need."""
-        return WORKER_BYTES + max(self._reading_bytes, self.at_once * self.partition_bytes)
+        return WORKER_BYTES + max(self._reading_bytes, self._bounding_bytes)
+
+    @property
+    def _bounding_bytes(self) -> int:
+        return min(self.at_once * self.partition_bytes, self._share_bytes)
+
+    @property
+    def _share_bytes(self) -> int:
+        """What all partitions of one worker take together."""
+        share = min(1.0, max(UNEVEN / self.capacity.workers, 1 / self.partitions))
+        return self._host_bytes(self.edges * share, self.edges * self.replication * share)
 
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return max(
-            self.worker_bytes, WORKER_BYTES + -(-self.partitions // self.capacity.workers) * self.partition_bytes
-        )
+        return WORKER_BYTES + max(self._reading_bytes, self._share_bytes)
+
+    @property
+    def spilled_bytes(self) -> int:
+        """What a worker would write to its disk, of what does not fit its memory."""
+        limit = self.capacity.memory_bytes
+        return max(0, self.unspilled_bytes - int(FILL * limit)) if limit else 0
+
+    @property
+    def messages(self) -> int:
+        """Ids that partitions send each other in all."""
+        if self.partitions == 1:
+            return 0
+        return round(MESSAGES * self.edges * max(0.0, self.copies.mean - self.graph.with_triangles))
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """What a checkpoint takes."""
+        return round(self.edges * (KEPT_EDGE_BYTES + KEPT_COPY_BYTES * self.replication))
 
     @property
     def tasks(self) -> int:
@@ -150,65 +224,64 @@ class Plan:
         return capacity.in_step and self.partitions <= capacity.workers
 
     def fits(self) -> bool:
-        """Whether the projected memory of a worker is within its limit."""
+        """Whether the projected memory of a worker is well within its limit."""
         limit = self.capacity.memory_bytes
-        return self._fits_device() and (not limit or self.worker_bytes <= FILL * limit)
+        return (
+            self.largest_edges <= MAX_LOCAL_EDGES
+            and self._fits_device()
+            and (not limit or self.worker_bytes <= FILL * limit)
+        )
+
+    @property
+    def excess(self) -> str:
+        """What does not fit."""
+        if not self._fits_device():
+            has = format_bytes(self.capacity.device_bytes)
+            return f"the largest would need ~{format_bytes(self.device_bytes)} of a GPU that has {has}"
+        if self.largest_edges > MAX_LOCAL_EDGES:
+            return f"the largest would hold ~{self.largest_edges:,} edges, more than are allowed"
+        has = format_bytes(self.capacity.memory_bytes)
+        return f"a worker would need ~{format_bytes(self.worker_bytes)}, over {FILL:.0%} of its {has}"
 
     def _fits_device(self) -> bool:
         return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
 
     def refuse_if_hopeless(self) -> None:
-        """Raises OutOfRoom if the projected memory of a worker, or of its GPU, exceeds its limit."""
+        """Raises OutOfRoom if a partition would hold too many edges, or if the projected memory of a worker or of its
+        GPU, or half of the projected result, exceeds what there is.
+        """
+        more = "raise partitioning.count"
+        if self.largest_edges > MAX_LOCAL_EDGES:
+            raise OutOfRoom(
+                f"the largest of {self.partitions} partitions would hold about {self.largest_edges:,} edges with its "
+                f"ghosts, over the {MAX_LOCAL_EDGES:,} allowed: {more}"
+            )
         if not self._fits_device():
             raise OutOfRoom(
-                f"each of {self.partitions} partitions would need about {format_bytes(self.device_bytes)} on a GPU "
-                f"of {format_bytes(self.capacity.device_bytes)}: raise partitioning.count, or use cluster.device cpu"
+                f"the largest of {self.partitions} partitions would need about {format_bytes(self.device_bytes)} on a "
+                f"GPU of {format_bytes(self.capacity.device_bytes)}: {more}, or use cluster.device cpu"
             )
         limit = self.capacity.memory_bytes
+        if limit and limit < WORKER_BYTES:
+            raise OutOfRoom(
+                f"a worker needs about {format_bytes(WORKER_BYTES)} before it holds anything and has "
+                f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes), or start fewer of them"
+            )
         if limit and self.worker_bytes > limit:
-            what, change = f"{self.at_once} of {self.partitions} partitions", "raise partitioning.count"
-            if self._reading_bytes > self.at_once * self.partition_bytes:
-                what = f"{self.capacity.threads} blocks of up to {self.block_rows:,} rows"
+            what, change = f"{self.at_once} of {self.partitions} partitions", more
+            if self._reading_bytes > self._bounding_bytes:
+                what = f"{self._blocks_at_once} of {len(self.blocks)} blocks, of up to {self.block_rows:,} rows,"
                 change = "lower ingest.rows_per_block, write smaller row groups"
             raise OutOfRoom(
                 f"a worker would need about {format_bytes(self.worker_bytes)} for {what} at once and has "
                 f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes) or fewer "
                 "threads (cluster.threads_per_worker)"
             )
-
-    def render(self) -> str:
-        """The plan as text."""
-        source, capacity = self.source, self.capacity
-        limit = format_bytes(capacity.memory_bytes) if capacity.memory_bytes else "no limit"
-        rows = [
-            (
-                "input",
-                f"{without_passwords(source.path)}: {_many(len(source.files), 'file')}, {source.rows:,} rows, "
-                f"{format_bytes(source.bytes)}",
-            ),
-            ("columns", f"{source.source_column}, {source.target_column} ({source.id_type})"),
-            ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit} each"),
-            ("device", _device(self)),
-            ("blocks", f"{len(self.blocks)}, at most {self.block_rows:,} rows"),
-            ("partitions", f"{self.partitions} by {self.partitioning}, at most {source.rows:,} edges in all"),
-            ("replication", f"at most {self.replication:.1f} copies of an edge, assumed (by range it is often near 1)"),
-            ("method", self.method),
-            ("tasks", f"about {self.tasks}, and up to {self.partitions} for each exchange of bounding"),
-            (
-                "memory",
-                f"{format_bytes(self.partition_bytes)} a partition, {format_bytes(self.unspilled_bytes)} a worker, "
-                f"of which it may spill all but {format_bytes(self.worker_bytes)}",
-            ),
-            ("fits", "yes" if self.fits() else "tight: more than the recommended share of a worker's memory"),
-        ]
-        return "\n".join(f"{name:<12} {text}" for name, text in rows)
-
-
-def _device(plan: Plan) -> str:
-    if not plan.device_bytes:
-        return "cpu"
-    ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
-    return f"gpu, {format_bytes(plan.device_bytes)} a partition of {format_bytes(plan.capacity.device_bytes)}; {ingest}"
+        if self.disk_bytes is not None and self.graph.output_bytes / 2 > self.disk_bytes:
+            raise OutOfRoom(
+                f"no room left for the result: it takes about {format_bytes(self.graph.output_bytes)}, and the disk of "
+                f"output.path has {format_bytes(self.disk_bytes)}: free some, or choose another output folder"
+            )
 
 
 def make_plan(settings: Settings) -> Plan:
@@ -243,26 +316,53 @@ def open_input(settings: Settings) -> Source:
 
 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
-    """Choose blocks, partitions and method for the given workers. Raises UsageError if these cannot peel."""
+    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
+
+    Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
+    """
     share = -(-source.rows // (capacity.workers * capacity.threads))
     blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
     count = settings.partitioning.count
+    graph = estimate(source, settings.ingest.sample_rows)
+    figures = graph.figures(settings.output.compression)
+    disk = _free_bytes(settings)
 
-    def plan(partitions: int) -> Plan:
-        method = settings.bounding.method
-        made = Plan(
-            source, blocks, partitions, _partitioning(settings.partitioning.method, partitions), method, capacity
-        )
+    def plan(partitions: int, reason: str) -> Plan:
+        method, partitioning = settings.bounding.method, _partitioning(settings.partitioning.method, partitions)
+        copies = Copies(1.0, 1.0, "estimated") if partitions == 1 else graph.copies(partitioning, partitions)
+        made = Plan(source, blocks, partitions, partitioning, method, capacity, figures, copies, disk, reason)
         if method != "auto":
             return made
         return replace(made, method="peel" if partitions == 1 or made.can_peel_in_step else "band")
 
-    chosen = plan(count if isinstance(count, int) else capacity.workers)
+    if isinstance(count, int):
+        chosen = plan(count, "as partitioning.count says")
+        return _peeled(chosen) if settings.bounding.method == "peel" else chosen
+    chosen = plan(capacity.workers, "one for each worker" if capacity.workers > 1 else "one worker holds them all")
     if settings.bounding.method == "peel":
-        return _peeled(chosen if isinstance(count, int) or chosen.can_peel_in_step else plan(1))
-    while not isinstance(count, int) and not chosen.fits() and chosen.partitions < MOST_CHOSEN:
-        chosen = plan(2 * chosen.partitions)
-    return chosen
+        return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
+    tried = [chosen]
+    while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
+        last = tried[-1]
+        tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
+        gains = tried[-1].worker_bytes / last.worker_bytes, (1 + tried[-1].device_bytes) / (1 + last.device_bytes)
+        if min(gains) > WORTH:
+            break
+    return tried[-1] if tried[-1].fits() else min(tried, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
+
+
+def _free_bytes(settings: Settings) -> int | None:
+    """Free on the disk where the output will be; None where that is not known."""
+    place = place_of(settings.output.path, settings.output.storage_options)
+    if not place.is_local:
+        return None
+    folder = Path(place.url).absolute()
+    try:
+        while not folder.exists():
+            folder = folder.parent
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
 
 
 def _partitioning(method: str, partitions: int) -> str:
@@ -279,7 +379,3 @@ def _peeled(plan: Plan) -> Plan:
         "one for each GPU of a machine whose GPUs reach each other's memory, "
         f"not on {plan.partitions} here: use band, or partitions 1"
     )
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"

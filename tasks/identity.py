@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from . import order
+from .mixing import mixed
 
 Kind: TypeAlias = Literal["integer", "string"]
 """What the ids of a graph are."""
@@ -23,6 +24,8 @@ Kind: TypeAlias = Literal["integer", "string"]
 Ids: TypeAlias = Any
 """Ids of one graph: `NDArray[np.int64]`, or `pyarrow.LargeStringArray` without nulls (pyarrow has no types to name)."""
 
+
+_BASE = 0x9E3779B97F4A7C15
 
 Put: TypeAlias = Callable[[NDArray[Any]], Any]
 """Where integer ids and edges are to lie from the start: `kernels.to_host` or `kernels.to_device`."""
@@ -53,6 +56,22 @@ def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
     values = pc.unique(pa.chunked_array(runs))
     ids = values.take(pc.sort_indices(values))
     return ids, [np.asarray(pc.index_in(run, value_set=ids).to_numpy()) for run in runs]
+
+
+def hashes(ids: Ids) -> NDArray[np.uint64]:
+    """A 64-bit hash of each id, the same everywhere; not for GPUs."""
+    if not isinstance(ids, pa.Array):
+        return mixed(ids.astype(np.uint64))
+    # Polynomials in an odd base: sums over prefixes of the text, shifted back to where each id starts.
+    ends = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
+    first, last = (int(ends[0]), int(ends[-1])) if len(ends) else (0, 0)
+    text = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[first:last]
+    powers, inverse = (np.full(len(text) + 1, base, np.uint64) for base in (_BASE, pow(_BASE, -1, 2**64)))
+    powers[0] = inverse[0] = 1
+    sums = np.zeros(len(text) + 1, np.uint64)
+    np.cumsum((text + np.uint64(1)) * np.cumprod(powers)[:-1], out=sums[1:])
+    starts = ends - first
+    return mixed((sums[starts[1:]] - sums[starts[:-1]]) * np.cumprod(inverse)[starts[:-1]])
 
 
 def to_host(ids: Ids) -> Ids:

@@ -15,6 +15,9 @@ from .errors import InputError
 from .identity import Ids
 from .sources import DAMAGE, Block, Piece, Source, open_file, reason
 
+BATCH_ROWS = 65_536
+"""Rows of a batch."""
+
 Nulls: TypeAlias = Literal["refuse", "drop"]
 """What to do with rows that have a null id."""
 
@@ -53,6 +56,28 @@ def read_rows(source: Source, block: Block, nulls: Nulls = "refuse") -> IdRows:
     if not block.pieces:
         return IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind), 0)
     return IdRows(identity.concatenate(columns[0]), identity.concatenate(columns[1]), dropped)
+
+
+def read_batches(source: Source, piece: Piece, rows: int) -> Iterator[IdRows]:
+    """The first `rows` rows of a piece, a few at a time, without those that have a null id: memory is bounded whatever
+    the size of the row groups. Raises InputError as `read_rows` does.
+    """
+    columns = [source.source_column, source.target_column]
+    path = source.files[piece.file].path
+    try:
+        with open_file(path, source.storage_options, pre_buffer=False) as opened:
+            for batch in opened.iter_batches(min(rows, BATCH_ROWS), list(piece.row_groups), columns):
+                table = pa.Table.from_batches([batch]).select(columns).slice(0, rows)
+                whole = table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
+                source_ids, target_ids = (_ids(source, piece, whole, position) for position in range(2))
+                yield IdRows(source_ids, target_ids, table.num_rows - whole.num_rows)
+                rows -= table.num_rows
+                if not rows:
+                    return
+    except DAMAGE as error:
+        raise InputError(
+            f"{path}: {_damaged(source, piece)} cannot be read: {reason(error)}; the file is damaged: write it again"
+        ) from error
 
 
 def _read_piece(source: Source, piece: Piece) -> pa.Table:

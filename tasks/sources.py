@@ -27,6 +27,9 @@ USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
 DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
 """What pyarrow raises on a file that is no Parquet file or a damaged one."""
 
+STREAM_BYTES = 2**20
+"""Fetched of a column at a time when it is not read at once."""
+
 FOOTER_READERS = 16
 """Threads that read footers; they wait for the storage most of the time."""
 
@@ -170,14 +173,21 @@ def reason(error: BaseException) -> str:
 
 
 @contextmanager
-def open_file(path: str, storage_options: Mapping[str, Any]) -> Iterator[pq.ParquetFile]:
-    """One file found by `open_source`, open for reading; raises what is in DAMAGE.
+def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
+    """One file found by `open_source`, open for reading; raises what is in DAMAGE. `pre_buffer` fetches the columns of
+    whole row groups ahead; without, they are read by and by.
 
     Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
     in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
     """
     with fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file:
-        yield pq.ParquetFile(file, metadata=read_footer(file), pre_buffer=True, page_checksum_verification=True)
+        yield pq.ParquetFile(
+            file,
+            metadata=read_footer(file),
+            pre_buffer=pre_buffer,
+            buffer_size=0 if pre_buffer else STREAM_BYTES,
+            page_checksum_verification=True,
+        )
 
 
 def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:

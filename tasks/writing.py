@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +111,17 @@ def write_vertices(
     return _write(
         folder, f"vertices/part-{vertices.bucket * files + file:05d}.parquet", schema, 1, batches(), compression
     )
+
+
+def packed_bytes(columns: Sequence[pa.Array], compression: str) -> int:
+    """Bytes of the columns, all of one length, in a table written as those of the result are."""
+    schema = pa.schema([(str(number), column.type) for number, column in enumerate(columns)])
+    with pa.BufferOutputStream() as file:
+        with pq.ParquetWriter(file, schema, **_layout(schema, 0, compression)) as writer:
+            writer.write_table(pa.table(list(columns), schema=schema))
+        footer = pq.read_metadata(pa.BufferReader(file.getvalue()))
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    return sum(group.column(c).total_compressed_size for group in groups for c in range(len(columns)))
 
 
 def _interval(converged: bool) -> list[tuple[str, pa.DataType]]:

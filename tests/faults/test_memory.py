@@ -135,14 +135,14 @@ def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> No
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     found = CliRunner().invoke(edgemill, [*command, "--set", "cluster.memory_limit_bytes=100000000"])
     assert (found.exit_code, (tmp_path / "out").exists()) == (7, False)
-    assert re.match(r"error: a worker would need about .* MiB for .* at once and has 95\.37 MiB: ", found.stderr)
+    assert re.match(r"error: a worker needs about .* MiB before it holds anything and has 95\.37 MiB: ", found.stderr)
     assert '"event": "stage' not in (tmp_path / "out.failed.log.jsonl").read_text()
     trials("a worker has less memory than a run takes", "refused")
 
 
 UNPLANNED = """
 from edgemill.pipeline import plan
-plan.EDGE_BYTES, plan.ROW_BYTES, plan.WORKER_BYTES = 1, 1, 1
+plan.EDGE_BYTES = plan.COPY_BYTES = plan.WORKER_COPY_BYTES = plan.ROW_BYTES = plan.WORKER_BYTES = 1
 from edgemill.pipeline.cli import main
 main()
 """

@@ -158,13 +158,18 @@ def test_every_short_name_has_a_flag() -> None:
         assert set(SHORT_NAMES) <= given
 
 
-def test_plan_prints_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("fits", "code"), [(True, 0), (False, 7)])
+def test_plan_prints_the_plan_and_refuses(monkeypatch: pytest.MonkeyPatch, fits: bool, code: int) -> None:
     class Plan:
-        def render(self) -> str:
-            return "4 partitions"
+        def refuse_if_hopeless(self) -> None:
+            if not fits:
+                raise errors.OutOfRoom("5 of 4 GiB")
 
     stand_in(monkeypatch, "edgemill.pipeline.plan", make_plan=lambda settings: Plan())
-    assert call("plan", *PATHS).stdout == "4 partitions\n"
+    stand_in(monkeypatch, "edgemill.pipeline.plan_text", describe=lambda plan: "4 partitions")
+    result = call("plan", *PATHS)
+    assert (result.stdout, result.exit_code) == ("4 partitions\n", code)
+    assert result.stderr == ("" if fits else "error: 5 of 4 GiB\n")
 
 
 def test_show_prints_the_summary(tmp_path: Path, write_result: WriteResult) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,9 @@ from edgemill.pipeline import OutOfRoom, mine
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
+from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
+from edgemill.pipeline.plan_text import describe
 from edgemill.tasks.generate import generate
 
 
@@ -52,17 +57,114 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("partitions", "what"),
     [
-        (1, r"1 of 1 partitions at once and has 290\.00 MiB: raise partitioning\.count, give"),
-        (100, r"2 blocks of up to 8,192 rows at once and has 290\.00 MiB: lower ingest\.rows_per_block"),
+        (1, r"1 of 1 partitions at once and has 345\.\d\d MiB: raise partitioning\.count, give"),
+        (100, r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block"),
     ],
 )
 def test_what_cannot_fit_is_refused(rows: Path, partitions: int, what: str) -> None:
     settings = make_settings(str(rows), "out", partitions=partitions)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(1, 2, plan_module.WORKER_BYTES))
-    with pytest.raises(OutOfRoom, match=rf"a worker would need about 29\d\.\d+ MiB for {what}"):
+    with pytest.raises(OutOfRoom, match=rf"a worker would need about 34\d\.\d+ MiB for {what}"):
         plan.refuse_if_hopeless()
     plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)).refuse_if_hopeless()
+    with pytest.raises(
+        OutOfRoom, match=r"a worker needs about 345\.00 MiB before it holds anything and has 300 B: give"
+    ):
+        plan_run(settings, source, Capacity(1, 2, 300)).refuse_if_hopeless()
+
+
+def test_what_a_gpu_cannot_hold_is_refused(rows: Path) -> None:
+    settings = make_settings(str(rows), "out", partitions=2)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0, 300_000))
+    with pytest.raises(
+        OutOfRoom, match=r"the largest of 2 partitions would need about \d+\.\d+ kiB on a GPU of 292\.97 "
+    ):
+        plan.refuse_if_hopeless()
+
+
+def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 3000)
+    settings = make_settings(str(rows), "out", partitions=2)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    with pytest.raises(
+        OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 3,000 "
+    ):
+        plan.refuse_if_hopeless()
+
+
+def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.shutil.disk_usage", lambda folder: free)
+    settings = make_settings(str(rows), "out")
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    with pytest.raises(
+        OutOfRoom, match=r"no room left for the result: it takes about .* kiB, and the disk .* has 0.98 kiB"
+    ):
+        plan.refuse_if_hopeless()
+    assert plan_run(make_settings(str(rows), "s3://bucket/out"), plan.source, plan.capacity).disk_bytes is None
+
+
+def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
+    monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out")
+    source = open_input(settings)
+    roomy = plan_run(settings, source, Capacity(2, 1, 0))
+    assert (roomy.partitions, roomy.reason) == (2, "one for each worker")
+    limit = roomy.worker_bytes // 2
+    plan = plan_run(settings, source, Capacity(2, 1, limit))
+    assert plan.fits() and plan.partitions > 2
+    half = plan_run(make_settings(str(rows), "out", partitions=plan.partitions // 2), source, Capacity(2, 1, limit))
+    assert not half.fits()
+    assert plan.reason.startswith(f"with {half.partitions} a worker would need ~")
+    assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
+
+
+def test_auto_does_not_split_in_vain(rows: Path) -> None:
+    """What a worker takes with nothing to do is too much already."""
+    settings = make_settings(str(rows), "out")
+    assert plan_run(settings, open_input(settings), Capacity(1, 1, 300 * 2**20)).partitions <= 2
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("count", [0, 1])
+def test_next_to_no_rows(tmp_path: Path, count: int, text: bool) -> None:
+    ids = pa.array(["a"] * count if text else [1] * count, pa.string() if text else pa.int64())
+    pq.write_table(pa.table({"src": ids, "dst": ids}), tmp_path / "a.parquet")
+    plan = make_plan(make_settings(str(tmp_path / "a.parquet"), str(tmp_path / "out"), device="cpu", partitions=3))
+    plan.refuse_if_hopeless()
+    assert "edges        ~0, " in describe(plan)
+
+
+def test_what_is_told(rows: Path, tmp_path: Path) -> None:
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", partitions=4))
+    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
+    assert lines["sample"] == "all rows looked at"
+    assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
+    assert lines["partitions"] == "4 by range: as partitioning.count says"
+    assert re.fullmatch(r"~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"])
+    assert re.fullmatch(r"~\d\d,\d00 ids \(~[\d.]+ kiB\) in all, at most 12 parcels an exchange", lines["messages"])
+    assert lines["fits"] == "yes"
+    part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
+    lines = dict(line.split(maxsplit=1) for line in describe(part).splitlines())
+    assert lines["sample"].startswith(
+        "2,048 of 8,192 rows looked at: what follows is a guess; raise ingest.sample_rows"
+    )
+    assert re.fullmatch(r"~\d,\d\d0, from \d,\d\d0 to \d,\d\d0", lines["edges"])
+
+
+def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
+    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2).manifest
+    assert manifest.plan is not None
+    assert (manifest.plan.rows_looked_at, manifest.plan.edges) == (manifest.counts.rows, manifest.counts.edges)
+    assert manifest.plan.vertices == manifest.counts.vertices
+    held = sum(part.owned + part.ghost for part in manifest.partitions) / manifest.counts.edges
+    assert manifest.plan.replication == pytest.approx(held, rel=0.1)
+    written = (tmp_path / "out" / "manifest.json").read_text()
+    assert '"plan"' in written
+    assert Manifest.model_validate(json.loads(written) | {"plan": None}).plan is None  # of an earlier release
 
 
 @pytest.mark.parametrize(
@@ -82,4 +184,4 @@ def test_ingest_on_a_gpu(
     assert plan.ingest_on_device is there
     assert (plan.buckets, plan.files) == ((2, 3) if there else (6, 1))
     assert (plan.partition_bytes == 0) is there
-    assert ("rows cleaned and numbered there" in plan.render()) is there
+    assert ("rows cleaned and numbered there" in describe(plan)) is there

@@ -1,0 +1,100 @@
+"""A plan for a person to read: what is certain as it is, what is estimated with a ~ before it."""
+
+from __future__ import annotations
+
+from dask.utils import format_bytes
+
+from ..tasks.counting import Guess
+from ..tasks.passwords import without_passwords
+from .plan import Plan
+
+__all__ = ["describe"]
+
+
+def describe(plan: Plan) -> str:
+    """The plan as lines of text."""
+    source, graph, capacity, copies = plan.source, plan.graph, plan.capacity, plan.copies
+    limit = f"{format_bytes(capacity.memory_bytes)} each" if capacity.memory_bytes else "no limit of memory"
+    sample, triangles = "all rows looked at", f", ~{graph.with_triangles:.0%} of them in triangles"
+    if graph.rows_looked_at < source.rows:
+        triangles = ""
+        sample = (
+            f"{graph.rows_looked_at:,} of {source.rows:,} rows looked at: what follows is a guess; "
+            "raise ingest.sample_rows for a better one"
+        )
+    rows = [
+        (
+            "input",
+            f"{without_passwords(source.path)}: {_many(len(source.files), 'file')}, {_many(source.rows, 'row')}, "
+            f"{format_bytes(source.bytes)}; columns {source.source_column}, {source.target_column} ({source.id_type})",
+        ),
+        ("sample", sample),
+        ("edges", f"{_guess(graph.edges)}{triangles}"),
+        ("vertices", _guess(graph.vertices)),
+        ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit}"),
+        ("device", _device(plan)),
+        ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
+        ("partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"),
+        ("method", plan.method),
+        ("tasks", f"~{plan.tasks:,}, and up to {plan.partitions} for each exchange of bounding"),
+    ]
+    if plan.partitions > 1:
+        how = {"estimated": "~", "assumed": "assumed ~", "at most": "at most ~"}[copies.basis]
+        pairs = plan.partitions * (plan.partitions - 1)
+        rows += [
+            (
+                "replication",
+                f"{how}{copies.mean:.2g} copies of an edge; the largest partition has ~{copies.largest:.0%} of all",
+            ),
+            (
+                "messages",
+                f"~{_round(plan.messages):,} ids ({_bytes(4 * plan.messages)}) in all, at most {pairs:,} parcels an "
+                "exchange",
+            ),
+        ]
+    rows += [
+        (
+            "memory",
+            f"{_bytes(plan.partition_bytes)} for the largest partition, {_bytes(plan.unspilled_bytes)} a worker, of "
+            f"which it may spill all but {_bytes(plan.worker_bytes)}",
+        ),
+        (
+            "scratch",
+            f"{_bytes(plan.spilled_bytes)} a worker, {_bytes(plan.checkpoint_bytes)} for checkpoints if it runs long "
+            "enough to keep any",
+        ),
+        ("output", f"{_bytes(graph.output_bytes)}{_free(plan)}"),
+        ("fits", "yes" if plan.fits() else f"tight: {plan.excess}"),
+    ]
+    return "\n".join(f"{name:<12} {text}" for name, text in rows)
+
+
+def _device(plan: Plan) -> str:
+    if not plan.device_bytes:
+        return "cpu"
+    ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
+    room = format_bytes(plan.capacity.device_bytes)
+    return f"gpu, {_bytes(plan.device_bytes)} of {room} for the largest partition; {ingest}"
+
+
+def _free(plan: Plan) -> str:
+    return "" if plan.disk_bytes is None else f", its disk has {format_bytes(plan.disk_bytes)}"
+
+
+def _guess(guess: Guess) -> str:
+    text = f"~{_round(guess.likely):,}"
+    return text if guess.least == guess.most else f"{text}, from {_round(guess.least):,} to {_round(guess.most):,}"
+
+
+def _round(number: int) -> int:
+    """To three digits: there is no more in an estimate."""
+    return int(float(f"{number:.3g}"))
+
+
+def _bytes(number: int) -> str:
+    count, unit = format_bytes(number).split()
+    return f"~{float(count):.3g} {unit}" if number else "0 B"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

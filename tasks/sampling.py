@@ -1,0 +1,206 @@
+"""A sample of the input that a plan can be made from: whole neighbourhoods of some vertices, in bounded memory.
+
+Rows drawn at random show hardly any triangle, and few of the rows that repeat one another. So all rows are read where
+they are not too many, and those are kept that touch a vertex of S, which a hash of the ids picks: every edge is kept
+with the same chance, with all its repetitions, and of an edge between two vertices of S all common neighbours are
+known. Of larger inputs evenly spread row groups, or the beginnings of them, are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import identity, order
+from .identity import Ids
+from .reading import read_batches
+from .sources import Piece, Source
+
+WITNESSES = 40_000
+"""Rows between two vertices of S, about: of n rows 2 sqrt(n WITNESSES) are kept."""
+STRETCHES = 64
+"""Places in the input where rows are read, if not all are, at least; large row groups hold several."""
+MOST_READERS = 16
+"""Threads that read."""
+_ALL = 2**64
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of the input that touch S, as edges. Vertices are numbered in the order of their ids."""
+
+    rows: int
+    """Rows of the input."""
+
+    rows_read: int
+    """Rows of the input that were looked at."""
+
+    nulls: int
+    """Rows among those with a null id."""
+
+    self_loops: int
+    """Rows among those that are self-loops."""
+
+    share: float
+    """Of all vertices, the share that is in S."""
+
+    ids: Ids
+    """[vertices] ascending: those in S and their neighbours."""
+
+    picked: NDArray[np.bool_]
+    """[vertices] whether it is in S; the others are neighbours."""
+
+    low: NDArray[np.int32]
+    """[edges] smaller end; edges are sorted by (low, high), and distinct."""
+
+    high: NDArray[np.int32]
+    """[edges] larger end."""
+
+    repeated: NDArray[np.int64]
+    """[edges] rows that say it."""
+
+    edge_stretches: NDArray[np.int64]
+    """[edges] stretches of the input that have it."""
+
+    vertex_stretches: NDArray[np.int64]
+    """[vertices of S] stretches of the input that have it."""
+
+    stretches: int
+    """How many were read."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows were read."""
+        return self.rows_read == self.rows
+
+    def __len__(self) -> int:
+        """Edges."""
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept of one row group."""
+
+    source: Ids
+    target: Ids
+    stretch: NDArray[np.int64]
+    rows: int
+    nulls: int
+    self_loops: int
+
+
+def take_sample(source: Source, most_rows: int) -> Sample:
+    """Read at most about `most_rows` rows and keep some: the same ones each time.
+
+    Raises InputError if what is read is damaged or has ids that cannot be used.
+    """
+    pieces = _pieces(source, most_rows)
+    rows = sum(rows for _, rows in pieces)
+    share = min(1.0, sqrt(WITNESSES / max(1, rows)))
+    most_kept = 4 * sqrt(WITNESSES * rows) + WITNESSES
+    threads = max(1, min(len(pieces), os.cpu_count() or 1, MOST_READERS))
+    parts = -(-STRETCHES // max(1, len(pieces)))
+    with ThreadPoolExecutor(threads) as readers:
+        kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share), pieces))
+    while sum(len(part.source) for part in kept) > most_kept:  # of a hub all rows are kept
+        share /= 2
+        kept = [_fewer(part, share) for part in kept]
+    return _sample(source, kept, parts, share)
+
+
+def _pieces(source: Source, most_rows: int) -> list[tuple[Piece, int]]:
+    """Row groups, and how many of their first rows are to be read."""
+    groups = [(Piece(f, (g,)), rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups)]
+    groups = [(piece, rows) for piece, rows in groups if rows]
+    if source.rows <= most_rows:
+        return groups
+    ends = np.cumsum([rows for _, rows in groups])
+    places = (2 * np.arange(STRETCHES) + 1) * source.rows // (2 * STRETCHES)
+    chosen, times = np.unique(np.searchsorted(ends, places, side="right"), return_counts=True)
+    each = max(1, most_rows // STRETCHES)
+    both = zip(chosen.tolist(), times.tolist(), strict=True)
+    return [(groups[g][0], min(groups[g][1], each * count)) for g, count in both]
+
+
+def _read(source: Source, piece: Piece, rows: int, parts: int, share: float) -> _Kept:
+    """Read the first rows of a row group, as so many stretches."""
+    read = nulls = self_loops = 0
+    none = identity.no_ids(source.kind)
+    sources, targets, stretches = [none], [none], [np.zeros(0, np.int64)]
+    for batch in read_batches(source, piece, rows):
+        before, read = read, read + len(batch) + batch.nulls
+        nulls += batch.nulls
+        first, second = identity.hashes(batch.source), identity.hashes(batch.target)
+        self_loops += int(np.count_nonzero(first == second))
+        touching = np.flatnonzero(_picked(first, share) | _picked(second, share))
+        sources.append(identity.take(batch.source, touching))
+        targets.append(identity.take(batch.target, touching))
+        stretches.append((before + touching) * parts // rows)
+    kept = identity.concatenate(sources), identity.concatenate(targets), np.concatenate(stretches)
+    return _Kept(*kept, read, nulls, self_loops)
+
+
+def _picked(hashes: NDArray[np.uint64], share: float) -> NDArray[np.bool_]:
+    return hashes <= np.uint64(min(int(share * _ALL), _ALL - 1))
+
+
+def _fewer(part: _Kept, share: float) -> _Kept:
+    first, second = identity.hashes(part.source), identity.hashes(part.target)
+    left = np.flatnonzero(_picked(first, share) | _picked(second, share))
+    kept = identity.take(part.source, left), identity.take(part.target, left), part.stretch[left]
+    return _Kept(*kept, part.rows, part.nulls, part.self_loops)
+
+
+def _sample(source: Source, kept: Sequence[_Kept], parts: int, share: float) -> Sample:
+    none = identity.no_ids(source.kind)
+    ids, first, second = identity.encode(
+        identity.concatenate([none, *(part.source for part in kept)]),
+        identity.concatenate([none, *(part.target for part in kept)]),
+    )
+    picked = _picked(identity.hashes(ids), share)
+    none = np.zeros(0, np.int64)
+    stretch = np.concatenate([none, *(parts * number + part.stretch for number, part in enumerate(kept))])
+    proper = first != second
+    edge = np.minimum(first, second).astype(np.int64) * len(ids) + np.maximum(first, second)
+    edge, repeated, edge_stretches = _tally(edge[proper], stretch[proper])
+    vertex = np.concatenate([first, second])
+    touched = picked[vertex]
+    _, _, vertex_stretches = _tally(vertex[touched], np.concatenate([stretch, stretch])[touched])
+    return Sample(
+        source.rows,
+        sum(part.rows for part in kept),
+        sum(part.nulls for part in kept),
+        sum(part.self_loops for part in kept),
+        share,
+        ids,
+        picked,
+        (edge // len(ids)).astype(np.int32),
+        (edge % len(ids)).astype(np.int32),
+        repeated,
+        edge_stretches,
+        vertex_stretches,
+        parts * len(kept),
+    )
+
+
+def _tally(
+    values: NDArray[Any], stretch: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values, ascending, how often each occurs, and in how many stretches; these ascend."""
+    ascending = np.argsort(values, kind="stable")
+    values, stretch = values[ascending], stretch[ascending]
+    first = order.heads(values)
+    anew = first.copy()
+    anew[1:] |= stretch[1:] != stretch[:-1]
+    heads = np.flatnonzero(first)
+    if not len(heads):
+        return values, heads, heads
+    return values[heads], np.diff(heads, append=len(values)), np.add.reduceat(anew, heads, dtype=np.int64)
