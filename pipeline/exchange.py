@@ -59,14 +59,17 @@ class Mail:
 
     def to(self, receivers: Sequence[int]) -> list[list[Future]]:
         """For each receiver the bundles with mail for it: whole ones in shared memory, else only its parts travel."""
-        senders = [[self._bundles[s] for s in self._senders.get(receiver, [])] for receiver in receivers]
         if self._engine.shares_memory:
-            return senders
-        pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
+            return [[self._bundles[s] for s in self._senders.get(receiver, [])] for receiver in receivers]
+        # A bundle after the other: one that was spilled is read once.
+        pairs = sorted((s, receiver) for receiver in receivers for s in self._senders.get(receiver, []))
         self.parts += len(pairs)
         # Under the same name, as in `Engine.peek`.
-        parts = iter(self._engine.map(self._name, cut, pairs))
-        return [[next(parts) for _ in own] for own in senders]
+        cuts = self._engine.map(self._name, cut, [(self._bundles[s], receiver) for s, receiver in pairs], soon=True)
+        parts: dict[int, list[Future]] = {receiver: [] for receiver in receivers}
+        for (_, receiver), part in zip(pairs, cuts, strict=True):
+            parts[receiver].append(part)
+        return list(parts.values())
 
 
 def cut(sent: Any, receiver: int) -> Bundle[Any]:
