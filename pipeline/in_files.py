@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from ..kernels.held import Held
 
-__all__ = ["ArrayFile", "mapped", "put_in_files"]
+__all__ = ["ArrayFile", "SmallArray", "mapped", "put_in_files"]
 
 LEAST_BYTES = 2**13
-"""Smaller arrays stay in memory."""
+"""Smaller arrays stay in memory, each by itself: as a part of a message it would keep all of that."""
 
 _folder: str | None = None
 """Scratch folder of this process's worker, once one has kept something there. Arrays that come from others are taken in
@@ -59,6 +59,25 @@ class ArrayFile:
         return _arrived, (self.map(),)
 
 
+class SmallArray:
+    """An array in memory of its own. Sent to another worker it is that there."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array if array.base is None else array.copy()
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes."""
+        return self._array.nbytes
+
+    def map(self) -> NDArray[Any]:
+        """The array."""
+        return self._array
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _arrived, (self._array,)
+
+
 class _Map(mmap.mmap):
     """The memory of a mapped array."""
 
@@ -70,25 +89,22 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def _arrived(array: NDArray[Any]) -> NDArray[Any] | ArrayFile:
+def _arrived(array: NDArray[Any]) -> NDArray[Any] | ArrayFile | SmallArray:
     """What was sent, in a file if this is a worker."""
-    return array if _folder is None else _written(array, _folder)
+    return array if _folder is None else _kept(array, _folder)
 
 
 def mapped(value: T) -> T:
     """The same, or one like it whose arrays are mapped where they lie in files."""
-    found: T = _with_leaves(value, _once(lambda leaf: leaf.map() if isinstance(leaf, ArrayFile) else leaf))
+    found: T = _with_leaves(value, _once(lambda leaf: leaf.map() if isinstance(leaf, ArrayFile | SmallArray) else leaf))
     return found
 
 
 def put_in_files(value: T) -> T:
-    """The same, or one like it whose large arrays lie in files of this worker.
-
-    What cannot be written stays in memory.
-    """
+    """One like it whose large arrays lie in files of this worker; what cannot be written stays in memory."""
     global _folder
     _folder = folder = get_worker().local_directory
-    found: T = _with_leaves(value, _once(lambda leaf: _written(leaf, folder) if isinstance(leaf, np.ndarray) else leaf))
+    found: T = _with_leaves(value, _once(lambda leaf: _kept(leaf, folder) if isinstance(leaf, np.ndarray) else leaf))
     return found
 
 
@@ -104,12 +120,14 @@ def _once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return changed
 
 
-def _written(array: NDArray[Any], folder: str) -> NDArray[Any] | ArrayFile:
+def _kept(array: NDArray[Any], folder: str) -> NDArray[Any] | ArrayFile | SmallArray:
     base: Any = array.base
     if isinstance(base, _Map) and array.nbytes == len(base) and array.dtype == base.file.dtype:
         return base.file
-    if array.nbytes < LEAST_BYTES or not all(array.strides):  # a repeated value takes no room
+    if not all(array.strides):  # a repeated value takes no room
         return array
+    if array.nbytes < LEAST_BYTES:
+        return SmallArray(array)
     try:
         return ArrayFile(array, folder)
     except OSError:

@@ -14,7 +14,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import in_files, mine
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, mapped, put_in_files
+from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, SmallArray, mapped, put_in_files
 from edgemill.pipeline.plan import Plan
 from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.generate import generate
@@ -46,9 +46,11 @@ def test_large_arrays_lie_in_files_and_come_back(folder: Path) -> None:
     kept = put_in_files(Bundle(0, {1: LARGE, 2: SMALL}, {1: len(LARGE), 2: 3}))
     first: Any = kept.parts[1]
     assert isinstance(first, ArrayFile)
-    assert kept.parts[2] is SMALL
+    assert isinstance(kept.parts[2], SmallArray)
+    assert kept.parts[2].nbytes == SMALL.nbytes
     assert [path.read_bytes() for path in files(folder)] == [LARGE.tobytes()]
     back = mapped([("a", kept)])[0][1]
+    assert back.parts[2] is SMALL
     assert (back.sender, back.rows, list(back.parts)) == (0, kept.rows, [1, 2])
     assert back.parts[1].dtype == LARGE.dtype
     np.testing.assert_array_equal(back.parts[1], LARGE)
@@ -72,10 +74,16 @@ def test_arrays_of_every_kind(folder: Path, array: np.ndarray[Any, Any]) -> None
 
 
 def test_what_takes_no_room_is_left_alone(folder: Path) -> None:
-    kept = [np.broadcast_to(SMALL[:1], 10**6), np.zeros(0), None, "text", 7]
+    kept = [np.broadcast_to(SMALL[:1], 10**6), None, "text", 7]
     assert put_in_files(kept) is kept
     assert mapped(kept) is kept
     assert not files(folder)
+
+
+def test_a_small_array_keeps_no_other(folder: Path) -> None:
+    kept = mapped(put_in_files([LARGE[5:8], SMALL[:0]]))
+    assert [part.tolist() for part in kept] == [[5, 6, 7], []]
+    assert kept[0].base is None
 
 
 def test_one_array_stays_one(folder: Path) -> None:
