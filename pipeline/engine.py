@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from .. import kernels
 from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
-from .in_files import mapped, put_in_files
+from .in_files import can_link, mapped, offer, put_in_files
 from .leaving import leave, why_they_left
 from .watch import Watch, WorkerGone
 
@@ -86,6 +87,7 @@ class Engine:
         self._resources: dict[str, float] | None = None
         self._kernel_threads = 1
         self._in_files = False
+        self._linked = False
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
@@ -139,12 +141,22 @@ class Engine:
 
     def keep_in_files(self) -> None:
         """Have workers keep the arrays of their results in files, from now on, and map them for tasks."""
+        offers = self.everywhere(offer)
+        self._linked = all(self.everywhere(can_link, offers)) and all(map(os.path.isfile, offers))
+        for path in offers if self._linked else ():
+            os.unlink(path)
         self._in_files = True
+
+    def places(self, receivers: int) -> list[int] | None:
+        """Workers for the receivers of an exchange, in turn; None lets the scheduler choose, where results have sizes
+        for it to go by.
+        """
+        return [i % len(self._workers) for i in range(receivers)] if self._in_files else None
 
     @property
     def _caller(self) -> Callable[..., Any]:
         if self._in_files:
-            return _call_in_files
+            return partial(_call_in_files, self._linked)
         return _call_on_gpu if self.capacity.device_bytes and not self.shares_memory else _call
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
@@ -377,8 +389,8 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
             raise
 
 
-def _call_in_files(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
-    return put_in_files(_call(function, threads, mapped(arguments)))
+def _call_in_files(linked: bool, function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
+    return put_in_files(_call(function, threads, mapped(arguments)), linked)
 
 
 @dataclass(frozen=True)

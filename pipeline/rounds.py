@@ -68,6 +68,7 @@ class Round:
         # Back and forth: what the last one looked at last is still in memory.
         active = sorted(partitions, reverse=self.number % 2 == 1)
         homes = self._engine.homes
+        at = homes and [homes[p] for p in active]
         expected, came = self._mail.expected, self.stamp
         self.number += 1
         tasks = self._engine.map(
@@ -75,9 +76,9 @@ class Round:
             _step,
             [
                 (function, p, came, self.stamp, expected[p], mail, *arguments[p])
-                for p, mail in zip(active, self._mail.to(active), strict=True)
+                for p, mail in zip(active, self._mail.to(active, at), strict=True)
             ],
-            homes and [homes[p] for p in active],
+            at,
         )
         found = self._engine.peek(tasks, _report)
         for p, task in zip(active, tasks, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, SmallArray, mapped, put_in_files
 from edgemill.pipeline.plan import Plan
 from edgemill.tasks.bound.intervals import Intervals
+from edgemill.tasks.errors import ClusterLost
 from edgemill.tasks.generate import generate
 from edgemill.tasks.messages import Bundle, bundle
 
@@ -110,6 +112,28 @@ def test_a_mapped_array_may_be_written_to(folder: Path) -> None:
     np.testing.assert_array_equal(mapped(kept)[0], LARGE)
 
 
+def test_a_link_to_a_worker_that_is_lost(folder: Path) -> None:
+    (kept,) = put_in_files([LARGE], linked=True)
+    sent = pickle.dumps(kept)
+    del kept
+    (link,) = folder.iterdir()
+    link.unlink()
+    with pytest.raises(ClusterLost, match="run again"):
+        mapped([pickle.loads(sent)])
+
+
+def test_a_link_outlives_what_was_sent(folder: Path) -> None:
+    (kept,) = put_in_files([LARGE], linked=True)
+    sent = pickle.dumps(kept)
+    del kept
+    assert not files(folder)
+    found = pickle.loads(sent)
+    assert len(files(folder)) == 1
+    np.testing.assert_array_equal(mapped([found])[0], LARGE)
+    del found
+    assert not list(folder.iterdir())
+
+
 def test_what_cannot_be_written_stays_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_files, "get_worker", lambda: Here(folder / "gone"))
     assert put_in_files([LARGE])[0] is LARGE
@@ -130,7 +154,10 @@ def two_workers() -> Iterator[Client]:
         yield client
 
 
-def test_results_of_workers_lie_in_files_of_theirs(two_workers: Client) -> None:
+@pytest.mark.parametrize("linked", [True, False])
+def test_results_of_workers_lie_in_files_of_theirs(
+    two_workers: Client, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
     """Those that another worker needs in files of that one; and none is left when they are let go."""
 
     def make(size: int) -> Bundle[Any]:
@@ -146,7 +173,11 @@ def test_results_of_workers_lie_in_files_of_theirs(two_workers: Client) -> None:
         return there, [isinstance(value.parts[0], np.ndarray) for value in bundles]
 
     engine = Engine(two_workers, "files")
+    if not linked:
+        monkeypatch.setattr("edgemill.pipeline.engine.os.path.isfile", lambda _: False)  # as seen from another machine
     engine.keep_in_files()
+    monkeypatch.undo()
+    assert engine._linked is linked
     made = engine.map("make", make, [(10_000,), (10_000,)], [0, 1])
     engine.wait(made)
     assert list(two_workers.run(kept).values()) == [(1, [False]), (1, [False])]
@@ -167,7 +198,7 @@ def test_results_of_workers_lie_in_files_of_theirs(two_workers: Client) -> None:
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=10, edge_factor=16)
+    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
     return folder
 
 
@@ -194,4 +225,4 @@ def test_a_run_in_waves(
     if processes:
         runs.assert_nothing_left(two_workers)
         left = two_workers.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
-        assert not [name for names in left.values() for name in names if name.startswith("array-")]
+        assert not [name for names in left.values() for name in names if name.startswith(("array-", "sent-"))]
