@@ -5,6 +5,7 @@
     python -m benchmarks first_run       the command with nothing compiled yet
     python -m benchmarks client_memory   whether the client's memory grows with the edges
     python -m benchmarks memory          what a plan projects against what a run takes
+    python -m benchmarks waves           runs that do not fit in their workers' memory
     python -m benchmarks checksums       what checking pages costs a reader
     python -m benchmarks peers           NetworkX on the same graph
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory

@@ -17,6 +17,7 @@ NAMES = (
     "first_run",
     "client_memory",
     "memory",
+    "waves",
     "checksums",
     "peers",
     "gpu",

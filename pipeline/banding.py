@@ -33,7 +33,8 @@ class Banding(Schedule):
         """Begin with all in one band."""
         search, highest = self.search, self.search.highest()
         self._ledger = Ledger(highest, [c.local for c in search.counts])
-        states = search.engine.map("bands", start, [(band.start_bands, s, highest) for s in search.subgraphs])
+        arguments = [(band.start_bands, s, highest) for s in search.subgraphs]
+        states = search.engine.map("bands", start, arguments, search.engine.homes)
         self.round = Round(search.engine, self.name, states)
         self._batches, self._orders = [[] for _ in states], self._ledger.start()
 
@@ -102,6 +103,7 @@ class Banding(Schedule):
                 (band.band_intervals, subgraph, states[p], self._batches[p], upper)
                 for p, subgraph in enumerate(self.search.subgraphs)
             ],
+            self.search.engine.homes,
         )
         record = BoundingRecord(
             method="band", steps=self._ledger.steps, exchanges=self.exchanges, evaluations=self._evaluations

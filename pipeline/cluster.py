@@ -89,6 +89,9 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         # A paused worker waits for memory, and if it is not results that fill it, nothing will ever free any. Without
         # pause results are spilled all the same, and what exceeds the limit then is ended, and told.
         "distributed.worker.memory.pause": False,
+        # Results that wait are spilled when they are many, and not when a task is large: where memory is short they lie
+        # in files already (in_files.py), and would be written once more.
+        "distributed.worker.memory.spill": False,
         # A worker that is not back by then is given up for good; on a busy machine a start takes long.
         "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from .. import kernels
 from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from .in_files import can_link, mapped, offer, put_in_files
 from .leaving import leave, why_they_left
 from .watch import Watch, WorkerGone
 
@@ -84,6 +86,8 @@ class Engine:
         )
         self._resources: dict[str, float] | None = None
         self._kernel_threads = 1
+        self._in_files = False
+        self._linked = False
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
@@ -135,8 +139,24 @@ class Engine:
         finally:
             self._resources = None
 
+    def keep_in_files(self) -> None:
+        """Have workers keep the arrays of their results in files, from now on, and map them for tasks."""
+        offers = self.everywhere(offer)
+        self._linked = all(self.everywhere(can_link, offers)) and all(map(os.path.isfile, offers))
+        for path in offers if self._linked else ():
+            os.unlink(path)
+        self._in_files = True
+
+    def places(self, receivers: int) -> list[int] | None:
+        """Workers for the receivers of an exchange, in turn; None lets the scheduler choose, where results have sizes
+        for it to go by.
+        """
+        return [i % len(self._workers) for i in range(receivers)] if self._in_files else None
+
     @property
     def _caller(self) -> Callable[..., Any]:
+        if self._in_files:
+            return partial(_call_in_files, self._linked)
         return _call_on_gpu if self.capacity.device_bytes and not self.shares_memory else _call
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
@@ -144,8 +164,8 @@ class Engine:
         return self.map(name, function, [arguments])[0]
 
     def keep_apart(self, partitions: int) -> None:
-        """Have each worker keep one of so many partitions, from now on: all are at work at the same time."""
-        self.homes = None if self.shares_memory else list(range(partitions))
+        """Have each partition stay with one worker, from now on, and each worker with its share of them."""
+        self.homes = None if self.shares_memory else [p % len(self._workers) for p in range(partitions)]
 
     def map(
         self,
@@ -153,16 +173,21 @@ class Engine:
         function: Callable[..., Any],
         arguments: Sequence[Sequence[Any]],
         at: Sequence[int] | None = None,
+        soon: bool = False,
     ) -> list[Future]:
         """Start a task `function(*own)` for each `own` of `arguments`, on the workers `at` if these are given and
         live. Futures in them, or in lists of them, are waited for.
+
+        A worker takes them in their order, and those that are wanted `soon` before any others: what takes a small part
+        of a large result runs when that is made, and not when it has been spilled.
 
         Without `at` they go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
         """
         if not arguments:
             return []
         workers = list(self._workers)
-        return self._start(name, function, arguments, None if at is None else [[workers[place]] for place in at])
+        where = None if at is None else [[workers[place]] for place in at]
+        return self._start(name, function, arguments, where, soon)
 
     def detach(
         self, name: str, held: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
@@ -190,13 +215,15 @@ class Engine:
         function: Callable[..., Any],
         arguments: Sequence[Sequence[Any]],
         at: Sequence[Sequence[str]] | None,
+        soon: bool = False,
     ) -> list[Future]:
         """`at` gives addresses for each task; none for any."""
         first = self._submitted + 1
         self._submitted += len(arguments)
-        keys = [f"{name}-{self._tail}-{i}" for i in range(first, self._submitted + 1)]
+        # Of equal digits: Dask takes tasks of one message in the order of their names.
+        keys = [f"{name}-{self._tail}-{i:09}" for i in range(first, self._submitted + 1)]
         task = partial(self._caller, function, self._kernel_threads)
-        options: dict[str, Any] = {"pure": False, "resources": self._resources}
+        options: dict[str, Any] = {"pure": False, "resources": self._resources, "priority": int(soon)}
         if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
         else:
@@ -284,7 +311,7 @@ class Engine:
         return self._gather(futures)
 
     def _gather(self, futures: Sequence[Future], only: Collection[str] = ()) -> list[Any]:
-        return list(self._watched(partial(self._client.gather, list(futures), asynchronous=True), only))
+        return mapped(list(self._watched(partial(self._client.gather, list(futures), asynchronous=True), only)))
 
     def _watched(self, work: Callable[[], Awaitable[T]], only: Collection[str] = ()) -> T:
         """What `work` gives in the client's loop; ends, too, when no worker is left that could do it."""
@@ -310,7 +337,7 @@ class Engine:
             return [part(result) for result in self.gather(futures)]
         # Under the name of what is looked at: Dask keeps a record for ever of a group that it forgets and meets again.
         name = key_split(futures[0].key) if futures else "peek"
-        return self.gather(self.map(name, part, [(future,) for future in futures], at))
+        return self.gather(self.map(name, part, [(future,) for future in futures], at, soon=True))
 
     @contextmanager
     def alone(self, purpose: str) -> Iterator[None]:
@@ -362,6 +389,10 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
             raise
 
 
+def _call_in_files(linked: bool, function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
+    return put_in_files(_call(function, threads, mapped(arguments)), linked)
+
+
 @dataclass(frozen=True)
 class _Name:
     """Of a result, told to a task that shall not depend on it."""
@@ -373,7 +404,7 @@ def _recall(held: _Name, function: Callable[..., Any], *arguments: Any) -> Any:
     """The result, if this worker holds it, or else `function(*arguments)`."""
     key_split.cache_clear()  # Dask's, of 100,000 names, in every process: 300 bytes each that nobody asks for again
     try:
-        found: Any = get_worker().data[held.key]
+        found: Any = mapped(get_worker().data[held.key])
     except KeyError:
         found = function(*arguments)
     return found

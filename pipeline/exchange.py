@@ -57,22 +57,30 @@ class Mail:
                 self._senders.setdefault(receiver, []).append(sender)
                 self.expected[receiver] += count
 
-    def to(self, receivers: Sequence[int]) -> list[list[Future]]:
-        """For each receiver the bundles with mail for it: whole ones in shared memory, else only its parts travel."""
-        senders = [[self._bundles[s] for s in self._senders.get(receiver, [])] for receiver in receivers]
+    def to(self, receivers: Sequence[int], at: Sequence[int] | None = None) -> list[list[Future]]:
+        """For each receiver the bundles with mail for it: whole ones in shared memory, else only its parts travel, or
+        together those for all receivers of one worker, if `at` says where they are.
+        """
+        senders = [self._senders.get(receiver, []) for receiver in receivers]
         if self._engine.shares_memory:
-            return senders
-        pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
-        self.parts += len(pairs)
+            return [[self._bundles[s] for s in own] for own in senders]
+        wanted: dict[tuple[int, int], list[int]] = {}
+        for receiver, place, own in zip(receivers, at or receivers, senders, strict=True):
+            for s in own:
+                wanted.setdefault((s, place), []).append(receiver)
+        self.parts += len(wanted)
+        ordered = sorted(wanted)  # a bundle after the other: one that was spilled is read once
         # Under the same name, as in `Engine.peek`.
-        parts = iter(self._engine.map(self._name, cut, pairs))
-        return [[next(parts) for _ in own] for own in senders]
+        cuts = self._engine.map(self._name, cut, [(self._bundles[s], wanted[s, w]) for s, w in ordered], soon=True)
+        part = dict(zip(ordered, cuts, strict=True))
+        return [[part[s, w] for s in own] for w, own in zip(at or receivers, senders, strict=True)]
 
 
-def cut(sent: Any, receiver: int) -> Bundle[Any]:
-    """The part that one receiver gets of a bundle, or of an outcome that holds one as its `mail`."""
+def cut(sent: Any, receivers: Sequence[int]) -> Bundle[Any]:
+    """The parts that some receivers get of a bundle, or of an outcome that holds one as its `mail`."""
     bundle: Bundle[Any] = getattr(sent, "mail", sent)
-    return replace(bundle, parts={receiver: bundle.parts[receiver]}, rows={receiver: bundle.rows[receiver]})
+    rows = {receiver: bundle.rows[receiver] for receiver in receivers}
+    return replace(bundle, parts={receiver: bundle.parts[receiver] for receiver in receivers}, rows=rows)
 
 
 def receive(
@@ -108,7 +116,8 @@ def exchange(
     """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
     mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange.
     """
+    at = at or engine.places(len(arguments))
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
-    delivered, own_stamp = mail.to(range(len(arguments))), stamp(engine, name)
+    delivered, own_stamp = mail.to(range(len(arguments)), at), stamp(engine, name)
     tasks = [(function, i, own_stamp, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
     return engine.map(name, receive, tasks, at) if forward is None else send(engine, name, forward, receive, tasks, at)

@@ -147,6 +147,9 @@ def _run(
     _warm(engine, events, plan)
     if plan.method == "peel":
         engine.keep_apart(plan.partitions)
+    elif plan.in_waves:
+        engine.keep_apart(plan.partitions)
+        engine.keep_in_files()
     checkpoint = Checkpoint(settings, source, plan, staging.out)
     graph = checkpoint.load_graph(engine, events)
     if graph is None:

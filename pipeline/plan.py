@@ -204,6 +204,12 @@ class Plan:
         return round(self.edges * (KEPT_EDGE_BYTES + KEPT_COPY_BYTES * self.replication))
 
     @property
+    def in_waves(self) -> bool:
+        """Whether workers hold partitions that they do not work at in files, as not all of them fit in memory."""
+        limit = self.capacity.memory_bytes
+        return not self.capacity.device_bytes and 0 < FILL * limit < self.unspilled_bytes
+
+    @property
     def tasks(self) -> int:
         """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
         return (

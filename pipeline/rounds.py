@@ -65,7 +65,10 @@ class Round:
         self, partitions: set[int], function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]
     ) -> dict[int, Any]:
         """Run `function(*arguments[p], mail) -> (state, bundle, report)` in each of `partitions`; gives the reports."""
-        active = sorted(partitions)
+        # Back and forth: what the last one looked at last is still in memory.
+        active = sorted(partitions, reverse=self.number % 2 == 1)
+        homes = self._engine.homes
+        at = homes and [homes[p] for p in active]
         expected, came = self._mail.expected, self.stamp
         self.number += 1
         tasks = self._engine.map(
@@ -73,8 +76,9 @@ class Round:
             _step,
             [
                 (function, p, came, self.stamp, expected[p], mail, *arguments[p])
-                for p, mail in zip(active, self._mail.to(active), strict=True)
+                for p, mail in zip(active, self._mail.to(active, at), strict=True)
             ],
+            at,
         )
         found = self._engine.peek(tasks, _report)
         for p, task in zip(active, tasks, strict=True):

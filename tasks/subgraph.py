@@ -91,7 +91,9 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         outer[reply.edge] = True
     number = np.flatnonzero(support).astype(np.int32)
     ghosts = _ghosts(owned, counted, parts, partitions)
-    edges = len(number) + sum(map(len, ghosts))
+    ghost_number = np.concatenate([number[:0], *(g.edge for g in ghosts)])
+    ghost_offsets = order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64))
+    edges = len(number) + len(ghost_number)
     if edges > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"partition {owned.partition} holds {edges:,} edges with its ghosts, over the {MAX_LOCAL_EDGES:,} allowed; "
@@ -103,8 +105,9 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     if ghosts:
         # Vertices are coded, and not the ends of owned edges, of which there are many more.
         rank, (vertex, *ends) = order.encode(owned.rank, *(g.low for g in ghosts), *(g.high for g in ghosts))
-        low = np.concatenate([vertex[low], *ends[: len(ghosts)]])
-        high = np.concatenate([vertex[high], *ends[len(ghosts) :]])
+        del ghosts  # where there are many, they are most of what is in memory here
+        low = np.concatenate([vertex[low], *ends[:partitions]])
+        high = np.concatenate([vertex[high], *ends[partitions:]])
         vertices = len(rank)
         del rank, vertex, ends
         by_pair = order.order_pairs(low, high, vertices, vertices)
@@ -126,14 +129,14 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         place[: len(number)],
         number,
         place[len(number) :],
-        np.concatenate([number[:0], *(g.edge for g in ghosts)]),
-        order.offsets(np.array([len(g) for g in ghosts] or [0] * partitions, np.int64)),
+        ghost_number,
+        ghost_offsets,
         offsets,
         subscriber,
         PartitionCounts(
             owned.partition,
             len(owned),
-            sum(map(len, ghosts)),
+            len(ghost_number),
             int(np.count_nonzero(~cut & ~outer)),
             int(np.count_nonzero(~cut & outer)),
             int(np.count_nonzero(cut)),

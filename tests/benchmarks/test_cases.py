@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, memory, peers, runs
+from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, memory, peers, runs, waves
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
@@ -97,6 +97,18 @@ def test_memory(tiny: Graph, cache: Path) -> None:
     assert 1 <= found.copies <= 2 and 1 <= found.estimated_copies <= 2 and abs(found.edges_off) < 0.01
     assert found.off == found.projected_bytes / found.taken_bytes - 1 > -1
     assert len(memory.row(found)) == len(memory.HEAD)
+
+
+@pytest.mark.slow
+def test_waves(tiny: Graph, cache: Path) -> None:
+    plain = waves.with_answers(replace(tiny, answers=None), cache)
+    assert plain.answers == tiny.answers
+    found = waves.measure_apart(plain, Layout.parse("3-hash"), 1, 1, 500 * 2**20, cache)
+    assert (found.answers, found.workers, found.ended, len(found.peak_bytes)) == (tiny.answers, 1, 0, 1)
+    assert 100 * 2**20 < found.peak_bytes[0] < found.limit_bytes
+    assert found.times == found.local_edges * 90 / found.limit_bytes
+    assert len(waves.row(found)) == len(waves.HEAD)
+    assert not list(cache.glob("tmp*"))
 
 
 def test_checksums(tiny: Graph) -> None:

@@ -46,8 +46,8 @@ def test_mail_of_another_exchange_ends_the_run(
     to = exchange.Mail.to
     first: list[Any] = []
 
-    def stale(self: exchange.Mail, receivers: Sequence[int]) -> Any:
-        found = to(self, receivers)
+    def stale(self: exchange.Mail, receivers: Sequence[int], at: Sequence[int] | None = None) -> Any:
+        found = to(self, receivers, at)
         first.extend(bundle for own in found for bundle in own)
         of_another = self._name == name and len(first) > sum(map(len, found))
         return [[first[0] for _ in own] for own in found] if of_another else found

@@ -1,0 +1,222 @@
+"""Runs whose edges do not fit in the memory that their workers have.
+
+    python -m benchmarks waves --graphs rmat20,actor-collaboration --partitions 32 --workers 2 --limit 1024
+
+A fresh process for each line starts its worker processes with so many MiB each, and mines. *Peak* is the most that any
+of them had resident, the code of its libraries included; *ended* counts those that exceeded the limit and were ended
+for it, *in files* is the most that all of them had in their scratch folders at a time. *Times* is what the partitions
+would take in memory together, as `edgemill plan` counts it from their real sizes, over what the workers have. On the
+CPU; the threads are shared out over the workers. λ is checked against the catalogue; of R-MAT, with `--check`, against
+a run on one partition without a limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks import ROOT, machine
+from benchmarks.command import Layout, run_command
+from benchmarks.graphs import Answers, Graph, graph
+from benchmarks.table import markdown, mebibytes, millions, seconds
+from edgemill.pipeline import mine
+from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.plan import WORKER_EDGE_BYTES
+from edgemill.pipeline.settings import ClusterSettings
+
+_LOOK_SECONDS = 0.5
+"""Between two looks at the scratch folders."""
+
+
+@dataclass(frozen=True)
+class Waves:
+    """One run."""
+
+    graph: str
+    answers: Answers
+    layout: Layout
+    workers: int
+    limit_bytes: int
+    """Of each worker."""
+    peak_bytes: tuple[int, ...]
+    """Of each worker that was there at the end."""
+    ended: int
+    """Workers that exceeded their limit."""
+    file_bytes: int
+    """The most that lay in scratch at a time."""
+    local_edges: int
+    """Owned edges and ghosts of all partitions."""
+    stages: Mapping[str, float]
+    """Seconds."""
+    exchanges: int
+    seconds: float
+
+    @property
+    def times(self) -> float:
+        """What all partitions would take in memory, over what the workers have."""
+        return self.local_edges * WORKER_EDGE_BYTES / (self.workers * self.limit_bytes)
+
+
+def measure(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:
+    """Mine. Do it in a fresh process: `measure_apart`."""
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": layout.partitions, "method": layout.method}}
+    how["checkpoint"] = {"every_seconds": None, "every_exchanges": None}
+    with tempfile.TemporaryDirectory(dir=scratch) as name:
+        own: dict[str, Any] = {
+            "workers": workers,
+            "threads_per_worker": threads,
+            "memory_limit_bytes": limit_bytes,
+            "device": "cpu",
+        }
+        cluster = ClusterSettings(**own, local_directory=f"{name}/scratch")
+        with connect(cluster) as client, _largest(Path(name) / "scratch") as largest:
+            manifest = mine(graph.path, f"{name}/out", client=client, **how).manifest
+            peaks = client.run(machine.peak_bytes).values()
+            ended = len(client.get_events("worker-restart-memory"))
+    counts = manifest.counts
+    answers = Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum)
+    graph.check(answers)
+    return Waves(
+        graph.name,
+        answers,
+        layout,
+        workers,
+        limit_bytes,
+        tuple(peaks),
+        ended,
+        largest[0],
+        sum(part.owned + part.ghost for part in manifest.partitions),
+        {stage.stage: stage.seconds for stage in manifest.stages},
+        len(manifest.exchanges),
+        manifest.seconds,
+    )
+
+
+@contextmanager
+def _largest(folder: Path) -> Iterator[list[int]]:
+    """Look at a folder now and then; the one number is the most bytes that it held."""
+    done, most = threading.Event(), [0]
+
+    def look() -> None:
+        while not done.wait(_LOOK_SECONDS):
+            most[0] = max(most[0], _size(folder))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        thread.join()
+
+
+def _size(folder: Path) -> int:
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += os.stat(f"{parent}/{name}").st_size
+            except FileNotFoundError:
+                continue
+    return size
+
+
+def measure_apart(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:
+    """`measure` in a process of its own; raises CalledProcessError if it fails."""
+    call = f"import sys; sys.path.append({str(ROOT)!r}); from benchmarks.waves import _serve; _serve()"
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+        input=pickle.dumps((graph, layout, workers, threads, limit_bytes, scratch)),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found: Waves = pickle.loads(done.stdout)
+    return found
+
+
+def _serve() -> None:
+    """The other end of `measure_apart`."""
+    sys.stdout.buffer.write(pickle.dumps(measure(*pickle.load(sys.stdin.buffer))))
+
+
+def with_answers(graph: Graph, scratch: Path) -> Graph:
+    """The graph with the answers of a run on one partition without a limit, if none are known."""
+    if graph.answers is not None:
+        return graph
+    return replace(graph, answers=run_command(graph.path, Layout(1), scratch).answers)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--graphs", default="rmat20,actor-collaboration", help="names, with commas between")
+    parser.add_argument("--layouts", default="32", help="partitions and partitioner, with commas between")
+    parser.add_argument("--workers", default="2", help="numbers of worker processes, with commas between")
+    parser.add_argument("--limit", type=int, default=1024, help="MiB of each worker")
+    parser.add_argument("--check", action="store_true", help="run R-MAT on one partition first, to know its answers")
+
+
+STAGES = ("read", "number", "partition", "triangulate", "bound", "publish")
+HEAD = (
+    "graph",
+    "edges, M",
+    "λ max",
+    "λ sum",
+    "layout",
+    "workers",
+    "limit, MiB",
+    "peak, MiB",
+    "ended",
+    "copies",
+    "times",
+    "in files, MiB",
+    *STAGES,
+    "run, s",
+    "exchanges",
+)
+
+
+def row(waves: Waves) -> list[str]:
+    """A line of the table."""
+    return [
+        waves.graph,
+        millions(waves.answers.edges),
+        str(waves.answers.lambda_max),
+        str(waves.answers.lambda_sum),
+        str(waves.layout),
+        str(waves.workers),
+        mebibytes(waves.limit_bytes),
+        ", ".join(mebibytes(peak) for peak in waves.peak_bytes),
+        str(waves.ended),
+        f"{waves.local_edges / waves.answers.edges:.2f}",
+        f"{waves.times:.1f}",
+        mebibytes(waves.file_bytes),
+        *(seconds(waves.stages.get(stage, 0.0)) for stage in STAGES),
+        seconds(waves.seconds),
+        str(waves.exchanges),
+    ]
+
+
+def report(options: argparse.Namespace) -> None:
+    """Measure and print."""
+    options.cache.mkdir(parents=True, exist_ok=True)
+    graphs = [graph(name, options.cache, files=16) for name in options.graphs.split(",")]
+    if options.check:
+        graphs = [with_answers(one, options.cache) for one in graphs]
+    found = [
+        measure_apart(one, layout, workers, max(1, options.threads // workers), options.limit * 2**20, options.cache)
+        for one in graphs
+        for layout in map(Layout.parse, options.layouts.split(","))
+        for workers in map(int, options.workers.split(","))
+    ]
+    print(markdown(HEAD, map(row, found)))

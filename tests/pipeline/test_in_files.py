@@ -1,0 +1,228 @@
+"""Results whose arrays lie in files: the same values, written once, gone when nobody needs them; and whole runs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import in_files, mine
+from edgemill.pipeline.engine import Engine
+from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, SmallArray, mapped, put_in_files
+from edgemill.pipeline.plan import Plan
+from edgemill.tasks.bound.intervals import Intervals
+from edgemill.tasks.errors import ClusterLost
+from edgemill.tasks.generate import generate
+from edgemill.tasks.messages import Bundle, bundle
+
+LARGE, SMALL = np.arange(LEAST_BYTES // 4, dtype=np.int32), np.arange(3, dtype=np.int32)
+
+
+class Here:
+    """A worker, as far as it is asked here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.local_directory = str(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Scratch of a worker that this process is."""
+    monkeypatch.setattr(in_files, "get_worker", lambda: Here(tmp_path))
+    monkeypatch.setattr(in_files, "_folder", None)
+    return tmp_path
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.rglob("array-*"))
+
+
+def test_large_arrays_lie_in_files_and_come_back(folder: Path) -> None:
+    kept = put_in_files(Bundle(0, {1: LARGE, 2: SMALL}, {1: len(LARGE), 2: 3}))
+    first: Any = kept.parts[1]
+    assert isinstance(first, ArrayFile)
+    assert isinstance(kept.parts[2], SmallArray)
+    assert kept.parts[2].nbytes == SMALL.nbytes
+    assert [path.read_bytes() for path in files(folder)] == [LARGE.tobytes()]
+    back = mapped([("a", kept)])[0][1]
+    assert back.parts[2] is SMALL
+    assert (back.sender, back.rows, list(back.parts)) == (0, kept.rows, [1, 2])
+    assert back.parts[1].dtype == LARGE.dtype
+    np.testing.assert_array_equal(back.parts[1], LARGE)
+    del kept, first
+    assert len(files(folder)) == 1  # it is still mapped
+    np.testing.assert_array_equal(back.parts[1], LARGE)
+    del back
+    assert not files(folder)
+
+
+LONG = np.arange(LEAST_BYTES)
+
+
+@pytest.mark.parametrize(
+    "array", [LONG.astype(np.int16), LONG[::2], LONG[::-1], LONG % 2 == 0, np.tile(LONG, (4, 1)).T]
+)
+def test_arrays_of_every_kind(folder: Path, array: np.ndarray[Any, Any]) -> None:
+    kept: Any = put_in_files([array])
+    assert len(files(folder)) == 1
+    np.testing.assert_array_equal(mapped(kept)[0], array)
+
+
+def test_what_takes_no_room_is_left_alone(folder: Path) -> None:
+    kept = [np.broadcast_to(SMALL[:1], 10**6), None, "text", 7]
+    assert put_in_files(kept) is kept
+    assert mapped(kept) is kept
+    assert not files(folder)
+
+
+def test_a_small_array_keeps_no_other(folder: Path) -> None:
+    kept = mapped(put_in_files([LARGE[5:8], SMALL[:0]]))
+    assert [part.tolist() for part in kept] == [[5, 6, 7], []]
+    assert kept[0].base is None
+
+
+def test_one_array_stays_one(folder: Path) -> None:
+    kept = put_in_files(Intervals(LARGE, LARGE))
+    assert len(files(folder)) == 1
+    back = mapped(kept)
+    assert back.low is back.high
+
+
+def test_an_array_is_written_once(folder: Path) -> None:
+    """What a task hands on, whole, refers to the file it came from; a part of it, or what was made of it, does not."""
+    low: Any = mapped(put_in_files([LARGE]))[0]
+    again: Any = put_in_files(Intervals(low, low + 1))
+    assert len(files(folder)) == 2
+    assert again.low is low.base.file
+    part: Any = put_in_files([np.concatenate([low, low])[1:], low[1:], low.view(np.int16), low.view(np.uint32)])
+    assert all(each is not low.base.file for each in part)
+    np.testing.assert_array_equal(mapped(part)[2], low.view(np.int16))
+
+
+def test_a_mapped_array_may_be_written_to(folder: Path) -> None:
+    kept = put_in_files([LARGE])
+    mapped(kept)[0][:] = 0
+    np.testing.assert_array_equal(mapped(kept)[0], LARGE)
+
+
+def test_a_link_to_a_worker_that_is_lost(folder: Path) -> None:
+    (kept,) = put_in_files([LARGE], linked=True)
+    sent = pickle.dumps(kept)
+    del kept
+    (link,) = folder.iterdir()
+    link.unlink()
+    with pytest.raises(ClusterLost, match="run again"):
+        mapped([pickle.loads(sent)])
+
+
+def test_a_link_outlives_what_was_sent(folder: Path) -> None:
+    (kept,) = put_in_files([LARGE], linked=True)
+    sent = pickle.dumps(kept)
+    del kept
+    assert not files(folder)
+    found = pickle.loads(sent)
+    assert len(files(folder)) == 1
+    np.testing.assert_array_equal(mapped([found])[0], LARGE)
+    del found
+    assert not list(folder.iterdir())
+
+
+def test_what_cannot_be_written_stays_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_files, "get_worker", lambda: Here(folder / "gone"))
+    assert put_in_files([LARGE])[0] is LARGE
+
+
+def test_a_full_disk_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("builtins.open", full)
+    assert put_in_files([LARGE])[0] is LARGE
+    assert not files(folder)
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Client]:
+    with runs.two_processes() as client:
+        yield client
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_results_of_workers_lie_in_files_of_theirs(
+    two_workers: Client, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    """Those that another worker needs in files of that one; and none is left when they are let go."""
+
+    def make(size: int) -> Bundle[Any]:
+        return bundle(0, {0: np.arange(size)})
+
+    def both(one: Bundle[Any], other: Bundle[Any]) -> Bundle[Any]:
+        return bundle(1, {0: one.parts[0] + other.parts[0]})
+
+    def kept(dask_worker: Any) -> tuple[int, list[bool]]:
+        folder = dask_worker.local_directory
+        there = sum(name.startswith("array-") for name in os.listdir(folder))
+        bundles = [value for value in dask_worker.data.values() if not isinstance(value, int)]
+        return there, [isinstance(value.parts[0], np.ndarray) for value in bundles]
+
+    engine = Engine(two_workers, "files")
+    if not linked:
+        monkeypatch.setattr("edgemill.pipeline.engine.os.path.isfile", lambda _: False)  # as seen from another machine
+    engine.keep_in_files()
+    monkeypatch.undo()
+    assert engine._linked is linked
+    made = engine.map("make", make, [(10_000,), (10_000,)], [0, 1])
+    engine.wait(made)
+    assert list(two_workers.run(kept).values()) == [(1, [False]), (1, [False])]
+    summed = engine.map("both", both, [tuple(made)] * 2, [0, 1])
+    engine.wait(summed)
+    found = engine.gather(summed)
+    for result in found:
+        np.testing.assert_array_equal(result.parts[0], 2 * np.arange(10_000))
+    assert engine.peek(summed, lambda result: int(result.parts[0].sum())) == [99_990_000] * 2
+    for there, in_memory in two_workers.run(kept).values():
+        assert there == len(in_memory) > 1
+        assert not any(in_memory)
+    del made, summed, found
+    runs.assert_nothing_left(two_workers)
+    assert list(two_workers.run(kept).values()) == [(0, []), (0, [])]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("method", "bounding", "processes"), [("hash", "band", True), ("range", "fixpoint", True), ("range", "band", False)]
+)
+def test_a_run_in_waves(
+    rows: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    two_workers: Client,
+    method: str,
+    bounding: str,
+    processes: bool,
+) -> None:
+    """Its result is that of a run which keeps all in memory."""
+    plain = mine(rows, tmp_path / "plain", device="cpu")
+    monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 5, "method": method}, "method": bounding}
+    how["checkpoint"] = {"every_exchanges": 3}
+    result = mine(rows, tmp_path / "out", client=two_workers if processes else None, **how)
+    assert result.edges.to_table() == plain.edges.to_table()
+    assert result.vertices.to_table() == plain.vertices.to_table()
+    if processes:
+        runs.assert_nothing_left(two_workers)
+        left = two_workers.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
+        assert not [name for names in left.values() for name in names if name.startswith(("array-", "sent-"))]
