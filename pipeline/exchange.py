@@ -62,11 +62,13 @@ class Mail:
         senders = [[self._bundles[s] for s in self._senders.get(receiver, [])] for receiver in receivers]
         if self._engine.shares_memory:
             return senders
-        pairs = [(bundle, receiver) for receiver, own in zip(receivers, senders, strict=True) for bundle in own]
+        # Bundle by bundle: one that went to the disk comes back once, is cut up, and can go.
+        pairs = sorted((s, to) for to in set(receivers) for s in self._senders.get(to, []))
         self.parts += len(pairs)
         # Under the same name, as in `Engine.peek`.
-        parts = iter(self._engine.map(self._name, cut, pairs))
-        return [[next(parts) for _ in own] for own in senders]
+        parts = self._engine.map(self._name, cut, [(self._bundles[s], to) for s, to in pairs])
+        cuts = dict(zip(pairs, parts, strict=True))
+        return [[cuts[s, to] for s in self._senders.get(to, [])] for to in receivers]
 
 
 def cut(sent: Any, receiver: int) -> Bundle[Any]:

@@ -6,6 +6,7 @@ partitions own edges. No place ever holds all edges, and the driver holds counts
     every block   read_block
                   sample_ids                 → driver: choose_splitters
     exchange 1    send_ids        blocks  → buckets: number_ids
+    every block   without_ids
                   len()                      → driver: bucket_starts
     exchange 2    answer_numbers  buckets → blocks
     exchange 3    send_pairs      blocks  → buckets: merge_pairs
@@ -34,7 +35,16 @@ from numpy.typing import NDArray
 
 from ..kernels.held import Held
 from . import order
-from .blocks import BlockEdges, choose_splitters, clean, read_block, sample_ids, sample_interval
+from .blocks import (
+    BlockEdges,
+    LocalEdges,
+    choose_splitters,
+    clean,
+    read_block,
+    sample_ids,
+    sample_interval,
+    without_ids,
+)
 from .degrees import (
     BucketDegrees,
     Counts,
@@ -73,6 +83,7 @@ __all__ = [
     "Counts",
     "EdgeParts",
     "Histogram",
+    "LocalEdges",
     "OrientedEdges",
     "OwnedEdges",
     "OwnedRows",
@@ -99,6 +110,7 @@ __all__ = [
     "send_ids",
     "send_owned",
     "send_pairs",
+    "without_ids",
     "without_questions",
 ]
 
