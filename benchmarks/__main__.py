@@ -11,7 +11,7 @@ import benchmarks
 from benchmarks import machine
 from benchmarks.graphs import CACHE
 
-NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "checksums", "peers", "gpu", "gpu_runs")
+NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "checksums", "peers", "gpu", "gpu_runs", "ids")
 
 
 def _cpus(text: str) -> list[int]:
