@@ -1,6 +1,7 @@
-"""Edges between uniformly drawn vertices, whose ids are sparse 64-bit integers or strings: few triangles, many ids.
+"""Rows drawn from the edges of a random recursive tree, whose vertices are sparse 64-bit integers or strings.
 
-A block of such rows repeats hardly any id, so a dictionary of each block saves nothing: the worst case for numbering.
+Every edge comes about three times, in rows far from each other, as in a log; there are no triangles, so that λ takes no
+time; and a block repeats few ids, so that a dictionary of each saves little: the worst case for numbering.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def parents(vertices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of vertices from 1 on: a smaller one, each as likely."""
+    return (mixed(vertices.view(np.uint64)) % vertices.view(np.uint64)).view(np.int64)
 
 
 def sparse_ids(vertices: NDArray[np.int64]) -> pa.Array:
@@ -82,5 +88,6 @@ def _write(path: Path, kind: str, all_rows: int, start: int, rows: int) -> None:
         for first in range(start, start + rows, GROUP_ROWS):
             rng = np.random.default_rng([1, first])
             count = min(GROUP_ROWS, start + rows - first)
-            ends = [KINDS[kind](rng.integers(0, vertices, count)) for _ in range(2)]
+            child = rng.integers(1, vertices, count)
+            ends = [KINDS[kind](end) for end in (child, parents(child))]
             writer.write_table(pa.table(ends, schema=schema), row_group_size=count)

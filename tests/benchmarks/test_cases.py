@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -140,19 +141,18 @@ def test_id_rows(cache: Path, monkeypatch: pytest.MonkeyPatch, kind: str, id_typ
     table = pq.read_table(made)
     assert (table.num_rows, table.schema.types) == (10_500, [id_type] * 2)
     found = pa.concat_arrays([*table["src"].chunks, *table["dst"].chunks])
-    numbers = np.concatenate(
-        [
-            np.random.default_rng([1, first]).integers(0, 3150, (2, min(1000, 10_500 - first)))
-            for first in range(0, 10_500, 1000)
-        ],
-        axis=1,
-    )
+    draws = [np.random.default_rng([1, first]) for first in range(0, 10_500, 1000)]
+    child = np.concatenate([rng.integers(1, 3150, min(1000, 10_500 - 1000 * i)) for i, rng in enumerate(draws)])
+    parent = id_rows.parents(child)
+    assert (parent >= 0).all() and (parent < child).all()
+    numbers, places = np.unique([child, parent], return_index=True)
+    assert found.take(pa.array(places)).equals(pa.concat_arrays([id_rows.KINDS[kind](numbers)]))
+    assert len(found.unique()) == len(numbers) > 3000
     assert (
-        found.take(pa.array(np.unique(numbers, return_index=True)[1]))
-        .unique()
-        .equals(id_rows.KINDS[kind](np.unique(numbers)))
+        pc.min(pc.binary_length(found.cast(pa.binary()))).as_py() >= 21
+        if kind == "string"
+        else pc.min(found).as_py() < 0
     )
-    assert len(found.unique()) == len(np.unique(numbers)) > 3100
 
 
 def test_duckdb_numbers_as_edgemill_does(cache: Path) -> None:
@@ -173,9 +173,13 @@ def test_duckdb_numbers_as_edgemill_does(cache: Path) -> None:
 
 @pytest.mark.slow
 def test_ids(cache: Path) -> None:
-    both = ids.measure("string", 20_000, 2, 10**9, 2, cache, duckdb=True)
+    rows = id_rows.id_rows("string", 20_000, cache)
+    both = [ids.by_edgemill(rows, 2, 10**9, 2, cache), ids.by_duckdb(rows, 1, 10**9, cache)]
+    ids.check(both)
+    with pytest.raises(WrongAnswer, match="not the same graph"):
+        ids.check([both[0], replace(both[1], edges=7)])
     assert [one.way for one in both] == ["edgemill", "DuckDB"]
-    assert both[0].vertices == both[1].vertices > 5900
+    assert both[0].vertices == both[1].vertices > 5500
     assert [part.name for part in both[0].parts] == ["all", *ids.STAGES]
     for one in both:
         assert 0 < one.parts[0].largest_bytes <= one.parts[0].all_bytes and one.parts[0].cpu_seconds > 0
