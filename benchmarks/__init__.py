@@ -7,6 +7,7 @@
     python -m benchmarks memory          what a plan projects against what a run takes
     python -m benchmarks waves           runs that do not fit in their workers' memory
     python -m benchmarks checksums       what checking pages costs a reader
+    python -m benchmarks ids             many ids within little memory, by edgemill and by DuckDB
     python -m benchmarks peers           NetworkX on the same graph
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several

@@ -22,6 +22,7 @@ NAMES = (
     "peers",
     "gpu",
     "gpu_runs",
+    "ids",
     "simulate_partitions",
 )
 

@@ -94,7 +94,9 @@ def owned_edges(path: Path) -> OwnedEdges:
     )
     starts = ingest.bucket_starts([len(ids)])
     numbers = [ingest.answer_numbers(ids, starts)]
-    pairs = [ingest.send_pairs(block, starts, collect(i, numbers)) for i, block in enumerate(blocks)]
+    pairs = [
+        ingest.send_pairs(ingest.without_ids(block), starts, collect(i, numbers)) for i, block in enumerate(blocks)
+    ]
     edges = ingest.merge_pairs(0, starts, to_host, collect(0, pairs))
     degrees = ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
     first = ingest.order_starts([ingest.degree_histogram(degrees)])[0]

@@ -105,7 +105,9 @@ def whole_graph(graph: Graph) -> WholeGraph:
     )
     starts = ingest.bucket_starts([len(ids)])
     numbers = [ingest.answer_numbers(ids, starts)]
-    pairs = [ingest.send_pairs(block, starts, collect(i, numbers)) for i, block in enumerate(blocks)]
+    pairs = [
+        ingest.send_pairs(ingest.without_ids(block), starts, collect(i, numbers)) for i, block in enumerate(blocks)
+    ]
     del blocks
     edges = ingest.merge_pairs(0, starts, kernels.to_host, collect(0, pairs))
     del pairs

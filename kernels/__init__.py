@@ -48,6 +48,7 @@ __all__ = [
     "restream",
     "row_numbers",
     "sort_keys",
+    "sort_strings",
     "sums_at",
     "to_device",
     "to_host",
@@ -280,6 +281,18 @@ def maxima_at(place: NDArray[Any], values: IntArray, places: int) -> IntArray:
 def sort_keys(keys: LongArray, bits: int) -> LongArray:
     """The keys, each 0 ≤ key < 2^bits, ascending. Radix sort: reads and writes 8 bytes a key for every 11 bits."""
     return _twin(keys).sort_keys(keys, bits)
+
+
+def sort_strings(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The permutation [strings] that sorts strings by their bytes, and, in that order, which are the same as the one
+    before; string i is content[offsets[i] : offsets[i + 1]].
+
+    Multikey quicksort, on the host alone: 16 bytes of memory a string, and of each about as many bytes are read as
+    tell it from others.
+    """
+    if not on_host(offsets):
+        raise TypeError("there is no kernel that sorts strings on a GPU")
+    return cpu.sort_strings(offsets, content)
 
 
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:

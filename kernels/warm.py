@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import cpu
-from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort
+from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort, strings
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort)
+_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort, strings)
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Warmed:
     seconds: float
 
 
-def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
-    """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle.
+def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False) -> Warmed:
+    """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle; with `text` the sort
+    of strings, too.
 
     What sorts is needed on the CPU where it numbers for a GPU, and what partitions always; with `on_gpu` only these,
     and the kernels of a GPU whose choice depends on the graph are compiled or loaded from CuPy's cache
@@ -35,6 +36,8 @@ def warm(method: str, partitions: int, on_gpu: bool = False) -> Warmed:
     before = _compiled()
     if partitions > 1:
         _warm_labels()
+    if text:
+        cpu.sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
     if on_gpu:
         from . import gpu
 

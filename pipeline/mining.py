@@ -242,7 +242,9 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
     """Have the kernels compiled, or loaded from the cache, by every worker."""
     with events.stage("compile", 0):
         on_gpu = bool(engine.capacity.device_bytes)
-        reports: list[Warmed] = engine.everywhere(warm, plan.method, plan.partitions, on_gpu)
+        reports: list[Warmed] = engine.everywhere(
+            warm, plan.method, plan.partitions, on_gpu, plan.source.kind == "string"
+        )
         if on_gpu:
             if not engine.shares_memory:
                 engine.everywhere(register)

@@ -102,12 +102,13 @@ class Plan:
 
     @property
     def buckets(self) -> int:
-        """Ranges of ids that are numbered apart: one for each partition on a GPU; on the CPU two for each thread while
-        they are large enough, and one for each partition at least.
+        """Ranges of ids that are numbered apart, at least: one for each partition on a GPU; on the CPU two for each
+        thread while they are large enough, and one for each partition up to four for each thread. `stages.number`
+        takes more where a worker's memory is too small for these.
         """
         if self.ingest_on_device:
             return self.partitions
-        return max(self.partitions, self._pieces)
+        return max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
 
     @property
     def files(self) -> int:

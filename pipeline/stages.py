@@ -24,9 +24,10 @@ from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
 from ..tasks.sources import Block, Source
 from ..tasks.subgraph import PartitionCounts, Subgraph
 from ..tasks.writing import OutputFile
-from .engine import Engine, Future
+from .engine import Capacity, Engine, Future
 from .exchange import exchange, send
 from .partitioning import Ordered, place, send_owned
+from .plan import FILL, WORKER_BYTES
 from .settings import OutputSettings
 from .telemetry import Events
 
@@ -41,6 +42,16 @@ __all__ = [
     "read",
     "triangulate_partitions",
 ]
+
+
+NUMBERING = 3
+"""Memory in which a bucket is numbered, for each byte of the ids that blocks send to it."""
+MERGING = 60
+"""The same for each edge that blocks send to it."""
+LEAST_ROOM = 32 * 2**20
+"""For a bucket that is being numbered, however small the worker."""
+MOST_BUCKETS = 2**15 - 1
+"""As many as an int16 tells apart."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +110,49 @@ def _row_counts(block: BlockEdges) -> tuple[int, int, int, int]:
     return block.rows, block.self_loops, block.duplicates, block.nulls
 
 
-def number(engine: Engine, events: Events, source: Source, blocks: Sequence[Future], buckets: int, put: Put) -> Buckets:
-    """Number the vertices densely in id order, and bring every edge, once, to the bucket of its smaller end."""
+def number(engine: Engine, events: Events, source: Source, blocks: list[Future], buckets: int, put: Put) -> Buckets:
+    """Number the vertices densely in id order, and bring every edge, once, to the bucket of its smaller end.
+
+    Lets go of `blocks`, and of each exchange as soon as it is over: what lies on the disk is to be written once.
+    """
+    if put is kernels.to_host:
+        buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
+    everyone = range(buckets)
     engine.spread(buckets)
     with events.stage("number", 2 * buckets) as stage:
         every = ingest.sample_interval(source.rows, buckets)
         samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
         sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks])
-        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, put) for b in range(buckets)])
+        blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks])
+        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, put) for b in everyone])
+        del sent
         engine.wait(ids, stage)
         starts = ingest.bucket_starts(engine.peek(ids, len))
         numbers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(i, starts) for i in ids])
-        pairs = exchange(
+        ids = engine.map("ids-alone", ingest.without_questions, [(i,) for i in ids])
+        sent = exchange(
             engine, "numbers", numbers, ingest.send_pairs, [(block, starts) for block in blocks], forward="pairs"
         )
-        edges = exchange(engine, "pairs", pairs, ingest.merge_pairs, [(b, starts, put) for b in range(buckets)])
-        ids = engine.map("ids-alone", ingest.without_questions, [(i,) for i in ids])
+        del numbers, blocks[:]
+        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, put) for b in everyone])
+        del sent
         engine.wait(edges, stage)
         duplicates = engine.peek(edges, attrgetter("duplicates"))
     return Buckets(ids, edges, starts, sum(duplicates))
+
+
+def _numbering_bytes(block: BlockEdges) -> int:
+    """What the ids and edges of a block add to the memory in which buckets are numbered."""
+    return NUMBERING * int(block.ids.nbytes) + MERGING * len(block)
+
+
+def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:
+    """How many buckets it takes for a worker to number one with each thread within its memory."""
+    if not capacity.memory_bytes:
+        return 1
+    room = max(FILL * capacity.memory_bytes - WORKER_BYTES, LEAST_ROOM) / capacity.threads
+    return min(-(-sum(numbering_bytes) // int(room)), MOST_BUCKETS)
 
 
 def partition(
@@ -200,10 +234,12 @@ def publish_results(
         vertices = exchange(
             engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
         )
+        del sent, sums  # what was sent is let go as soon as it has arrived, as in `number`
         answers = send(
             engine, "answer-names", "names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True))
         )
         names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
+        del answers
         how = _Written(folder, source, converged, settings.compression, settings.row_group_rows, files)
         parts = [(b, file) for b in everyone for file in range(files)]
         written = engine.map(

@@ -49,6 +49,31 @@ class BlockEdges(Held):
         return len(self.low)
 
 
+@dataclass(frozen=True)
+class LocalEdges(Held):
+    """The edges of a block when the buckets have its ids. `len()` counts them."""
+
+    number: int
+    """Which block."""
+
+    vertices: int
+    """Ids that it had."""
+
+    low: NDArray[np.int32]
+    """[edges] as in BlockEdges."""
+
+    high: NDArray[np.int32]
+    """[edges] as in BlockEdges."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+def without_ids(block: BlockEdges) -> LocalEdges:
+    """What is needed of a block until its ids have numbers; the ids are most of its memory."""
+    return LocalEdges(block.number, len(block.ids), block.low, block.high)
+
+
 def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
     """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
     return clean(block.number, read_rows(source, block, nulls), put)

@@ -41,10 +41,8 @@ def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.
     if not isinstance(first, pa.Array):
         values, (first_code, second_code) = order.encode(first, second)
         return values, first_code, second_code
-    values, codes = order.hash_columns([first, second])
-    ascending = pc.sort_indices(values)
-    first_code, second_code = order.recode(ascending.to_numpy(), codes, [len(first), len(second)])
-    return values.take(ascending), first_code, second_code
+    ids, (first_code, second_code) = _encode_strings([first, second])
+    return ids, first_code, second_code
 
 
 def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
@@ -53,9 +51,24 @@ def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
         return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
     if not isinstance(runs[0], pa.Array):
         return order.encode_runs(runs)
-    values = pc.unique(pa.chunked_array(runs))
-    ids = values.take(pc.sort_indices(values))
-    return ids, [np.asarray(pc.index_in(run, value_set=ids).to_numpy()) for run in runs]
+    return _encode_strings(runs)
+
+
+def _encode_strings(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+    texts = pa.concat_arrays(columns)
+    ascending, repeats = kernels.sort_strings(*_bytes(texts))
+    first = ~repeats
+    code = np.empty(len(texts), np.int32)
+    code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    sizes = [len(column) for column in columns]
+    return texts.take(pa.array(ascending[first])), np.split(code, np.cumsum(sizes)[:-1])
+
+
+def _bytes(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where each string begins and the last one ends, and the bytes."""
+    _, offsets, content = texts.buffers()
+    starts = np.frombuffer(offsets or bytes(8), np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return starts, np.frombuffer(content or b"", np.uint8)
 
 
 def hashes(ids: Ids) -> NDArray[np.uint64]:

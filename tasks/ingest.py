@@ -6,6 +6,7 @@ partitions own edges. No place ever holds all edges, and the driver holds counts
     every block   read_block
                   sample_ids                 → driver: choose_splitters
     exchange 1    send_ids        blocks  → buckets: number_ids
+    every block   without_ids
                   len()                      → driver: bucket_starts
     exchange 2    answer_numbers  buckets → blocks
     exchange 3    send_pairs      blocks  → buckets: merge_pairs
@@ -39,7 +40,16 @@ from .. import kernels
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.held import Held
 from . import order
-from .blocks import BlockEdges, choose_splitters, clean, read_block, sample_ids, sample_interval
+from .blocks import (
+    BlockEdges,
+    LocalEdges,
+    choose_splitters,
+    clean,
+    read_block,
+    sample_ids,
+    sample_interval,
+    without_ids,
+)
 from .degrees import (
     BucketDegrees,
     Counts,
@@ -81,6 +91,7 @@ __all__ = [
     "Counts",
     "EdgeParts",
     "Histogram",
+    "LocalEdges",
     "OrientedEdges",
     "OwnedEdges",
     "OwnedRows",
@@ -109,6 +120,7 @@ __all__ = [
     "send_owned",
     "send_owned_to",
     "send_pairs",
+    "without_ids",
     "without_questions",
 ]
 

@@ -16,7 +16,7 @@ from .. import kernels
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.held import Held
 from . import identity, order
-from .blocks import BlockEdges
+from .blocks import BlockEdges, LocalEdges
 from .errors import InternalError, OutOfRoom
 from .identity import Ids, Put
 from .messages import Bundle, bundle
@@ -123,9 +123,9 @@ def without_questions(ids: BucketIds) -> BucketIds:
     return replace(ids, asked={})
 
 
-def send_pairs(block: BlockEdges, starts: NDArray[np.int64], answers: Mapping[int, Ints]) -> Bundle[Pairs]:
+def send_pairs(block: LocalEdges, starts: NDArray[np.int64], answers: Mapping[int, Ints]) -> Bundle[Pairs]:
     """Block → buckets: its edges in dense numbers, each to the bucket of its low end."""
-    numbers = join_answers(answers, len(block.ids), order.shifted(block.low[:0], 0, int(starts[-1])))
+    numbers = join_answers(answers, block.vertices, order.shifted(block.low[:0], 0, int(starts[-1])))
     low, high = numbers[block.low], numbers[block.high]
     cuts = split_by_bucket(low, starts)
     return bundle(

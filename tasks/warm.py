@@ -56,7 +56,7 @@ def run_ingest(put: Put) -> int:
     ids = [ingest.number_ids(b, "integer", put, collect(b, sent)) for b in parts]
     starts = ingest.bucket_starts([len(own) for own in ids])
     answers = [ingest.answer_numbers(own, starts) for own in ids]
-    pairs = [ingest.send_pairs(block, starts, collect(block.number, answers)) for block in blocks]
+    pairs = [ingest.send_pairs(ingest.without_ids(block), starts, collect(block.number, answers)) for block in blocks]
     edges = [ingest.merge_pairs(b, starts, put, collect(b, pairs)) for b in parts]
     counts = [ingest.send_degrees(own) for own in edges]
     degrees = [ingest.collect_degrees(edges[b], collect(b, counts)) for b in parts]

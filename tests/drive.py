@@ -76,7 +76,7 @@ def ingest(
     bundles = exchange(
         (steps.answer_numbers(ids, starts) for ids in bucket_ids),
         len(blocks),
-        lambda i, mail: steps.send_pairs(blocks[i], starts, mail),
+        lambda i, mail: steps.send_pairs(steps.without_ids(blocks[i]), starts, mail),
     )
     edges = exchange(bundles, buckets, lambda b, mail: steps.merge_pairs(b, starts, put, mail))
 

@@ -11,6 +11,7 @@ from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .scan import reband
 from .sort import order_pairs, sort_keys
+from .strings import sort_strings
 
 __all__ = [
     "Cascade",
@@ -29,5 +30,6 @@ __all__ = [
     "restream",
     "row_numbers",
     "sort_keys",
+    "sort_strings",
     "sums_at",
 ]

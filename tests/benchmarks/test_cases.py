@@ -5,16 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ROOT, checksums, client_memory, first_run, gpu_runs, kernels, machine, memory, peers, runs, waves
+import drive
+from benchmarks import (
+    ROOT,
+    checksums,
+    client_memory,
+    duckdb_ids,
+    first_run,
+    gpu_runs,
+    id_rows,
+    ids,
+    kernels,
+    machine,
+    memory,
+    peers,
+    runs,
+    waves,
+)
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
+from edgemill.tasks.sources import open_source
 from oracles import brute_force_triangles, networkx_lambda
 
 
@@ -121,6 +142,61 @@ def test_peers(tiny: Graph) -> None:
     compared = peers.measure(tiny, threads=2)
     assert compared.kernel_seconds > 0 and compared.networkx_seconds > 0
     assert len(peers.row(compared)) == len(peers.HEAD)
+
+
+@pytest.mark.parametrize(("kind", "id_type"), [("sparse", pa.int64()), ("string", pa.string())])
+def test_id_rows(cache: Path, monkeypatch: pytest.MonkeyPatch, kind: str, id_type: pa.DataType) -> None:
+    """As many ids as there are vertices, however the rows are cut into row groups and files."""
+    monkeypatch.setattr(id_rows, "GROUP_ROWS", 1000)
+    monkeypatch.setattr(id_rows, "FILE_ROWS", 2000)
+    made = id_rows.id_rows(kind, 10_500, cache)
+    assert len(list(made.iterdir())) == 6 and made == id_rows.id_rows(kind, 10_500, cache)
+    table = pq.read_table(made)
+    assert (table.num_rows, table.schema.types) == (10_500, [id_type] * 2)
+    found = pa.concat_arrays([*table["src"].chunks, *table["dst"].chunks])
+    draws = [np.random.default_rng([1, first]) for first in range(0, 10_500, 1000)]
+    child = np.concatenate([rng.integers(1, 3150, min(1000, 10_500 - 1000 * i)) for i, rng in enumerate(draws)])
+    parent = id_rows.parents(child)
+    assert (parent >= 0).all() and (parent < child).all()
+    numbers, places = np.unique([child, parent], return_index=True)
+    assert found.take(pa.array(places)).equals(pa.concat_arrays([id_rows.KINDS[kind](numbers)]))
+    assert len(found.unique()) == len(numbers) > 3000
+    assert (
+        pc.min(pc.binary_length(found.cast(pa.binary()))).as_py() >= 21
+        if kind == "string"
+        else pc.min(found).as_py() < 0
+    )
+
+
+def test_duckdb_numbers_as_edgemill_does(cache: Path) -> None:
+    """Dense numbers in the order of ids, and the distinct edges by them."""
+    rows = id_rows.id_rows("string", 3000, cache)
+    with tempfile.TemporaryDirectory() as folder:
+        found = duckdb_ids.number(rows, Path(folder), 10**9, 1)
+        names = pq.read_table(f"{folder}/ids.parquet")
+        edges = pq.read_table(f"{folder}/edges.parquet")
+    ingested = drive.ingest(open_source(str(rows)), 1)
+    assert names["number"].to_pylist() == list(range(found["vertices"]))
+    assert names["id"].to_pylist() == ingested.ids[0].ids.to_pylist()
+    (own,) = ingested.edges
+    assert edges["low"].to_pylist() == own.low.tolist()
+    assert edges["high"].to_pylist() == own.highs[own.high].tolist()
+    assert found["edges"] == len(own)
+
+
+@pytest.mark.slow
+def test_ids(cache: Path) -> None:
+    rows = id_rows.id_rows("string", 20_000, cache)
+    both = [ids.by_edgemill(rows, 2, 10**9, 2, cache), ids.by_duckdb(rows, 1, 10**9, cache)]
+    ids.check(both)
+    with pytest.raises(WrongAnswer, match="not the same graph"):
+        ids.check([both[0], replace(both[1], edges=7)])
+    assert [one.way for one in both] == ["edgemill", "DuckDB"]
+    assert both[0].vertices == both[1].vertices > 5500
+    assert [part.name for part in both[0].parts] == ["all", *ids.STAGES]
+    for one in both:
+        assert 0 < one.parts[0].largest_bytes <= one.parts[0].all_bytes and one.parts[0].cpu_seconds > 0
+        assert {len(line) for line in ids.lines("string", 20_000, one)} == {len(ids.HEAD)}
 
 
 def test_a_wrong_answer_ends_the_benchmark(tiny: Graph, cache: Path) -> None:

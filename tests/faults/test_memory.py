@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from distributed import Client
@@ -98,6 +101,51 @@ def test_a_run_that_needs_more_than_a_worker_has(tmp_path: Path, trials: Trials)
     assert tables(result) == tables(mine(rows, tmp_path / "plain", device="cpu"))
     assert not list((tmp_path / "disk").rglob("storage"))
     trials("results wait on the disk", "same")
+
+
+@pytest.mark.slow
+def test_strings_that_exceed_the_memory(tmp_path: Path, trials: Trials) -> None:
+    """1.1 GB of ids of 800 bytes by a worker of 1 GiB, against the same graph with integers."""
+    texts, integers, limit = tmp_path / "texts", tmp_path / "integers", 1024 * MIB
+    texts.mkdir()
+    integers.mkdir()
+    rng = np.random.default_rng(1)
+    for file in range(7):
+        ends = rng.integers(0, 2**18, (2, 100_000))
+        pq.write_table(pa.table(list(ends), names=["src", "dst"]), integers / f"{file}.parquet")
+        columns = [[f"{vertex:06x}".ljust(800, "x") for vertex in end.tolist()] for end in ends]
+        pq.write_table(pa.table(columns, names=["src", "dst"]), texts / f"{file}.parquet", row_group_size=10_000)
+    own: dict[str, Any] = {"workers": 1, "threads_per_worker": 1, "memory_limit_bytes": limit, "device": "cpu"}
+    how: dict[str, Any] = {"partitions": 4, "ingest": {"rows_per_block": 10_000}, "device": "cpu"}
+
+    def most_resident() -> int:
+        with open("/proc/self/status") as status:
+            return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+    with connect(ClusterSettings(**own, local_directory=str(tmp_path / "disk"))) as client:
+        result = mine(texts, tmp_path / "out", client=client, **how)
+        (written,) = bytes_spilled(client)
+        (peak,) = client.run(most_resident).values()
+        assert client.get_events("worker-restart-memory") == ()
+    assert peak < limit < 7 * 2 * 100_000 * 800
+    assert written > 500e6
+    assert len(list((tmp_path / "out/edges").iterdir())) > 8  # of the buckets for the memory; the plan has 4
+    assert not list((tmp_path / "disk").rglob("storage"))
+    plain = mine(integers, tmp_path / "plain", device="cpu")
+    for name, ids in (("edges", ["src", "dst"]), ("vertices", ["id"])):
+        found, known = getattr(result, name), getattr(plain, name).to_table()
+        rows = 0
+        for batch in found.to_batches(batch_size=10_000):
+            expected = known.slice(rows, batch.num_rows)
+            rows += batch.num_rows
+            for column in known.column_names:
+                values = batch[column].to_pylist()
+                if column in ids:
+                    assert {len(text) for text in values} == {800}
+                    values = [int(text.rstrip("x"), 16) for text in values]
+                assert values == expected[column].to_pylist()
+        assert rows == known.num_rows
+    trials("ids exceed the memory", "same")
 
 
 def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> None:

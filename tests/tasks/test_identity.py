@@ -51,6 +51,25 @@ def test_encode_merge_take(columns: tuple[list[Any], list[Any]]) -> None:
         assert identity.take(ids, places).tolist() == run.tolist()
 
 
+LONG = "ab" * 500_000
+EXOTIC = ["", "\0", "\0\0", "a", "a\0", "A", "é", "e\u0301", "\uffff", "\U0001f600", LONG, LONG + "\0"]
+"""NUL bytes, what looks the same and is not, a pair that UTF-16 sorts the other way round, very long ones."""
+
+
+def test_exotic_strings() -> None:
+    test_encode_merge_take.hypothesis.inner_test((EXOTIC[::-1], EXOTIC[::3]))  # type: ignore[attr-defined]
+    test_encode_merge_take.hypothesis.inner_test(([""], EXOTIC[1:]))  # type: ignore[attr-defined]
+
+
+@given(st.lists(st.lists(st.text(max_size=2), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_merge_of_many_runs_of_strings(columns: list[list[str]]) -> None:
+    runs = [as_ids(ascending(column)) for column in columns]
+    merged, positions = identity.merge(runs)
+    assert merged.tolist() == ascending([value for column in columns for value in column])
+    assert [identity.take(merged, places).tolist() for places in positions] == [run.tolist() for run in runs]
+    assert {places.dtype for places in positions} == {np.dtype(np.int32)}
+
+
 @given(EITHER)
 def test_split_at_splitters(columns: tuple[list[Any], list[Any]]) -> None:
     values, splitters = ascending(columns[0]), sorted(columns[1], key=rank)

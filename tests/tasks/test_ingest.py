@@ -128,6 +128,25 @@ def test_drawn_graphs(
         np.testing.assert_array_equal(one.high, other.high)
 
 
+EXOTIC: dict[str, list[Any]] = {
+    "string": ["", "\0", "a", "a\0", "a\0b", "é", "\uffff", "\U0001f600", "long" * 10_000, "long" * 10_000 + "er"],
+    "int64": [-(2**63), -(2**63) + 1, -(2**53) - 1, -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1],
+}
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5, 40])
+@pytest.mark.parametrize("kind", EXOTIC)
+def test_exotic_ids_in_any_number_of_buckets(tmp_path: Path, kind: str, buckets: int) -> None:
+    """More buckets than ids, too: those that get none are empty."""
+    ids = EXOTIC[kind]
+    rows = [(u, v) for i, u in enumerate(ids) for v in ids[i:]]
+    ends = [pa.array(end, pa.type_for_alias(kind)) for end in zip(*rows[::-1], strict=True)]
+    with written(pa.table(ends, names=["src", "dst"]), 2, 10) as source:
+        ingested = drive.ingest(source, 2, buckets=buckets, rows_per_block=10)
+    check(ingested, rows)
+    assert len(ingested.ids) == buckets
+
+
 @given(rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES))
 def test_any_assignment(rows: list[tuple[int, int]], partitioning: strategies.Partitioning) -> None:
     class Assigned:

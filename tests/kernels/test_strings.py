@@ -1,0 +1,63 @@
+"""Sorting of strings, against Python's order of bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgemill.kernels import sort_strings
+
+
+def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(texts), np.uint8)
+
+
+def check(texts: list[bytes]) -> None:
+    order, repeats = sort_strings(*laid_out(texts))
+    found = [texts[i] for i in order.tolist()]
+    assert found == sorted(texts) and sorted(order.tolist()) == list(range(len(texts)))
+    assert repeats.tolist() == [i > 0 and found[i] == found[i - 1] for i in range(len(found))]
+
+
+LETTERS = st.sampled_from([b"", b"\0", b"a", b"\xff", b"abcdefg", b"\0\0\0\0\0\0\0\0"])
+"""Of what ends within seven bytes, at the seventh and beyond."""
+
+
+@given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))
+def test_any_bytes(texts: list[bytes]) -> None:
+    check(texts)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        lambda i: i * 7919 % 5000,  # all different
+        lambda i: i,  # ascending
+        lambda i: -i,
+        lambda i: i % 3,  # many of the same
+        lambda i: 2 ** (i % 400),  # of many lengths
+    ],
+)
+@pytest.mark.parametrize("before", ["", "https://example.org/"])
+def test_many_strings(number: object, before: str) -> None:
+    assert callable(number)
+    check([f"{before}{number(i)}".encode() for i in range(5000)])
+
+
+def test_the_strings_of_a_slice() -> None:
+    """As Arrow has it: the offsets do not begin at the first byte."""
+    texts = pa.array(["z", "b", "a", "b"], pa.large_string())
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[1:5]
+    order, repeats = sort_strings(offsets, np.frombuffer(texts.buffers()[2], np.uint8))
+    assert (order.tolist()[0], repeats.tolist()) == (1, [False, False, True])
+
+
+def test_strings_on_a_gpu_are_refused() -> None:
+    with pytest.raises(TypeError, match="no kernel that sorts strings on a GPU"):
+        sort_strings([0, 1], [97])  # type: ignore[arg-type]
