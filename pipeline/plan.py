@@ -12,7 +12,8 @@ from distributed.system import MEMORY_LIMIT
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
-from ..tasks.estimate import Figures, estimate
+from ..tasks.estimate import Estimate, Figures, estimate
+from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.places import place_of
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source, open_source, plan_blocks
@@ -51,6 +52,8 @@ FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
+LOCAL = 1.2
+"""`auto` leaves ranges as they are where they make no more copies of an edge."""
 WORTH = 0.99
 """`auto` stops where twice as many partitions would need more than this of the memory."""
 MIN_BUCKET_ROWS = 1_000_000
@@ -182,6 +185,11 @@ class Plan:
         return self._host_bytes(self.edges * share, self.edges * self.replication * share)
 
     @property
+    def in_one_place_bytes(self) -> int:
+        """Projected memory of the task that partitions the whole graph by itself; 0 for methods that do not."""
+        return 2 * self.edges * ENTRY_BYTES if self.partitioning == "multilevel" and self.partitions > 1 else 0
+
+    @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
         return WORKER_BYTES + max(self._reading_bytes, self._share_bytes)
@@ -284,6 +292,12 @@ class Plan:
                 f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes) or fewer "
                 "threads (cluster.threads_per_worker)"
             )
+        if limit and WORKER_BYTES + self.in_one_place_bytes > limit:
+            raise OutOfRoom(
+                f"partitioning.method multilevel holds the whole graph in one worker, about "
+                f"{format_bytes(self.in_one_place_bytes)}, and a worker has {format_bytes(limit)}: use streaming or "
+                "triangles, or give workers more memory (cluster.memory_limit_bytes)"
+            )
         if self.disk_bytes is not None and self.graph.output_bytes / 2 > self.disk_bytes:
             raise OutOfRoom(
                 f"no room left for the result: it takes about {format_bytes(self.graph.output_bytes)}, and the disk of "
@@ -335,7 +349,7 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     disk = _free_bytes(settings)
 
     def plan(partitions: int, reason: str) -> Plan:
-        method, partitioning = settings.bounding.method, _partitioning(settings.partitioning.method, partitions)
+        method, partitioning = settings.bounding.method, _partitioning(settings, graph, partitions, capacity)
         copies = Copies(1.0, 1.0, "estimated") if partitions == 1 else graph.copies(partitioning, partitions)
         made = Plan(source, blocks, partitions, partitioning, method, capacity, figures, copies, disk, reason)
         if method != "auto":
@@ -372,10 +386,14 @@ def _free_bytes(settings: Settings) -> int | None:
         return None
 
 
-def _partitioning(method: str, partitions: int) -> str:
+def _partitioning(settings: Settings, graph: Estimate, partitions: int, capacity: Capacity) -> str:
+    """What `auto` means: ranges of ids, where these have locality already or GPUs would wait for the CPU."""
+    method = settings.partitioning.method
     if method != "auto":
         return method
-    return "streaming" if partitions > 1 else "range"
+    if partitions == 1 or capacity.device_bytes or graph.copies("range", partitions).mean <= LOCAL:
+        return "range"
+    return "streaming"
 
 
 def _peeled(plan: Plan) -> Plan:

@@ -52,6 +52,10 @@ def describe(plan: Plan) -> str:
                 "exchange",
             ),
         ]
+    if plan.in_one_place_bytes:
+        rows.append(
+            ("in one place", f"{_bytes(plan.in_one_place_bytes)} for the whole graph, in the worker that cuts it")
+        )
     rows += [
         (
             "memory",

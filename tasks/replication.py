@@ -21,6 +21,8 @@ MOST_WITNESSES = 16_000
 """Edges whose triangles are looked at."""
 MOST_LOOKED_UP = 500_000
 """Neighbours of theirs that are looked up."""
+FROM_RANGES = ("streaming", "triangles", "multilevel")
+"""Methods that make fewer copies than ranges of ids do, as far as is known."""
 SEED = 1
 
 
@@ -35,8 +37,8 @@ class Copies:
     """Share of the edges that the partition with most of them has."""
 
     basis: Literal["estimated", "assumed", "at most"]
-    """Estimated from triangles; assumed, as of a part of the rows hardly any triangles are seen; or what `hash` would
-    make of it, for a method that is not known here.
+    """Estimated from triangles; assumed, as of a part of the rows hardly any triangles are seen; or what `range` would
+    make of it, for a method that starts there, and `hash` for others.
     """
 
 
@@ -72,7 +74,8 @@ class Witnesses:
     def copies(self, method: str, partitions: int) -> Copies:
         """Copies that a partitioning method makes."""
         known = method in ("range", "hash")
-        partitioner = self._partitioner(method if known else "hash", partitions)
+        worst = "range" if method in FROM_RANGES else "hash"
+        partitioner = self._partitioner(method if known else worst, partitions)
         lies = np.zeros((max(1, len(self.support)), partitions), np.bool_)
         lies[self.edge, partitioner(self.at)] = True
         held = np.count_nonzero(lies, axis=0)

@@ -83,6 +83,31 @@ def test_what_a_gpu_cannot_hold_is_refused(rows: Path) -> None:
         plan.refuse_if_hopeless()
 
 
+def test_what_must_be_in_one_place_is_refused_where_it_does_not_fit(rows: Path) -> None:
+    settings = make_settings(str(rows), "out", partitions=4, partitioning={"method": "multilevel"})
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, plan_module.WORKER_BYTES + 450_000))
+    assert "in one place" in describe(plan)
+    with pytest.raises(OutOfRoom, match=r"holds the whole graph in one worker, about \d+\.\d+ kiB, and a worker has"):
+        plan.refuse_if_hopeless()
+    replace(plan, partitioning="streaming").refuse_if_hopeless()
+
+
+@pytest.mark.parametrize(
+    ("permute", "capacity", "method"),
+    [
+        (False, Capacity(1, 1, 0), "range"),
+        (True, Capacity(1, 1, 0), "streaming"),
+        (True, Capacity(1, 1, 0, 2**40), "range"),
+    ],
+)
+def test_auto_looks_for_locality(tmp_path: Path, permute: bool, capacity: Capacity, method: str) -> None:
+    generate("communities", str(tmp_path), 1, 3, vertices=3000, communities=1000, community_size=6, permute=permute)
+    settings = make_settings(str(tmp_path), "out", partitions=4)
+    plan = plan_run(settings, open_input(settings), capacity)
+    assert plan.partitioning == method
+    assert (plan.copies.basis == "at most") == (method == "streaming")
+
+
 def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 3000)
     settings = make_settings(str(rows), "out", partitions=2)
@@ -143,8 +168,10 @@ def test_what_is_told(rows: Path, tmp_path: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
     assert lines["sample"] == "all rows looked at"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
-    assert lines["partitions"] == "4 by range: as partitioning.count says"
-    assert re.fullmatch(r"~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"])
+    assert lines["partitions"] == "4 by streaming: as partitioning.count says"
+    assert re.fullmatch(
+        r"at most ~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"]
+    )
     assert re.fullmatch(r"~\d\d,\d00 ids \(~[\d.]+ kiB\) in all, at most 12 parcels an exchange", lines["messages"])
     assert lines["fits"] == "yes"
     part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
