@@ -22,6 +22,8 @@ NAMES = (
     "gpu",
     "gpu_runs",
     "simulate_partitions",
+    "all_to_all",
+    "scaling",
 )
 
 

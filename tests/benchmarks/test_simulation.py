@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import bounding
 import drive
-from benchmarks import simulate_partitions
+from benchmarks import simulate_partitions, walks
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.simulate_partitions import METHODS, Simulated, read_csv, row, simulate, write_csv
 from benchmarks.traffic import STAGES, traffic
@@ -154,6 +154,18 @@ def test_range_is_that_of_a_run(tiny: Graph, whole: WholeGraph) -> None:
     partitioner = drive.ingest(open_source(str(tiny.path)), 6, "range", buckets=1).partitioner
     assert isinstance(partitioner, RangePartitioner)
     assert np.array_equal(METHODS["range"](whole, 6), partitioner(np.arange(whole.vertices)))
+
+
+def test_an_owner_holds_this_for_one_vertex(tiny: Graph, whole: WholeGraph) -> None:
+    """A partition of each vertex: none holds less for it; the one found is in the middle of most triangles."""
+    partitioner = Table(np.arange(whole.vertices, dtype=np.int16), whole.vertices)
+    ingested = drive.ingest(open_source(str(tiny.path)), whole.vertices, partitioner, buckets=1)
+    counts = [one.counts for one in drive.subgraphs(ingested.owned)]
+    held = np.array([one.local + one.ghost for one in counts])
+    middles = np.zeros(whole.vertices, np.int64)
+    middles[whole.dense] = walks.count_middles(whole.offsets, whole.high)
+    assert middles.sum() == whole.triangles
+    assert whole.vertex_most == held[middles == middles.max()].max() <= held.max()
 
 
 def test_one_partition_tells_nobody(whole: WholeGraph) -> None:
