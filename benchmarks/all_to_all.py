@@ -5,7 +5,8 @@
 Bundles of one number for each receiver go from all to all as those of a run do. The scheduler is a process of its own,
 and *scheduler* the processor time that it takes, so that neither the workers nor what else the machine does are in it:
 a cluster gets through so many exchanges at best, however many workers it has. *Wall* is the time on these cores.
-Medians of the repeats, after one that does not count.
+Medians of the repeats, after one that does not count. *Memory* is what the scheduler's grew by in the first exchange of
+so many partitions, which is what it keeps of its tasks, and what Python keeps of that.
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
-from benchmarks.table import markdown, seconds
+from benchmarks import machine
+from benchmarks.table import markdown, mebibytes, seconds
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.exchange import exchange, send
 from edgemill.tasks.messages import Bundle, bundle
-
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class AllToAll:
     partitions: int
     scheduler_seconds: list[float]
     wall_seconds: list[float]
+    scheduler_bytes: int
+    """By which the scheduler grew at most in the exchange before them."""
 
     @property
     def parts(self) -> int:
@@ -78,15 +80,23 @@ def cluster(workers: int) -> Iterator[tuple[Client, int]]:
 
 def measure(client: Client, scheduler: int, partitions: int, repeats: int) -> AllToAll:
     """Exchange `repeats` times, after once."""
-    found = AllToAll(partitions, [], [])
-    for repeat in range(repeats + 1):
-        busy, start = _processor_seconds(scheduler), time.perf_counter()
+    before = _taken(scheduler)
+    Path(f"/proc/{scheduler}/clear_refs").write_text("5")  # its peak starts again
+    _exchange(client, partitions)
+    found = AllToAll(partitions, [], [], _taken(scheduler).peak_bytes - before.resident_bytes)
+    for _ in range(repeats):
+        before, start = _taken(scheduler), time.perf_counter()
         _exchange(client, partitions)
-        took = time.perf_counter() - start, _processor_seconds(scheduler) - busy
-        if repeat:
-            found.wall_seconds.append(took[0])
-            found.scheduler_seconds.append(took[1])
+        found.wall_seconds.append(time.perf_counter() - start)
+        found.scheduler_seconds.append(_taken(scheduler).cpu_seconds - before.cpu_seconds)
     return found
+
+
+def _taken(process: int) -> machine.Taken:
+    taken = machine.taken_by(process)
+    if taken is None:
+        raise RuntimeError("the scheduler has ended")
+    return taken
 
 
 def _exchange(client: Client, partitions: int) -> None:
@@ -103,12 +113,6 @@ def _exchange(client: Client, partitions: int) -> None:
     engine.abandon()
 
 
-def _processor_seconds(process: int) -> float:
-    """Time that a process has had on processors; Linux."""
-    times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(times[11]) + int(times[12])) / _TICKS
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--partitions", default="4,16,32,64", help="counts, with commas between")
@@ -116,7 +120,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=3)
 
 
-HEAD = ("partitions", "parts", "tasks", "scheduler, s", "tasks/s", "wall, s")
+HEAD = ("partitions", "parts", "tasks", "scheduler, s", "tasks/s", "wall, s", "memory, MiB")
 
 
 def row(found: AllToAll) -> list[str]:
@@ -129,6 +133,7 @@ def row(found: AllToAll) -> list[str]:
         seconds(busy),
         f"{found.tasks / busy:.0f}" if busy else "",
         seconds(median(found.wall_seconds)),
+        mebibytes(found.scheduler_bytes),
     ]
 
 

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -60,6 +61,30 @@ def peak_bytes() -> int:
 def forget_peak() -> None:
     """Let the peak start again from what is resident now; OSError where the system does not allow it."""
     _CLEAR.write_text("5")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """By another process."""
+
+    process: int
+    cpu_seconds: float
+    resident_bytes: int
+    peak_bytes: int
+
+
+def taken_by(process: int) -> Taken | None:
+    """What a process has in RAM, and had at most, and its time on the cores; None if it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return None
+    found = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+    if "VmRSS" not in found:
+        return None
+    resident, peak = (1024 * int(found[name][0]) for name in ("VmRSS", "VmHWM"))
+    return Taken(process, sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), resident, peak)
 
 
 def _status(name: str) -> int:

@@ -54,7 +54,7 @@ def test_a_curve_finds_its_constants() -> None:
 
 def test_the_model_says_what_was_measured(model: Model) -> None:
     """Well enough that a wrong file or a wrong term would show."""
-    assert model.support.worst < 0.1 and model.peel.worst < 0.1 and model.scheduler.worst < 0.15
+    assert model.support.worst < 0.1 and model.peel.worst < 0.1
     assert all(own.worst < 0.5 for own in model.sums) and all(own.worst < 0.1 for own in model.curves)
 
 
@@ -117,4 +117,5 @@ def test_all_to_all() -> None:
         found = all_to_all.measure(client, scheduler, partitions=3, repeats=2)
     assert (found.parts, found.tasks) == (9, 18)
     assert len(found.wall_seconds) == len(found.scheduler_seconds) == 2 and min(found.wall_seconds) > 0
+    assert 0 <= found.scheduler_bytes < 2**28
     assert len(all_to_all.row(found)) == len(all_to_all.HEAD)
