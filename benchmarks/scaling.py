@@ -93,12 +93,35 @@ class Fitted:
         return max(abs(said / value - 1) for _, value, said in self.points)
 
 
+@dataclass(frozen=True)
+class Span:
+    """Seconds, at best and at worst."""
+
+    least: float
+    most: float
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least + other.least, self.most + other.most)
+
+    def __str__(self) -> str:
+        return f"{_round(self.least)} - {_round(self.most)}"
+
+
+def _round(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
 class Fit(Fitted):
     """A sum of terms, each with its constant."""
 
     def __call__(self, *amounts: float) -> float:
         """What it says of other amounts."""
         return sum(constant * amount for constant, amount in zip(self.terms.values(), amounts, strict=True))
+
+    def span(self, *amounts: float) -> Span:
+        """The same, with the errors of the points in both directions."""
+        errors = [value / said for _, value, said in self.points]
+        return Span(self(*amounts) * min(errors), self(*amounts) * max(errors))
 
 
 def fit_sum(name: str, terms: Sequence[str], points: Sequence[tuple[str, float, Sequence[float]]]) -> Fit:
@@ -372,51 +395,33 @@ def jobs(model: Model, simulated: Sequence[Simulated], edges: float, partitions:
     return found
 
 
-@dataclass(frozen=True)
-class Span:
-    """Seconds, at best and at worst."""
-
-    least: float
-    most: float
-
-    def __add__(self, other: Span) -> Span:
-        return Span(self.least + other.least, self.most + other.most)
-
-    def __str__(self) -> str:
-        return f"{_round(self.least)} - {_round(self.most)}"
-
-
-def _round(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
-
-
 def stage_times(
     model: Model, machines: Machines, job: Job, blocks: float, partitions: int
 ) -> dict[str, dict[str, Span]]:
     """Stage → part of it (work, network, scheduler) → seconds, rows being edges of their own.
 
     Work of ingest and publishing: of one node with its share of the rows, as a machine of one GPU and as one of four
-    did it. Of triangulation: every triangle once, at worst again for each copy. Of bounding: what falls on the longest
-    path, as peeling takes it, at worst twice that. Network: at best at the full rate of every GPU, at worst by TCP as
-    measured. Scheduler: at best 5,000 tasks a second, at worst as measured. Latency: of each exchange, as measured.
+    did it, and the errors of the fits. Of triangulation: every triangle once, at worst again for each copy. Of
+    bounding: what falls on the longest path, as peeling takes it, at worst twice that. Network: at best at the full
+    rate of every GPU, at worst by TCP as measured. Scheduler: at best 5,000 tasks a second, at worst as measured.
+    Latency: of each exchange, as measured.
     """
-    rows, tasks = job.edges / machines.nodes, 1 / model.scheduler.terms["task"]
+    rows = job.edges / machines.nodes
 
     def work(stage: str) -> Span:
-        own = sorted(model.ingest[stage, gpus](rows, 1) for gpus in (1, 4))
-        return Span(*own)
+        own = [model.ingest[stage, gpus].span(rows, 1) for gpus in (1, 4)]
+        return Span(min(span.least for span in own), max(span.most for span in own))
 
     def network(moved: float) -> Span:
         away = moved * job.edges * (1 - 1 / machines.nodes) / machines.workers
         return Span(away / machines.fast, away / machines.slow)
 
     def scheduler(count: float) -> Span:
-        return Span(count / machines.quick_tasks, count / min(tasks, machines.quick_tasks))
+        return Span(count / machines.quick_tasks, max(1 / machines.quick_tasks, model.scheduler.terms["task"]) * count)
 
     squares = partitions**2
     supports = model.support(job.triangles, 0) * job.most / machines.workers
     falls = model.peel(job.triangles, 0) * job.slowest
-    per_exchange = [value / said * model.band_gpu(1) for _, value, said in model.band_gpu.points]
     return {
         "read": {"work": work("read"), "scheduler": scheduler(blocks)},
         "number": {
@@ -438,7 +443,7 @@ def stage_times(
             "work": Span(falls, 2 * falls),
             "network": network(job.moved["bound"]),
             "scheduler": scheduler(job.exchanges * (job.parts * squares + 2 * partitions)),
-            "latency": Span(job.exchanges * min(per_exchange), job.exchanges * max(per_exchange)),
+            "latency": model.band_gpu.span(job.exchanges),
         },
         "publish": {
             "work": work("publish"),
