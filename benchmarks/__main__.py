@@ -24,6 +24,8 @@ NAMES = (
     "gpu_runs",
     "ids",
     "simulate_partitions",
+    "all_to_all",
+    "scaling",
 )
 
 

@@ -23,6 +23,9 @@ class Here:
     shares_memory = True
     homes = None
 
+    def places(self, receivers: int) -> None:
+        """Anywhere."""
+
     def map(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], at: object = None
     ) -> list[Any]:

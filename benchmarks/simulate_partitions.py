@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import walks
 from benchmarks.graphs import WrongAnswer, graph
@@ -68,6 +67,8 @@ class Simulated:
     """Edges of the partition that owns most."""
     held_most: int
     """Local edges of the partition that holds most, its ghosts among them."""
+    vertex_most: int
+    """Local edges that an owner holds for one vertex alone, whatever the partitions."""
     lists: int
     list_entries: int
     list_entries_most: int
@@ -116,18 +117,15 @@ def simulate(graph: WholeGraph, method: str, partitions: int, band: bool = True)
     start = time.perf_counter()
     part = placed(graph, method, partitions)[graph.dense]
     placing = time.perf_counter() - start
-    listed, closed, crossing = walks.mark_copies(graph.offsets, graph.high, part, partitions)
-    replies, reply_ghosts = (int(np.bitwise_count(copies).sum(dtype=np.int64)) for copies in (listed, closed))
-    copies = listed
-    copies |= closed
-    del closed
+    copies, replies, reply_ghosts, crossing = walks.mark_copies(graph.offsets, graph.high, part, partitions)
     lists, sent, received = walks.measure_lists(graph.offsets, graph.high, part, partitions)
     owner = part[graph.low]
     cut = int(np.count_nonzero(owner != part[graph.high]))
     owned = np.bincount(owner, minlength=partitions)
     copies, owner = copies[graph.local], owner[graph.local]
     told = np.bitwise_count(copies).sum(axis=1, dtype=np.int64)
-    held = np.bincount(owner, minlength=partitions) + _ghosts(copies, partitions)
+    ghosts = walks.tally_mail(np.arange(len(graph.local), dtype=np.int32), owner, copies, partitions).sum(axis=0)
+    held = np.bincount(owner, minlength=partitions) + ghosts
     by_round = np.bincount(graph.peeled.round, weights=told, minlength=graph.peeled.rounds)
     happened, steps = Exchanges(), 0
     if band:
@@ -156,6 +154,7 @@ def simulate(graph: WholeGraph, method: str, partitions: int, band: bool = True)
         int(told.sum()),
         int(owned.max()),
         int(held.max()),
+        graph.vertex_most,
         lists,
         int(sent.sum()),
         int(max(sent.max(), received.max())),
@@ -177,12 +176,6 @@ def simulate(graph: WholeGraph, method: str, partitions: int, band: bool = True)
         placing,
         time.perf_counter() - start,
     ), happened
-
-
-def _ghosts(copies: NDArray[np.uint64], partitions: int) -> NDArray[np.int64]:
-    """[partitions] ghosts that each holds."""
-    words = [copies[:, q >> 6] >> np.uint64(q & 63) & np.uint64(1) for q in range(partitions)]
-    return np.array([int(word.sum()) for word in words], np.int64)
 
 
 def _bucket_highs(graph: WholeGraph, buckets: int) -> int:

@@ -22,30 +22,28 @@ KNOWN = 3
 
 
 @njit(cache=True, nogil=True)
-def _mark_copies(offsets, high, part, listed, closed, position):
+def _mark_copies(offsets, high, part, first, listed, closed, position):
     one = np.uint64(1)
     crossing = 0
     for a in range(offsets.size - 1):
         start = offsets[a]
         stop = offsets[a + 1]
-        p = np.uint64(part[a])
+        p = np.int64(part[a]) - first
+        bit_p = one << np.uint64(p) if 0 <= p < 64 else np.uint64(0)
         for i in range(start, stop):
             position[high[i]] = i + 1
         for i in range(start, stop):
             b = high[i]
-            q = np.uint64(part[b])
-            if p == q:
+            q = np.int64(part[b]) - first
+            bit_q = one << np.uint64(q) if 0 <= q < 64 else np.uint64(0)
+            if p == q or not (bit_p | bit_q | np.uint64(first == 0)):
                 continue
-            word_p = np.intp(p >> np.uint64(6))
-            bit_p = one << (p & np.uint64(63))
-            word_q = np.intp(q >> np.uint64(6))
-            bit_q = one << (q & np.uint64(63))
             for j in range(offsets[b], offsets[b + 1]):
                 k = position[high[j]]
                 if k:
-                    listed[i, word_q] |= bit_q
-                    listed[k - 1, word_q] |= bit_q
-                    closed[j, word_p] |= bit_p
+                    listed[i] |= bit_q
+                    listed[k - 1] |= bit_q
+                    closed[j] |= bit_p
                     crossing += 1
         for i in range(start, stop):
             position[high[i]] = 0
@@ -54,16 +52,47 @@ def _mark_copies(offsets, high, part, listed, closed, position):
 
 def mark_copies(
     offsets: LongArray, high: IntArray, part: NDArray[np.int16], partitions: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
-    """Which partitions hold each edge as a ghost, as sets of bits, [edges, partitions / 64] each: those it was sent
-    to in a list, and those whose list it closed. Also the triangles that lie in two partitions.
+) -> tuple[NDArray[np.uint64], int, int, int]:
+    """Which partitions hold each edge as a ghost, as sets of bits [edges, partitions / 64].
 
-    `offsets`, `high` are the oriented CSR of the graph, `part` [vertices] says where each vertex belongs.
+    Also how many entries of lists are answered, how many ghosts the answers name, and how many triangles lie in two
+    partitions. An edge is held by those it was sent to in a list, if it has a triangle there, and by those whose list
+    it closed. `offsets`, `high` are the oriented CSR of the graph, `part` [vertices] says where each vertex belongs. 64
+    partitions at a time, to save memory.
     """
-    words = -(-partitions // 64)
-    listed, closed = (np.zeros((len(high), words), np.uint64) for _ in range(2))
-    crossing = _mark_copies(offsets, high, part, listed, closed, np.zeros(len(offsets) - 1, np.int64))
-    return listed, closed, int(crossing)
+    copies = np.empty((len(high), -(-partitions // 64)), np.uint64)
+    answered = named = crossing = 0
+    for word in range(copies.shape[1]):
+        listed, closed = np.zeros(len(high), np.uint64), np.zeros(len(high), np.uint64)
+        position = np.zeros(len(offsets) - 1, np.int64)
+        found = _mark_copies(offsets, high, part, 64 * word, listed, closed, position)
+        crossing = max(crossing, int(found))  # the first counts all
+        answered += int(np.bitwise_count(listed).sum(dtype=np.int64))
+        named += int(np.bitwise_count(closed).sum(dtype=np.int64))
+        np.bitwise_or(listed, closed, out=copies[:, word])
+    return copies, answered, named, crossing
+
+
+@njit(cache=True, nogil=True)
+def _count_middles(offsets, high, marked, middles):
+    for a in range(offsets.size - 1):
+        start = offsets[a]
+        stop = offsets[a + 1]
+        for i in range(start, stop):
+            marked[high[i]] = 1
+        for i in range(start, stop):
+            b = high[i]
+            for j in range(offsets[b], offsets[b + 1]):
+                middles[b] += marked[high[j]]
+        for i in range(start, stop):
+            marked[high[i]] = 0
+
+
+def count_middles(offsets: LongArray, high: IntArray) -> LongArray:
+    """Triangles in which each vertex is the second in degree order [vertices]: its owner holds all their edges."""
+    middles = np.zeros(len(offsets) - 1, np.int64)
+    _count_middles(offsets, high, np.zeros(len(middles), np.int64), middles)
+    return middles
 
 
 @njit(cache=True, nogil=True)

@@ -73,6 +73,8 @@ class WholeGraph:
     rows_of: Adjacency
     """Of the local edges."""
     peeled: Rounds
+    vertex_most: int
+    """Local edges that an owner holds for one vertex alone: the one that is in the middle of most triangles."""
 
     @property
     def vertices(self) -> int:
@@ -142,9 +144,23 @@ def whole_graph(graph: Graph) -> WholeGraph:
         topology,
         rows_of,
         _peel(topology, rows_of, support[local]),
+        _held_for_one(offsets, high, low, local),
     )
     graph.check(found.answers())
     return found
+
+
+def _held_for_one(
+    offsets: NDArray[np.int64], high: NDArray[np.int32], low: NDArray[np.int32], local: NDArray[np.int32]
+) -> int:
+    middles = walks.count_middles(offsets, high)
+    if not len(middles):
+        return 0
+    alone = np.zeros(len(middles), np.int16)
+    alone[middles.argmax()] = 1
+    copies, *_ = walks.mark_copies(offsets, high, alone, 2)
+    ghosts = np.count_nonzero(copies & np.uint64(2))
+    return int(ghosts + np.count_nonzero(alone[low[local]]))
 
 
 def _peel(topology: Topology, rows: Adjacency, support: NDArray[np.int32]) -> Rounds:

@@ -76,7 +76,7 @@ def _gpu_twin(array: object) -> ModuleType:
 def _cpu_twin(array: object) -> ModuleType:
     twin = _twin(array)
     if twin is not cpu:
-        raise TypeError("partitioners have kernels for NumPy's arrays, not for those on a GPU")
+        raise TypeError("there are such kernels for NumPy's arrays, not for those on a GPU")
     return twin
 
 
@@ -290,9 +290,7 @@ def sort_strings(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> tupl
     Multikey quicksort, on the host alone: 16 bytes of memory a string, and of each about as many bytes are read as
     tell it from others.
     """
-    if not on_host(offsets):
-        raise TypeError("there is no kernel that sorts strings on a GPU")
-    return cpu.sort_strings(offsets, content)
+    return _cpu_twin(offsets).sort_strings(offsets, content)
 
 
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:

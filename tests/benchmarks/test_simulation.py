@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import bounding
 import drive
-from benchmarks import simulate_partitions
+from benchmarks import simulate_partitions, walks
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.here import placed
 from benchmarks.simulate_partitions import Simulated, read_csv, row, simulate, write_csv
@@ -54,12 +54,13 @@ class Table:
     ("method", "partitions"), [("range", 2), ("hash", 7), ("hash", 70), *((method, 5) for method in METHODS)]
 )
 def test_counts_are_those_of_the_tasks(
-    tiny: Graph, whole: WholeGraph, method: str, partitions: int, monkeypatch: pytest.MonkeyPatch
+    tiny: Graph, whole: WholeGraph, method: str, partitions: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found, happened = simulate(whole, method, partitions)
     moved = _payloads(monkeypatch)
     partitioner = Table(placed(whole, method, partitions), partitions)
-    ingested = drive.ingest(open_source(str(tiny.path)), partitions, partitioner, rows_per_block=1_000_000)
+    source = open_source(str(tiny.path))
+    ingested = drive.ingest(source, partitions, partitioner, rows_per_block=1_000_000)
     subgraphs = drive.subgraphs(ingested.owned)
     counts = [subgraph.counts for subgraph in subgraphs]
     assert found.edges == sum(one.owned for one in counts) and found.local == sum(one.local for one in counts)
@@ -77,14 +78,22 @@ def test_counts_are_those_of_the_tasks(
     assert found.parts == sum(parts for _, parts, _ in calls)
     assert found.evaluations == sum(evaluations for _, _, evaluations in calls)
 
-    # Splitters come from a sample that has the buckets it is drawn for, so what depends on them is near, not equal.
-    expected = Counter({name: size for name, size in traffic(found).items() if STAGES[name] in ("number", "partition")})
-    del expected["out-degrees"]  # a given partitioner needs none
-    assert moved["Lists"] == traffic(found)["lists"] + 8 * moved["parts of Lists"]
-    assert moved["Reply"] == traffic(found)["replies"]
-    assert moved["Pairs"] == expected["pairs"] and moved["EdgeParts"] == expected["owned"]
+    answers = [(own.support, one.low, one.high) for own, one in zip(subgraphs, intervals, strict=True)]
+    drive.publish_results(tmp_path, source, ingested, answers)
+    expected = traffic(found)
+    assert STAGES.keys() == expected.keys() and expected["peel"] == 4 * sum(one.ghost for one in counts)
+    assert moved["Lists"] == expected["lists"] + 8 * moved["parts of Lists"]
+    for name, exchange in (
+        ("Reply", "replies"),
+        ("Pairs", "pairs"),
+        ("EdgeParts", "owned"),
+        ("EdgeResults", "results"),
+    ):
+        assert moved[name] == expected[exchange]
+    # What follows goes with the splitters, which come from a sample for as many buckets as a run has.
     assert moved["Counts"] == pytest.approx(expected["degrees"], rel=0.1)
-    rest = expected["ids"] + expected["numbers"] + expected["ranks"]
+    assert moved["VertexSums"] == pytest.approx(expected["sums"], rel=0.1)
+    rest = sum(expected[exchange] for exchange in ("ids", "numbers", "ranks", "names"))
     assert moved["ndarray"] == pytest.approx(rest, rel=0.1)
 
 
@@ -106,9 +115,11 @@ def _payloads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def _bytes(value: Any) -> int:
+    """Of a payload's arrays, each once: pickles have it so."""
     if isinstance(value, np.ndarray):
         return value.nbytes
-    return sum(_bytes(getattr(value, column.name)) for column in fields(value))
+    own = [getattr(value, column.name) for column in fields(value)]
+    return sum(map(_bytes, {id(one): one for one in own}.values()))
 
 
 class WatchedLedger(Ledger):
@@ -157,6 +168,18 @@ def test_range_is_that_of_a_run(tiny: Graph, whole: WholeGraph) -> None:
     partitioner = drive.ingest(open_source(str(tiny.path)), 6, "range", buckets=1).partitioner
     assert isinstance(partitioner, RangePartitioner)
     assert np.array_equal(placed(whole, "range", 6), partitioner(np.arange(whole.vertices)))
+
+
+def test_an_owner_holds_this_for_one_vertex(tiny: Graph, whole: WholeGraph) -> None:
+    """A partition of each vertex: none holds less for it; the one found is in the middle of most triangles."""
+    partitioner = Table(np.arange(whole.vertices, dtype=np.int16), whole.vertices)
+    ingested = drive.ingest(open_source(str(tiny.path)), whole.vertices, partitioner, buckets=1)
+    counts = [one.counts for one in drive.subgraphs(ingested.owned)]
+    held = np.array([one.local + one.ghost for one in counts])
+    middles = np.zeros(whole.vertices, np.int64)
+    middles[whole.dense] = walks.count_middles(whole.offsets, whole.high)
+    assert middles.sum() == whole.triangles
+    assert whole.vertex_most == held[middles == middles.max()].max() <= held.max()
 
 
 def test_one_partition_tells_nobody(whole: WholeGraph) -> None:

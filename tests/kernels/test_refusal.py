@@ -36,6 +36,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "restream": lambda: kernels.restream(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, 1, 0),
     "row_numbers": lambda: kernels.row_numbers(FOREIGN),
     "sort_keys": lambda: kernels.sort_keys(FOREIGN, 1),
+    "sort_strings": lambda: kernels.sort_strings(FOREIGN, FOREIGN),
     "sums_at": lambda: kernels.sums_at(FOREIGN, FOREIGN, 1),
 }
 

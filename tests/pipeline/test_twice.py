@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -103,6 +103,7 @@ TASKS = {
     "sums",
     "supports",
     "weights",
+    "without-ids",
     "write-edges",
     "write-vertices",
 }
@@ -190,10 +191,8 @@ def test_every_task_twice(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: 
             differ.append(name)
         return first
 
-    def map_twice(
-        self: engine.Engine, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], at: Any
-    ) -> Any:
-        return start(self, name, _Here(partial(twice, name, function)), arguments, at)
+    def map_twice(self: engine.Engine, name: str, function: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        return start(self, name, _Here(partial(twice, name, function)), *given, **how)
 
     monkeypatch.setattr(engine.Engine, "_start", map_twice)
     for how in SCHEDULES:
