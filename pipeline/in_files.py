@@ -78,12 +78,14 @@ class ArrayFile:
 
 
 def _taken(link: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayFile:
-    """What was sent by a worker of this machine, in the folder of this one."""
+    """What was sent by a worker of this machine, in the folder of this one.
+
+    Raises OSError if that worker has gone meanwhile: to Dask it is then lost, and what it held is made again.
+    """
     path = link
     if _folder is not None:
         path = tempfile.mktemp(prefix="array-", dir=_folder)
-        with suppress(FileNotFoundError):  # told when it is mapped
-            os.rename(link, path)
+        os.rename(link, path)
     return ArrayFile(path, dtype, shape, linked=True)
 
 
