@@ -26,7 +26,7 @@ __all__ = ["Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
 """Memory of a row of integers while it is read and cleaned."""
-TEXT_COPIES = 3.5
+TEXT_COPIES = 2
 """Copies of its two ids that a row of strings takes then, each with 8 bytes besides."""
 EDGE_BYTES = 18
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
@@ -63,6 +63,7 @@ MIN_BLOCK_ROWS = 250_000
 MESSAGES = 2.4
 """Times that the id of an edge is sent to each ghost of it, by bands. Measured: 2.1 to 2.5."""
 MESSAGE_BYTES = 4
+"""Of an id."""
 KEPT_EDGE_BYTES = 16
 """What a checkpoint keeps of an edge, beside its copies."""
 KEPT_COPY_BYTES = 46

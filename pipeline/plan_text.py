@@ -6,7 +6,7 @@ from dask.utils import format_bytes
 
 from ..tasks.counting import Guess
 from ..tasks.passwords import without_passwords
-from .plan import Plan
+from .plan import MESSAGE_BYTES, Plan
 
 __all__ = ["describe"]
 
@@ -48,8 +48,8 @@ def describe(plan: Plan) -> str:
             ),
             (
                 "messages",
-                f"~{_round(plan.messages):,} ids ({_bytes(4 * plan.messages)}) in all, at most {pairs:,} parcels an "
-                "exchange",
+                f"~{_round(plan.messages):,} ids ({_bytes(MESSAGE_BYTES * plan.messages)}) in all, "
+                f"at most {pairs:,} parcels an exchange",
             ),
         ]
     if plan.in_one_place_bytes:

@@ -58,11 +58,6 @@ class Estimate:
     vertices: Guess
 
     @property
-    def whole(self) -> bool:
-        """Whether all rows were looked at."""
-        return self.sample.is_whole
-
-    @property
     def id_bytes(self) -> float:
         """Length of an id, if ids are strings; of an integer, 8."""
         ids = self.sample.ids

@@ -27,6 +27,7 @@ def test_a_small_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(
     ("name", "layout"),

@@ -18,8 +18,9 @@ from distributed import Client, LocalCluster
 from fsspec.implementations.local import LocalFileSystem
 
 import runs
-from edgemill.pipeline import InputError, OutOfRoom, mine
+from edgemill.pipeline import InputError, OutOfRoom, mine, mining
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.plan import Plan, plan_run
 
 # What is looked for in all that a run leaves: two tokens from storage options, two passwords from URLs.
 TOKEN, OTHER, *PASSWORDS = SECRETS = "7f3c-token", "91ab-token", "5d2e-password", "c80d-password"
@@ -190,8 +191,14 @@ def test_what_workers_log(
 ) -> None:
     """A worker logs the arguments of a task that fails: one that reads, or one that keeps what was found."""
     monkeypatch.setattr(Vault, "full", full)
-    if not full:
-        damage_the_input(tmp_path, settings)
+
+    def plan_and_damage(*arguments: Any) -> Plan:
+        plan = plan_run(*arguments)
+        if not full:
+            damage_the_input(tmp_path, settings)  # now: a plan would have come upon it
+        return plan
+
+    monkeypatch.setattr(mining, "plan_run", plan_and_damage)
     with caplog.at_level(logging.DEBUG, "distributed"), pytest.raises(OutOfRoom if full else InputError):
         mine(settings["input"]["path"], tmp_path / "out", client=talkative, **without_paths(settings))
     assert "Compute Failed" in caplog.text

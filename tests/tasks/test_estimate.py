@@ -56,7 +56,7 @@ def rmat(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_graph_that_is_its_own_sample(tmp_path: Path) -> None:
     generate("rmat", tmp_path, files=2, seed=7, scale=11)  # 32,768 rows
     found = estimate(open_source(str(tmp_path)), ALL)
-    assert (found.sample.share, found.whole) == (1.0, True)
+    assert (found.sample.share, found.sample.is_whole) == (1.0, True)
     edges, vertices, local, copies, largest = truth(tmp_path, 5, "hash")
     assert (found.edges.likely, found.edges.least, found.edges.most) == (edges, edges, edges)
     assert found.vertices.likely == vertices
@@ -134,7 +134,7 @@ def test_repetitions_loops_and_nulls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_next_to_nothing(tmp_path: Path, rows: int, text: str) -> None:
     found = write(tmp_path / "a.parquet", np.zeros(rows, np.int64), np.ones(rows, np.int64), text=text)
-    assert (found.edges.likely, found.vertices.likely, found.whole) == (rows, 2 * rows, True)
+    assert (found.edges.likely, found.vertices.likely, found.sample.is_whole) == (rows, 2 * rows, True)
     assert found.copies("range", 3).mean == 0
     assert found.output_bytes("zstd") >= 0
 
@@ -204,7 +204,7 @@ def test_a_part_of_the_rows(
     """All that is told then is a range, and a number in it."""
     whole = write(tmp_path / "a.parquet", *rows_of(rmat), rows=512)
     found = estimate(whole.source, whole.source.rows // part)
-    assert not found.whole
+    assert not found.sample.is_whole
     assert found.sample.rows_read <= whole.source.rows // part + 512
     assert found.edges.likely == pytest.approx(whole.edges.likely, rel=off)
     assert found.edges.least <= 1.05 * whole.edges.likely
