@@ -89,6 +89,7 @@ TASKS = {
     "subgraph",
     "summarise",
     "sums",
+    "without-ids",
     "write-edges",
     "write-vertices",
 }
