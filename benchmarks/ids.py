@@ -3,7 +3,7 @@
     python -m benchmarks ids --rows 10_000_000 --kinds sparse,string --memory 1.2GiB --threads 1
     python -m benchmarks ids --rows 100_000_000 --kinds string --memory 2GiB --partitions 128 --threads 1
 
-The rows are made on first use (id_rows.py): 0.3 ids a row and no triangles, so λ is a small part. One `edgemill run`
+The rows are made on first use (id_rows.py): 0.3 ids a row and no triangles: λ is a small part. One `edgemill run`
 with that many worker processes of a thread each, in which Dask spills what exceeds their memory, and then DuckDB, which
 does what the stages read and number do. Memory is looked at five times a second: *a process* is the most that one had,
 *all* the most that all had together; *CPU* is what all had of the cores, which neighbours change less than the seconds.
