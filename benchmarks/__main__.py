@@ -23,6 +23,7 @@ NAMES = (
     "gpu",
     "gpu_runs",
     "ids",
+    "partitioners",
     "simulate_partitions",
     "all_to_all",
     "scaling",

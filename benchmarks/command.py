@@ -14,6 +14,7 @@ from typing import Self
 
 from benchmarks.graphs import Answers
 from edgemill.pipeline.manifest import read_manifest
+from edgemill.pipeline.partitioning import METHODS
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class Layout:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From `1`, `4-range` or `4-hash`; ValueError for anything else."""
+        """From `1`, `4-range`, `4-hash` and so on; ValueError for anything else."""
         count, _, method = text.partition("-")
-        if method not in ("", "range", "hash"):
-            raise ValueError(f"{text!r} is not a count, or a count and -range or -hash")
+        if method not in ("", *METHODS):
+            raise ValueError(f"{text!r} is not a count, or a count, a dash and one of {', '.join(METHODS)}")
         return cls(int(count), method or "range")
 
     def __str__(self) -> str:

@@ -112,12 +112,18 @@ def exchange(
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
     forward: str | None = None,
+    receivers: Sequence[int] | None = None,
 ) -> list[Future]:
     """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
-    mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange.
+    mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange. If only
+    some are `receivers`, arguments, places and results are theirs.
     """
+    receivers = range(len(arguments)) if receivers is None else receivers
     at = at or engine.places(len(arguments))
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
-    delivered, own_stamp = mail.to(range(len(arguments)), at), stamp(engine, name)
-    tasks = [(function, i, own_stamp, mail.expected[i], delivered[i], *own) for i, own in enumerate(arguments)]
+    delivered, own_stamp = mail.to(receivers, at), stamp(engine, name)
+    tasks = [
+        (function, to, own_stamp, mail.expected[to], parts, *own)
+        for to, parts, own in zip(receivers, delivered, arguments, strict=True)
+    ]
     return engine.map(name, receive, tasks, at) if forward is None else send(engine, name, forward, receive, tasks, at)

@@ -29,8 +29,10 @@ Placement: TypeAlias = Partitioner | list[Future]
 
 MOST_PASSES = 24
 """Of streaming; each looks at half of the vertices."""
-FEW_MOVED = 0.005
-"""Streaming ends when a pass moves no larger share of the vertices."""
+FEW_MOVED = 0.01
+"""Streaming ends when two passes together move no larger share of the vertices."""
+ABREAST = 16
+"""Buckets that stream at a time."""
 MOST_ROUNDS = 64
 """Of growing regions."""
 ROUNDS_PER_LEVEL = 8
@@ -116,18 +118,24 @@ def _multilevel(graph: Ordered, partitions: int, weights: Sequence[Future]) -> l
 
 
 def _streamed(graph: Ordered, partitions: int, weights: Sequence[Future]) -> list[Future]:
+    """Some buckets at a time: many abreast would have little room each, and see little of what the others do."""
     engine, load = graph.engine, _loads(graph)
     near = _neighbours(graph, weights, load)
     start = _ranges(graph, load, partitions)
     parts = engine.map("parts", streaming.start_parts, [(own, start) for own in near])
     total = sum(engine.peek(load, _sum))
-    moved = [graph.vertices]
-    for turn in range(MOST_PASSES):
+    groups = -(-len(near) // ABREAST)
+    moved = []
+    for turn in range(MOST_PASSES * groups):
+        half, group = turn % 2, turn // 2 % groups
+        active = range(group, len(near), groups)
         loads = _taken(engine, parts)
-        capacity, room = neighbours.room_for(loads, total, len(near))
-        parts = _told(engine, near, parts, "restream", streaming.restream, (loads, room, capacity, turn))
-        moved.append(sum(engine.peek(parts, attrgetter("moved"))))
-        if max(moved[-2:]) <= FEW_MOVED * graph.vertices:
+        capacity, room = neighbours.room_for(loads, total, len(active))
+        found = _told(engine, near, parts, "restream", streaming.restream, (loads, room, capacity, half), active)
+        moved.append(sum(engine.peek(found, attrgetter("moved"))))
+        for b, own in zip(active, found, strict=True):
+            parts[b] = own
+        if turn >= 2 * groups and sum(moved[-2 * groups :]) <= FEW_MOVED * graph.vertices:
             break
     return parts
 
@@ -224,11 +232,13 @@ def _told(
     name: str,
     function: Callable[..., Any],
     arguments: Sequence[Any],
+    active: Sequence[int] | None = None,
 ) -> list[Future]:
-    """Each bucket's Parts by `function`, which gets from the others where their vertices are."""
+    """The Parts of each bucket, or of those active, by `function`, which hears from all where their vertices are."""
     both = list(zip(near, parts, strict=True))
+    active = range(len(both)) if active is None else active
     sent = send(engine, "answer-labels", name, neighbours.answer_parts, both)
-    return exchange(engine, name, sent, function, [(*own, *arguments) for own in both])
+    return exchange(engine, name, sent, function, [(*both[b], *arguments) for b in active], receivers=active)
 
 
 def _taken(engine: Engine, parts: Sequence[Future]) -> NDArray[np.int64]:

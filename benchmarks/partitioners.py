@@ -1,0 +1,107 @@
+"""Partitioners side by side, of what simulate_partitions counted: a table of copies, and a picture.
+
+    python -m benchmarks simulate_partitions --graphs cnr-2000 --partitions 2,8,32,512 --bounding none --csv counts.csv
+    python -m benchmarks partitioners --csv counts.csv --picture copies.svg
+
+*Copies* are (owned + ghosts) / edges among edges that have triangles: what bounding holds. The picture has a panel for
+each graph and a line for each method, both axes in powers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.simulate_partitions import Simulated, read_csv
+from benchmarks.table import markdown
+from edgemill.pipeline.partitioning import METHODS
+
+PANEL, GAP, ACROSS = (250, 190), (46, 46), 4
+"""Width and height of a panel, what lies between two, and how many stand in a row, in pixels."""
+COLOURS = ("#7f7f7f", "#bcbd22", "#000000", "#2ca02c", "#1f77b4", "#d62728", "#9467bd")
+"""Of the methods, in order: told apart in print as well, as each line ends in its own mark."""
+MARKS = "○□×△●◆■"
+
+
+def table(found: Sequence[Simulated]) -> str:
+    """Copies by graph and count, a column for each method; the fewest are bold."""
+    by_case: dict[tuple[str, int], dict[str, Simulated]] = {}
+    for one in found:
+        by_case.setdefault((one.graph, one.partitions), {})[one.method] = one
+    rows = []
+    for (graph, partitions), of_method in by_case.items():
+        least = min(f"{one.held:.2f}" for one in of_method.values())
+        cells = [f"{of_method[method].held:.2f}" if method in of_method else "" for method in METHODS]
+        rows.append([graph, str(partitions), *(f"**{cell}**" if cell == least else cell for cell in cells)])
+    return markdown(["graph", "partitions", *METHODS], rows)
+
+
+def picture(found: Sequence[Simulated]) -> str:
+    """An SVG of copies against partitions."""
+    graphs = list(dict.fromkeys(one.graph for one in found))
+    rows = -(-len(graphs) // ACROSS)
+    width = ACROSS * (PANEL[0] + GAP[0]) + GAP[0]
+    height = rows * (PANEL[1] + GAP[1]) + GAP[1] + 30
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
+        ' font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for at, method in enumerate(METHODS):
+        x = GAP[0] + at * 110
+        parts.append(f'<text x="{x}" y="20" fill="{COLOURS[at]}">{MARKS[at]} {method}</text>')
+    for at, graph in enumerate(graphs):
+        left = GAP[0] + at % ACROSS * (PANEL[0] + GAP[0])
+        top = 30 + GAP[1] + at // ACROSS * (PANEL[1] + GAP[1])
+        parts.append(f'<g transform="translate({left},{top})">{_panel([o for o in found if o.graph == graph])}</g>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _panel(found: Sequence[Simulated]) -> str:
+    counts = sorted({one.partitions for one in found})
+    top = 2 ** math.ceil(math.log2(max(one.held for one in found)))
+    least = 2 ** math.floor(math.log2(min(one.held for one in found)))
+
+    def x(partitions: int) -> float:
+        return PANEL[0] * math.log2(partitions / counts[0]) / max(1.0, math.log2(counts[-1] / counts[0]))
+
+    def y(copies: float) -> float:
+        return PANEL[1] * (1 - math.log2(copies / least) / math.log2(top / least))
+
+    parts = [
+        f'<text x="0" y="-8" font-weight="bold">{found[0].graph}</text>',
+        f'<rect width="{PANEL[0]}" height="{PANEL[1]}" fill="none" stroke="#bbb"/>',
+    ]
+    for count in counts:
+        parts.append(f'<text x="{x(count):.0f}" y="{PANEL[1] + 16}" text-anchor="middle" fill="#555">{count}</text>')
+    copies = least
+    while copies <= top:
+        parts.append(f'<text x="-6" y="{y(copies) + 4:.0f}" text-anchor="end" fill="#555">{copies:g}</text>')
+        parts.append(f'<path d="M0 {y(copies):.1f}H{PANEL[0]}" stroke="#eee"/>')
+        copies *= 2
+    for at, method in enumerate(METHODS):
+        points = sorted((one.partitions, one.held) for one in found if one.method == method)
+        if not points:
+            continue
+        line = " ".join(f"{x(count):.1f},{y(held):.1f}" for count, held in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[at]}" stroke-width="1.6"/>')
+        for count, held in points:
+            mark = f'<text x="{x(count):.1f}" y="{y(held) + 4:.1f}" text-anchor="middle" fill="{COLOURS[at]}"'
+            parts.append(f'{mark} font-size="10">{MARKS[at]}</text>')
+    return "".join(parts)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--csv", type=Path, required=True, help="what simulate_partitions wrote")
+    parser.add_argument("--picture", type=Path, help="file for the picture, SVG")
+
+
+def report(options: argparse.Namespace) -> None:
+    """Print the table and draw."""
+    found = read_csv(options.csv)
+    if options.picture:
+        options.picture.write_text(picture(found), encoding="utf-8")
+    print(table(found))
