@@ -177,9 +177,14 @@ def test_every_task_twice(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: 
         return first
 
     def map_twice(
-        self: engine.Engine, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], at: Any
+        self: engine.Engine,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Any,
+        soon: bool = False,
     ) -> Any:
-        return start(self, name, _Here(partial(twice, name, function)), arguments, at)
+        return start(self, name, _Here(partial(twice, name, function)), arguments, at, soon)
 
     monkeypatch.setattr(engine.Engine, "_start", map_twice)
     for how in SCHEDULES:
