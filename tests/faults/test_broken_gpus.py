@@ -85,7 +85,7 @@ def test_what_breaks_every_worker_ends(client: Client) -> None:
     engine = Engine(client, "ever")
     with pytest.raises(
         ClusterLost,
-        match=r"fail-ever-none-1 broke the GPU of every worker that tried it, 4 in all, the last with "
+        match=r"fail-ever-none-0+1 broke the GPU of every worker that tried it, 4 in all, the last with "
         r"CUDARuntimeError: cudaErrorIllegalAddress: an illegal memory access was encountered: .* cluster\.device cpu",
     ):
         engine.gather([engine.submit("fail", failing(700), "")])

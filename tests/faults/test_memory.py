@@ -165,7 +165,7 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
         engine = Engine(client, "hog")
         tasks = [engine.submit("hog", hog)]
         with pytest.raises(
-            OutOfRoom, match=r"exceeded their memory 2 times, the last in hog-hog-none-1.* of 300\.00 MiB: "
+            OutOfRoom, match=r"exceeded their memory 2 times, the last in hog-hog-none-0+1.* of 300\.00 MiB: "
         ):
             engine.wait(tasks)
         with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
@@ -185,7 +185,7 @@ def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
         runs.cluster(n_workers=1, threads_per_worker=1) as client,
     ):
         engine = Engine(client, "dead")
-        with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-none-1, the last at "):
+        with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-none-0+1, the last at "):
             engine.gather([engine.submit("dead", die)])
     trials("a task kills every worker", "refused")
 
