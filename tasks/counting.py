@@ -30,22 +30,23 @@ class Guess:
 def count_edges(sample: Sample) -> Guess:
     """The distinct edges of the input."""
     proper = sample.rows_read - sample.nulls - sample.self_loops
-    if not len(sample):
-        return Guess(*[round(proper / max(1, sample.rows_read) * sample.rows)] * 3)
-    return _all(sample, sample.edge_stretches, proper / int(sample.repeated.sum()))
+    kept = int(sample.repeated.sum())
+    scale = proper / kept if kept else 0.0
+    return _all(sample, len(sample) * scale if kept else float(proper), sample.edge_stretches, scale)
 
 
 def count_vertices(sample: Sample) -> Guess:
     """The vertices of the input."""
-    return _all(sample, sample.vertex_stretches, 1 / sample.share)
+    return _all(sample, np.count_nonzero(sample.picked) / sample.share, sample.vertex_stretches, 1 / sample.share)
 
 
-def _all(sample: Sample, stretches: NDArray[np.int64], scale: float) -> Guess:
-    """From the number of stretches that have each thing; there are `scale` as many things in what was read."""
-    seen = len(stretches) * scale
-    if sample.is_whole or not len(stretches):
+def _all(sample: Sample, seen: float, stretches: NDArray[np.int64], scale: float) -> Guess:
+    """Where so many were seen; and from the stretches that have each one kept, which stands for `scale` of them."""
+    if sample.is_whole:
         return Guess(*[round(seen)] * 3)
     read = sample.rows_read / sample.rows
+    if not len(stretches):
+        return Guess(*[round(seen / read)] * 3)
     incidences, once, twice = (
         float(x) * scale for x in (stretches.sum(), (stretches == 1).sum(), (stretches == 2).sum())
     )

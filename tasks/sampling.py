@@ -9,7 +9,6 @@ known. Of larger inputs evenly spread row groups, or the beginnings of them, are
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import sqrt
@@ -67,10 +66,10 @@ class Sample:
     """[edges] rows that say it."""
 
     edge_stretches: NDArray[np.int64]
-    """[edges] stretches of the input that have it."""
+    """[edges] stretches of the input that have it; not told where all rows were read."""
 
     vertex_stretches: NDArray[np.int64]
-    """[vertices of S] stretches of the input that have it."""
+    """[vertices of S] the same of them."""
 
     stretches: int
     """How many were read."""
@@ -91,7 +90,7 @@ class _Kept:
 
     source: Ids
     target: Ids
-    stretch: NDArray[np.int64]
+    stretch: NDArray[np.int32]
     rows: int
     nulls: int
     self_loops: int
@@ -134,7 +133,7 @@ def _read(source: Source, piece: Piece, rows: int, parts: int, share: float) -> 
     """Read the first rows of a row group, as so many stretches."""
     read = nulls = self_loops = 0
     none = identity.no_ids(source.kind)
-    sources, targets, stretches = [none], [none], [np.zeros(0, np.int64)]
+    sources, targets, stretches = [none], [none], [np.zeros(0, np.int32)]
     for batch in read_batches(source, piece, rows):
         before, read = read, read + len(batch) + batch.nulls
         nulls += batch.nulls
@@ -143,7 +142,7 @@ def _read(source: Source, piece: Piece, rows: int, parts: int, share: float) -> 
         touching = np.flatnonzero(_picked(first, share) | _picked(second, share))
         sources.append(identity.take(batch.source, touching))
         targets.append(identity.take(batch.target, touching))
-        stretches.append((before + touching) * parts // rows)
+        stretches.append(((before + touching) * parts // rows).astype(np.int32))
     kept = identity.concatenate(sources), identity.concatenate(targets), np.concatenate(stretches)
     return _Kept(*kept, read, nulls, self_loops)
 
@@ -159,48 +158,41 @@ def _fewer(part: _Kept, share: float) -> _Kept:
     return _Kept(*kept, part.rows, part.nulls, part.self_loops)
 
 
-def _sample(source: Source, kept: Sequence[_Kept], parts: int, share: float) -> Sample:
+def _sample(source: Source, kept: list[_Kept], parts: int, share: float) -> Sample:
+    """What was kept, as edges; `kept` is emptied on the way."""
+    rows, nulls, self_loops = (sum(getattr(part, name) for part in kept) for name in ("rows", "nulls", "self_loops"))
+    stretches = parts * len(kept)
+    stretch = np.concatenate([np.zeros(0, np.int32), *(parts * n + part.stretch for n, part in enumerate(kept))])
     none = identity.no_ids(source.kind)
-    ids, first, second = identity.encode(
-        identity.concatenate([none, *(part.source for part in kept)]),
-        identity.concatenate([none, *(part.target for part in kept)]),
-    )
+    columns = [identity.concatenate([none, *(getattr(part, end) for part in kept)]) for end in ("source", "target")]
+    kept.clear()
+    ids, first, second = identity.encode(*columns)
+    del columns
     picked = _picked(identity.hashes(ids), share)
-    none = np.zeros(0, np.int64)
-    stretch = np.concatenate([none, *(parts * number + part.stretch for number, part in enumerate(kept))])
     proper = first != second
     edge = np.minimum(first, second).astype(np.int64) * len(ids) + np.maximum(first, second)
-    edge, repeated, edge_stretches = _tally(edge[proper], stretch[proper])
-    vertex = np.concatenate([first, second])
-    touched = picked[vertex]
-    _, _, vertex_stretches = _tally(vertex[touched], np.concatenate([stretch, stretch])[touched])
-    return Sample(
-        source.rows,
-        sum(part.rows for part in kept),
-        sum(part.nulls for part in kept),
-        sum(part.self_loops for part in kept),
-        share,
-        ids,
-        picked,
-        (edge // len(ids)).astype(np.int32),
-        (edge % len(ids)).astype(np.int32),
-        repeated,
-        edge_stretches,
-        vertex_stretches,
-        parts * len(kept),
-    )
+    edge_stretches = vertex_stretches = np.zeros(0, np.int64)
+    if rows < source.rows:
+        edge_stretches = _spread(edge[proper], stretch[proper])
+        vertex, touched = np.concatenate([first, second]), picked[np.concatenate([first, second])]
+        vertex_stretches = _spread(vertex[touched], np.concatenate([stretch, stretch])[touched])
+    del first, second, stretch
+    edge = edge[proper]
+    edge.sort()
+    heads = np.flatnonzero(order.heads(edge))
+    repeated = np.diff(heads, append=len(edge))
+    edge = edge[heads]
+    low, high = (edge // len(ids)).astype(np.int32), (edge % len(ids)).astype(np.int32)
+    facts = rows, nulls, self_loops, share, ids, picked, low, high, repeated
+    return Sample(source.rows, *facts, edge_stretches, vertex_stretches, stretches)
 
 
-def _tally(
-    values: NDArray[Any], stretch: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct values, ascending, how often each occurs, and in how many stretches; these ascend."""
+def _spread(values: NDArray[Any], stretch: NDArray[np.int32]) -> NDArray[np.int64]:
+    """In how many stretches each distinct value is, the values ascending; stretches ascend."""
     ascending = np.argsort(values, kind="stable")
     values, stretch = values[ascending], stretch[ascending]
     first = order.heads(values)
     anew = first.copy()
     anew[1:] |= stretch[1:] != stretch[:-1]
     heads = np.flatnonzero(first)
-    if not len(heads):
-        return values, heads, heads
-    return values[heads], np.diff(heads, append=len(values)), np.add.reduceat(anew, heads, dtype=np.int64)
+    return np.add.reduceat(anew, heads, dtype=np.int64) if len(heads) else heads
