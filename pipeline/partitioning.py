@@ -32,7 +32,9 @@ MOST_PASSES = 24
 FEW_MOVED = 0.01
 """Streaming ends when two passes together move no larger share of the vertices."""
 ABREAST = 16
-"""Buckets that stream at a time."""
+"""Buckets that stream at a time, of few; of many,"""
+MOST_GROUPS = 8
+"""one in so many: each group has as many passes as it would have alone."""
 MOST_ROUNDS = 64
 """Of growing regions."""
 ROUNDS_PER_LEVEL = 8
@@ -124,7 +126,7 @@ def _streamed(graph: Ordered, partitions: int, weights: Sequence[Future]) -> lis
     start = _ranges(graph, load, partitions)
     parts = engine.map("parts", streaming.start_parts, [(own, start) for own in near])
     total = sum(engine.peek(load, _sum))
-    groups = -(-len(near) // ABREAST)
+    groups = min(-(-len(near) // ABREAST), MOST_GROUPS)
     moved = []
     for turn in range(MOST_PASSES * groups):
         half, group = turn % 2, turn // 2 % groups
