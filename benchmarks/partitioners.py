@@ -61,8 +61,8 @@ def picture(found: Sequence[Simulated]) -> str:
 
 def _panel(found: Sequence[Simulated]) -> str:
     counts = sorted({one.partitions for one in found})
-    top = 2 ** math.ceil(math.log2(max(one.held for one in found)))
-    least = 2 ** math.floor(math.log2(min(one.held for one in found)))
+    least = 2.0 ** math.floor(math.log2(min(one.held for one in found)))
+    top = max(2 * least, 2.0 ** math.ceil(math.log2(max(one.held for one in found))))
 
     def x(partitions: int) -> float:
         return PANEL[0] * math.log2(partitions / counts[0]) / max(1.0, math.log2(counts[-1] / counts[0]))
