@@ -194,8 +194,9 @@ def test_ids(cache: Path) -> None:
     assert [one.way for one in both] == ["edgemill", "DuckDB"]
     assert both[0].vertices == both[1].vertices > 5500
     assert [part.name for part in both[0].parts] == ["all", *ids.STAGES]
+    whole = both[0].parts[0]  # DuckDB has ended before anyone looks
+    assert 0 < whole.largest_bytes <= whole.all_bytes and whole.cpu_seconds > 0
     for one in both:
-        assert 0 < one.parts[0].largest_bytes <= one.parts[0].all_bytes and one.parts[0].cpu_seconds > 0
         assert {len(line) for line in ids.lines("string", 20_000, one)} == {len(ids.HEAD)}
 
 
