@@ -96,10 +96,10 @@ class Simulated:
     evaluations: int
     evaluations_slowest: int
     """Those of the partition with most in each exchange, added up."""
-    placing: float
-    """Seconds that it took to place the vertices, on one thread."""
     seconds: float
     """Of this simulation."""
+    placing: float = 0.0
+    """Of these, seconds that it took to place the vertices, on one thread; 0 where nobody looked."""
 
     @property
     def replication(self) -> float:
@@ -173,8 +173,8 @@ def simulate(graph: WholeGraph, method: str, partitions: int, band: bool = True)
         max(happened.ids, default=0),
         sum(happened.evaluations),
         sum(happened.slowest),
-        placing,
         time.perf_counter() - start,
+        placing,
     ), happened
 
 
