@@ -56,12 +56,12 @@ def test_bundles_are_cut_up_one_after_the_other() -> None:
     class Tasks:
         shares_memory = False
 
-        def map(self, name: str, function: Any, arguments: Sequence[Any]) -> list[str]:
+        def map(self, name: str, function: Any, arguments: Sequence[Any], soon: bool) -> list[str]:
             asked.extend(arguments)
-            return [f"{sender} to {receiver}" for sender, receiver in arguments]
+            return [f"{sender} to {receiver}" for sender, (receiver,) in arguments]
 
     rows = [{2: 5, 0: 1}, {1: 4}, {0: 7, 1: 2, 2: 3}]
     mail = exchange.Mail(Tasks(), "ids", ["a", "b", "c"], rows)  # type: ignore[arg-type,list-item]
     assert mail.to([0, 1, 2, 3]) == [["a to 0", "c to 0"], ["b to 1", "c to 1"], ["a to 2", "c to 2"], []]
-    assert asked == [("a", 0), ("a", 2), ("b", 1), ("c", 0), ("c", 1), ("c", 2)]
+    assert asked == [("a", [0]), ("a", [2]), ("b", [1]), ("c", [0]), ("c", [1]), ("c", [2])]
     assert (mail.parts, mail.expected) == (6, {0: 8, 1: 6, 2: 8})
