@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,8 +55,8 @@ MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
 LOCAL = 1.2
 """`auto` leaves ranges as they are where they make no more copies of an edge."""
-WORTH = 0.99
-"""`auto` stops where twice as many partitions would need more than this of the memory."""
+WORTH = 1.1
+"""Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
@@ -367,10 +368,18 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
-        gains = tried[-1].worker_bytes / last.worker_bytes, (1 + tried[-1].device_bytes) / (1 + last.device_bytes)
-        if min(gains) > WORTH:
-            break
-    return tried[-1] if tried[-1].fits() else min(tried, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
+    return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _tightest(plans: Sequence[Plan]) -> Plan:
+    """Of plans none of which fits well the first that needs about as little as any, within the memory if one is."""
+    device = min(plan.device_bytes for plan in plans)
+    least = min(plan.worker_bytes for plan in plans)
+    most, limit = WORTH * least, plans[0].capacity.memory_bytes
+    if least <= limit:
+        most = min(most, limit)
+    enough = [plan for plan in plans if plan.worker_bytes <= most and plan.device_bytes <= WORTH * device]
+    return enough[0] if enough else min(plans, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
 
 
 def _free_bytes(settings: Settings) -> int | None:
