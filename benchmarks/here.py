@@ -23,7 +23,11 @@ class Here:
     shares_memory = True
     homes = None
 
-    def places(self, receivers: int) -> None:
+    def in_turn(self, receivers: Sequence[int]) -> list[int]:
+        """Here."""
+        return [0 for _ in receivers]
+
+    def places(self, receivers: Sequence[int]) -> None:
         """Anywhere."""
 
     def map(

@@ -147,11 +147,13 @@ class Engine:
             os.unlink(path)
         self._in_files = True
 
-    def places(self, receivers: int) -> list[int] | None:
-        """Workers for the receivers of an exchange, in turn; None lets the scheduler choose, where results have sizes
-        for it to go by.
-        """
-        return [i % len(self._workers) for i in range(receivers)] if self._in_files else None
+    def in_turn(self, receivers: Sequence[int]) -> list[int]:
+        """Workers for receivers of an exchange: the same for each, every time."""
+        return [receiver % len(self._workers) for receiver in receivers]
+
+    def places(self, receivers: Sequence[int]) -> list[int] | None:
+        """As `in_turn`; None lets the scheduler choose, where results have sizes for it to go by."""
+        return self.in_turn(receivers) if self._in_files else None
 
     @property
     def _caller(self) -> Callable[..., Any]:

@@ -119,7 +119,7 @@ def exchange(
     some are `receivers`, arguments, places and results are theirs.
     """
     receivers = range(len(arguments)) if receivers is None else receivers
-    at = at or engine.places(len(arguments))
+    at = at or engine.places(receivers)
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
     delivered, own_stamp = mail.to(receivers, at), stamp(engine, name)
     tasks = [

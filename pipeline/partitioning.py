@@ -19,6 +19,7 @@ from ..tasks.ingest import Put
 from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner, bfs, neighbours, streaming
 from ..tasks.partition import multilevel as whole
 from ..tasks.partition import range as ranges
+from ..tasks.partition.neighbours import Parts
 from .engine import Engine, Future
 from .exchange import exchange, send
 
@@ -126,7 +127,7 @@ def _streamed(graph: Ordered, partitions: int, weights: Sequence[Future]) -> lis
     start = _ranges(graph, load, partitions)
     parts = engine.map("parts", streaming.start_parts, [(own, start) for own in near])
     total = sum(engine.peek(load, _sum))
-    groups = min(-(-len(near) // ABREAST), MOST_GROUPS)
+    groups = _groups(len(near))
     moved = []
     for turn in range(MOST_PASSES * groups):
         half, group = turn % 2, turn // 2 % groups
@@ -164,9 +165,10 @@ def send_owned(graph: Ordered, placement: Placement, partitions: int) -> list[Fu
     engine, both = graph.engine, graph.both
     if not isinstance(placement, list):
         return send(engine, "send-owned", "owned", ingest.send_owned, [(*own, placement) for own in both])
-    asked = list(zip(graph.degrees, placement, strict=True))
+    known = list(zip(placement, engine.peek(placement, Parts.digest), strict=True))
+    asked = [(degrees, *own) for degrees, own in zip(graph.degrees, known, strict=True)]
     answers = send(engine, "answer-parts", "known-parts", ingest.answer_parts, asked)
-    tasks = [(*own, partitions, parts) for own, parts in zip(both, placement, strict=True)]
+    tasks = [(*own, partitions, *parts) for own, parts in zip(both, known, strict=True)]
     return exchange(engine, "known-parts", answers, ingest.send_owned_to, tasks, forward="owned")
 
 
@@ -184,6 +186,16 @@ def _ranges(graph: Ordered, load: Sequence[Future], partitions: int) -> RangePar
     firsts = engine.peek(graph.edges, attrgetter("first"))
     cuts = engine.map("cuts", ranges.cuts_within, list(zip(load, firsts, targets, strict=True)))
     return ranges.range_partitioner(engine.gather(cuts))
+
+
+def _groups(buckets: int) -> int:
+    return min(-(-buckets // ABREAST), MOST_GROUPS)
+
+
+def _workers(engine: Engine, active: Sequence[int], buckets: int) -> list[int]:
+    """Where buckets walk: always at the same place, those that do it together at different ones."""
+    groups = _groups(buckets)
+    return engine.in_turn([b // groups for b in active])
 
 
 def _sum(counts: NDArray[np.int64]) -> int:
@@ -224,7 +236,8 @@ def _neighbours(graph: Ordered, weights: Sequence[Future], load: Sequence[Future
     weighted = list(zip(graph.edges, weights, strict=True))
     sent = send(engine, "send-half-edges", "half-edges", neighbours.send_half_edges, weighted)
     tasks = list(zip(graph.edges, weights, load, strict=True))
-    return exchange(engine, "half-edges", sent, neighbours.collect_neighbours, tasks)
+    at = _workers(engine, range(len(tasks)), len(tasks))
+    return exchange(engine, "half-edges", sent, neighbours.collect_neighbours, tasks, at)
 
 
 def _told(
@@ -240,7 +253,8 @@ def _told(
     both = list(zip(near, parts, strict=True))
     active = range(len(both)) if active is None else active
     sent = send(engine, "answer-labels", name, neighbours.answer_parts, both)
-    return exchange(engine, name, sent, function, [(*both[b], *arguments) for b in active], receivers=active)
+    tasks = [(*both[b], *arguments) for b in active]
+    return exchange(engine, name, sent, function, tasks, _workers(engine, active, len(both)), receivers=active)
 
 
 def _taken(engine: Engine, parts: Sequence[Future]) -> NDArray[np.int64]:

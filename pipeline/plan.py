@@ -55,6 +55,8 @@ MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
 LOCAL = 1.2
 """`auto` leaves ranges as they are where they make no more copies of an edge."""
+MOST_STREAMING = 32
+"""Buckets that `auto` has stream: their tasks grow by the square, here up to 26,000."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BUCKET_ROWS = 1_000_000
@@ -266,7 +268,13 @@ class Plan:
     def refuse_if_hopeless(self) -> None:
         """Raises OutOfRoom if a partition would hold too many edges, or if the projected memory of a worker or of its
         GPU, or half of the projected result, exceeds what there is.
+
+        Where copies of edges are not estimated but bounded or assumed, only if it does with one copy of each.
         """
+        if self.copies.basis != "estimated":
+            least = Copies(self.graph.with_triangles, 1 / self.partitions, "estimated")
+            replace(self, copies=least).refuse_if_hopeless()
+            return
         more = "raise partitioning.count"
         if self.largest_edges > MAX_LOCAL_EDGES:
             raise OutOfRoom(
@@ -397,11 +405,14 @@ def _free_bytes(settings: Settings) -> int | None:
 
 
 def _partitioning(settings: Settings, graph: Estimate, partitions: int, capacity: Capacity) -> str:
-    """What `auto` means: ranges of ids, where these have locality already or GPUs would wait for the CPU."""
+    """What `auto` means: ranges of ids, where these have locality already, GPUs would wait for the CPU, or buckets
+    would keep the scheduler busy.
+    """
     method = settings.partitioning.method
     if method != "auto":
         return method
-    if partitions == 1 or capacity.device_bytes or graph.copies("range", partitions).mean <= LOCAL:
+    many = min(partitions, 4 * capacity.workers * capacity.threads) > MOST_STREAMING
+    if partitions == 1 or capacity.device_bytes or many or graph.copies("range", partitions).mean <= LOCAL:
         return "range"
     return "streaming"
 

@@ -199,16 +199,26 @@ def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partiti
     return _to_owners(edges, oriented, partitioner.partitions, own, partitioner(edges.highs))
 
 
-def answer_parts(degrees: BucketDegrees, parts: Parts) -> Bundle[NDArray[np.int16]]:
-    """Bucket → buckets: the partitions of the vertices each bucket has as larger ends."""
+def answer_parts(degrees: BucketDegrees, parts: Parts, digest: str) -> Bundle[NDArray[np.int16]]:
+    """Bucket → buckets: the partitions of the vertices each bucket has as larger ends. Raises as `Parts.check` does."""
+    parts.check(digest)
     asked = {asker: kernels.to_host(places) for asker, places in degrees.asked.items()}
     return bundle(degrees.bucket, {asker: parts.part[places] for asker, places in asked.items()})
 
 
 def send_owned_to(
-    edges: BucketEdges, oriented: OrientedEdges, partitions: int, parts: Parts, answers: Mapping[int, NDArray[np.int16]]
+    edges: BucketEdges,
+    oriented: OrientedEdges,
+    partitions: int,
+    parts: Parts,
+    digest: str,
+    answers: Mapping[int, NDArray[np.int16]],
 ) -> Bundle[EdgeParts]:
-    """As `send_owned`, for vertices whose partitions are known: those of this bucket, and answers about larger ends."""
+    """As `send_owned`, for vertices whose partitions are known: those of this bucket, and answers about larger ends.
+
+    Raises as `Parts.check` does.
+    """
+    parts.check(digest)
     highs = join_answers(answers, len(edges.highs), parts.part[:0])
     own, highs = (np.asarray(known, like=edges.low) for known in (parts.part, highs))
     return _to_owners(edges, oriented, partitions, own, highs)

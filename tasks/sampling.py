@@ -96,6 +96,10 @@ class _Kept:
     self_loops: int
 
 
+LEAST_SHARE = 2.0**-60
+"""Of all hashes; a hub whose hash is 0 would be kept for ever."""
+
+
 def take_sample(source: Source, most_rows: int) -> Sample:
     """Read at most about `most_rows` rows and keep some: the same ones each time.
 
@@ -109,7 +113,7 @@ def take_sample(source: Source, most_rows: int) -> Sample:
     parts = -(-STRETCHES // max(1, len(pieces)))
     with ThreadPoolExecutor(threads) as readers:
         kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share), pieces))
-    while sum(len(part.source) for part in kept) > most_kept:  # of a hub all rows are kept
+    while sum(len(part.source) for part in kept) > most_kept and share > LEAST_SHARE:  # of a hub all rows are kept
         share /= 2
         kept = [_fewer(part, share) for part in kept]
     return _sample(source, kept, parts, share)

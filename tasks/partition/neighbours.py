@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.held import Held
 from .. import order
+from ..errors import ClusterLost
 from ..messages import Bundle, bundle
 from ..numbering import BucketEdges, join_answers, split_by_bucket
 from ..order import Ints
@@ -92,6 +94,20 @@ class Parts(Held):
 
     def __len__(self) -> int:
         return len(self.part)
+
+    def digest(self) -> str:
+        """Tells whether others are the same."""
+        return blake2b(self.part.tobytes(), digest_size=16).hexdigest()
+
+    def check(self, digest: str) -> None:
+        """Raises ClusterLost if a task that was done again came to other Parts than those with this digest: edges would
+        be sent to two owners.
+        """
+        if self.digest() != digest:
+            raise ClusterLost(
+                "a worker was lost, and another placed the vertices otherwise: have the same packages on all workers, "
+                "and run again"
+            )
 
 
 def on_host(weight: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
 from edgemill.pipeline.plan_text import describe
 from edgemill.tasks.generate import generate
+from edgemill.tasks.replication import Copies
 
 
 @pytest.fixture(scope="module")
@@ -109,12 +111,26 @@ def test_auto_looks_for_locality(tmp_path: Path, permute: bool, capacity: Capaci
 
 
 def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 3000)
+    monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 2000)
     settings = make_settings(str(rows), "out", partitions=2)
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
     with pytest.raises(
-        OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 3,000 "
+        OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000 "
     ):
+        plan.refuse_if_hopeless()
+
+
+@pytest.mark.parametrize("basis", ["estimated", "assumed", "at most"])
+def test_a_bound_on_copies_refuses_nothing(rows: Path, basis: Literal["estimated", "assumed", "at most"]) -> None:
+    """Streaming may make as many copies as ranges of ids do: that these would not fit is no reason to refuse it."""
+    settings = make_settings(str(rows), "out", partitions=4)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, plan_module.WORKER_BYTES + 2_000_000))
+    plan = replace(plan, copies=Copies(50.0, 10.0, basis))
+    assert "tight" in describe(plan)
+    if basis != "estimated":
+        plan.refuse_if_hopeless()
+        return
+    with pytest.raises(OutOfRoom, match="a worker would need about"):
         plan.refuse_if_hopeless()
 
 

@@ -241,3 +241,12 @@ def test_a_damaged_file_is_named(rmat: Path, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"a\.parquet: row group 0 cannot be read: "):
         estimate(open_source(str(path)), ALL)
+
+
+def test_a_hub_whose_hash_is_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few vertices are picked, it is; the search for fewer rows ends all the same."""
+    monkeypatch.setattr(sampling, "WITNESSES", 16)
+    hub = 7046029254386353131
+    assert identity.hashes(np.array([hub])).tolist() == [0]
+    found = write(tmp_path / "star.parquet", np.full(5000, hub), np.arange(5000))
+    assert found.edges.likely > 0

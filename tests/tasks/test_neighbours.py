@@ -20,7 +20,7 @@ import drive
 import strategies
 from edgemill import kernels
 from edgemill.tasks import ingest
-from edgemill.tasks.errors import UsageError
+from edgemill.tasks.errors import ClusterLost, UsageError
 from edgemill.tasks.partition import HashPartitioner, RangePartitioner, bfs, multilevel, streaming
 from edgemill.tasks.partition.neighbours import (
     Neighbours,
@@ -182,6 +182,19 @@ def test_multilevel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: se
     np.testing.assert_array_equal(whole(parts), found)
     assert all_loads(parts).max() <= 1.3 * all_loads(parts).mean()
     np.testing.assert_array_equal(multilevel.multilevel(near, 4), found)
+
+
+def test_other_parts_are_noticed(tmp_path: Path) -> None:
+    """A task done again where another partitioner is installed: an edge's two ends would disagree on its owner."""
+    graph = ingested(tmp_path, communities(3, 4, 1), 2, kernels.to_host)
+    near = neighbours_of(graph)
+    first, other = (streaming.start_parts(near[0], RangePartitioner(np.array([cut]))) for cut in (2, 3))
+    first.check(first.digest())
+    oriented: Any = None
+    with pytest.raises(ClusterLost, match="have the same packages on all workers, and run again"):
+        ingest.answer_parts(graph.degrees[0], other, first.digest())
+    with pytest.raises(ClusterLost, match="have the same packages on all workers, and run again"):
+        ingest.send_owned_to(graph.edges[0], oriented, 2, other, first.digest(), {})
 
 
 def test_multilevel_without_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
