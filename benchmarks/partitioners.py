@@ -3,7 +3,9 @@
     python -m benchmarks simulate_partitions --graphs cnr-2000 --partitions 2,8,32,512 --bounding none --csv counts.csv
     python -m benchmarks partitioners --csv counts.csv --picture copies.svg
 
-*Copies* are (owned + ghosts) / edges among edges that have triangles: what bounding holds. The picture has a panel for
+*Copies* are (owned + ghosts) / edges among edges that have triangles: what bounding holds; *most* is the part of all
+edges that the largest partition holds so, *cut* the part with ends in two partitions, both in %; *exchanges* and *ids*
+told an edge are those of banding, *placing* the seconds of one thread. The picture has a panel for
 each graph and a line for each method, both axes in powers.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.simulate_partitions import Simulated, read_csv
@@ -25,17 +27,35 @@ COLOURS = ("#7f7f7f", "#bcbd22", "#000000", "#2ca02c", "#1f77b4", "#d62728", "#9
 MARKS = "○□×△●◆■"
 
 
-def table(found: Sequence[Simulated]) -> str:
-    """Copies by graph and count, a column for each method; the fewest are bold."""
+VALUES: Mapping[str, Callable[[Simulated], float]] = {
+    "copies": lambda one: one.held,
+    "most": lambda one: 100 * one.held_most / one.edges,
+    "cut": lambda one: 100 * one.cut / one.edges,
+    "exchanges": lambda one: one.exchanges,
+    "ids": lambda one: one.ids / one.edges,
+    "placing": lambda one: one.placing,
+}
+"""What a table can be of."""
+
+
+def table(found: Sequence[Simulated], value: str) -> str:
+    """One of VALUES by graph and count, a column for each method; the least of each line is bold."""
     by_case: dict[tuple[str, int], dict[str, Simulated]] = {}
     for one in found:
         by_case.setdefault((one.graph, one.partitions), {})[one.method] = one
     rows = []
     for (graph, partitions), of_method in by_case.items():
-        least = min(f"{one.held:.2f}" for one in of_method.values())
-        cells = [f"{of_method[method].held:.2f}" if method in of_method else "" for method in METHODS]
-        rows.append([graph, str(partitions), *(f"**{cell}**" if cell == least else cell for cell in cells)])
+        cells = {method: _short(VALUES[value](one)) for method, one in of_method.items()}
+        least = min(cells.values(), key=float)
+        shown = [f"**{cells[m]}**" if cells.get(m) == least else cells.get(m, "") for m in METHODS]
+        rows.append([graph, str(partitions), *shown])
     return markdown(["graph", "partitions", *METHODS], rows)
+
+
+def _short(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def picture(found: Sequence[Simulated]) -> str:
@@ -96,6 +116,7 @@ def _panel(found: Sequence[Simulated]) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--csv", type=Path, required=True, help="what simulate_partitions wrote")
+    parser.add_argument("--tables", default="copies", help=f"of {', '.join(VALUES)}, with commas between")
     parser.add_argument("--picture", type=Path, help="file for the picture, SVG")
 
 
@@ -104,4 +125,7 @@ def report(options: argparse.Namespace) -> None:
     found = read_csv(options.csv)
     if options.picture:
         options.picture.write_text(picture(found), encoding="utf-8")
-    print(table(found))
+    for value in options.tables.split(","):
+        if value not in VALUES:
+            raise SystemExit(f"no table of {value!r}: there are {', '.join(VALUES)}")
+        print(f"\n{value}\n\n{table(found, value)}")
