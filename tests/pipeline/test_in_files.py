@@ -181,6 +181,16 @@ def test_no_more_can_be_mapped(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         mapped(kept)
 
 
+def test_offers_are_withdrawn(folder: Path) -> None:
+    """Those of a worker that is lost meanwhile, too, and nobody links to them."""
+    there, gone = in_files.offer(), in_files.offer()
+    assert in_files.can_link([there, gone])
+    os.unlink(gone)
+    assert not in_files.can_link([there, gone])
+    in_files.withdraw([gone, there])
+    assert not list(folder.iterdir())
+
+
 def test_links_that_nobody_takes_go_with_the_last_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_files, "_folders", [])
     worker: Any = Here(folder)
