@@ -20,7 +20,7 @@ from .. import kernels
 from ..kernels.device import Device, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
-from .in_files import can_link, mapped, offer, put_in_files
+from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
 from .leaving import leave, why_they_left
 from .watch import Watch, WorkerGone
 
@@ -36,6 +36,8 @@ _TRIES = 4
 """How often a task may lose a worker; so many are Dask's too (`distributed.scheduler.allowed-failures`)."""
 _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
+_ENDING_SECONDS = 10
+"""How long to wait for all workers to hear that a run has ended."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
@@ -88,6 +90,8 @@ class Engine:
         self._kernel_threads = 1
         self._in_files = False
         self._linked = False
+        self._plugin: str | None = None
+        """Name of what workers were given to keep results in files."""
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
         self.homes: list[int] | None = None
@@ -140,12 +144,35 @@ class Engine:
             self._resources = None
 
     def keep_in_files(self) -> None:
-        """Have workers keep the arrays of their results in files, from now on, and map them for tasks."""
+        """Have workers keep the arrays of their results in files, from now on to `end`, and map them for tasks; those
+        that come later, too. Raises ClusterLost if workers are lost time and again.
+        """
+        self._register(FilesOfRun(self.run_id))
+        open_many()  # this process maps what it gathers
         offers = self.everywhere(offer)
-        self._linked = all(self.everywhere(can_link, offers)) and all(map(os.path.isfile, offers))
-        for path in offers if self._linked else ():
-            os.unlink(path)
+        self._linked = all(self.everywhere(can_link, offers)) and all(os.access(path, os.R_OK) for path in offers)
+        self.everywhere(withdraw, offers)
         self._in_files = True
+
+    def _register(self, plugin: FilesOfRun) -> None:
+        self._plugin = plugin.name
+        for _ in range(_TRIES):
+            try:
+                self._client.register_plugin(plugin)
+                return
+            except OSError as error:  # a worker went away meanwhile, and others have not heard
+                lost = error
+        raise ClusterLost(f"workers are lost, or the Dask scheduler is: {lost}; run again") from lost
+
+    def end(self) -> None:
+        """Have the workers of a cluster that lives on forget that this run kept results in files."""
+        if self._plugin is not None:
+            scheduler: Any = self._client.scheduler
+            with suppress(Exception):  # what cannot be told has gone, and how the run ended stays as it is
+                self._client.sync(
+                    scheduler.unregister_worker_plugin, name=self._plugin, callback_timeout=_ENDING_SECONDS
+                )
+            self._plugin = None
 
     def in_turn(self, receivers: Sequence[int]) -> list[int]:
         """Workers for receivers of an exchange: the same for each, every time."""
@@ -388,11 +415,17 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
                 raise OutOfRoom(
                     f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
                 ) from error
+            check_limits(error)
             raise
 
 
-def _call_in_files(linked: bool, function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
-    return put_in_files(_call(function, threads, mapped(arguments)), linked)
+def _call_in_files(linked: bool, function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
+    return _call(_in_files, threads, (linked, function, arguments))
+
+
+def _in_files(linked: bool, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """What is mapped, or written, is so within what turns errors into ours."""
+    return put_in_files(function(*mapped(arguments)), linked)
 
 
 @dataclass(frozen=True)

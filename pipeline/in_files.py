@@ -4,12 +4,17 @@ So what a worker has in memory is what its running tasks look at, however much i
 result that has an array of an argument, whole, refers to its file. A file goes with the last result that refers to it.
 Dask sees results of no size, and has nothing to spill. One that goes to another worker is read here and written there;
 where all workers share a disk, and the client with them, it is a link that goes.
+
+A link that nobody takes, as what was spilled with it was never read again or the one that was to get it is lost, keeps
+its file on the disk until the run ends that made it, or its worker; of runs at once, the last one.
 """
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
+import resource
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -18,23 +23,80 @@ from dataclasses import fields, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from distributed import get_worker
+from distributed import Worker, get_worker
+from distributed.diagnostics.plugin import WorkerPlugin
 from numpy.typing import NDArray
 
 from ..kernels.held import Held
-from ..tasks.errors import ClusterLost
+from ..tasks.errors import ClusterLost, OutOfRoom
 
-__all__ = ["ArrayFile", "SmallArray", "can_link", "mapped", "offer", "put_in_files"]
+__all__ = [
+    "ArrayFile",
+    "FilesOfRun",
+    "SmallArray",
+    "can_link",
+    "check_limits",
+    "mapped",
+    "offer",
+    "open_many",
+    "put_in_files",
+    "withdraw",
+]
 
 LEAST_BYTES = 2**13
 """Smaller arrays stay in memory, each by itself: as a part of a message it would keep all of that."""
 
-_folder: str | None = None
-"""Scratch folder of this process's worker, once one has kept something there. Arrays that come from others are taken in
-by threads that know of no worker.
+_folders: list[str] = []
+"""Scratch folder of this process's worker, once for each run that keeps results in files. Arrays that come from others
+are taken in by threads that know of no worker.
 """
 
 T = TypeVar("T")
+
+
+class FilesOfRun(WorkerPlugin):
+    """Has a worker keep what it gets in its own folder, from before its first task to the end of the run."""
+
+    def __init__(self, run_id: str) -> None:
+        self.name = f"edgemill-files-{run_id}"
+
+    def setup(self, worker: Worker) -> None:
+        """On every worker, and on those that come later."""
+        _folders.append(worker.local_directory)
+        open_many()
+
+    def teardown(self, worker: Worker) -> None:
+        """When the run ends, or the worker."""
+        folder = worker.local_directory
+        _folders.remove(folder)
+        if folder in _folders:
+            return
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith("sent-"):
+                    _remove(os.path.join(folder, name))
+
+
+def open_many() -> None:
+    """Let this process open as many files at once as it may: each that is mapped counts as open."""
+    with suppress(OSError, ValueError):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def check_limits(error: BaseException) -> None:
+    """Raises OutOfRoom in place of an error that says that no more files can be open at once, or mapped."""
+    match error:
+        case OSError(errno=errno.EMFILE | errno.ENFILE):
+            raise OutOfRoom(
+                f"too many files are open at once ({error}): raise the limit where workers are started (ulimit -n), or "
+                "use fewer partitions (partitioning.count)"
+            ) from error
+        case OSError(errno=errno.ENOMEM):
+            raise OutOfRoom(
+                f"no more memory can be mapped ({error}): raise the limits of the workers (ulimit -v, "
+                "vm.max_map_count), or use fewer threads (cluster.threads_per_worker)"
+            ) from error
 
 
 class ArrayFile:
@@ -60,12 +122,18 @@ class ArrayFile:
         return made
 
     def map(self) -> NDArray[Any]:
-        """The array; it may be written to, and the file stays as it is. Raises ClusterLost if it is gone."""
+        """The array; it may be written to, and the file stays as it is.
+
+        Raises ClusterLost if it is gone, OutOfRoom if no more files can be open or mapped.
+        """
         try:
             with open(self.path, "rb") as file:
                 content = _Map(file.fileno(), 0, access=mmap.ACCESS_COPY)
         except FileNotFoundError as error:
             raise ClusterLost("a worker is lost, and with it what another was to get from it; run again") from error
+        except OSError as error:
+            check_limits(error)
+            raise
         content.file = self
         return np.ndarray(self.shape, self.dtype, content)
 
@@ -83,8 +151,8 @@ def _taken(link: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayFile
     Raises OSError if that worker has gone meanwhile: to Dask it is then lost, and what it held is made again.
     """
     path = link
-    if _folder is not None:
-        path = tempfile.mktemp(prefix="array-", dir=_folder)
+    for folder in _folders[:1]:
+        path = tempfile.mktemp(prefix="array-", dir=folder)
         os.rename(link, path)
     return ArrayFile(path, dtype, shape, linked=True)
 
@@ -97,8 +165,10 @@ def offer() -> str:
 
 
 def can_link(paths: Sequence[str]) -> bool:
-    """Task: whether this worker can link to all these files."""
+    """Task: whether this worker can read all these files, and link to them."""
     for path in paths:
+        if not os.access(path, os.R_OK):
+            return False
         link = tempfile.mktemp(prefix="link-", dir=get_worker().local_directory)
         try:
             os.link(path, link)
@@ -106,6 +176,12 @@ def can_link(paths: Sequence[str]) -> bool:
             return False
         os.unlink(link)
     return True
+
+
+def withdraw(paths: Sequence[str]) -> None:
+    """Task: remove those of the offers that are this worker's, or within its reach."""
+    for path in paths:
+        _remove(path)
 
 
 class SmallArray:
@@ -140,7 +216,9 @@ def _remove(path: str) -> None:
 
 def _arrived(array: NDArray[Any]) -> NDArray[Any] | ArrayFile | SmallArray:
     """What was sent, in a file if this is a worker."""
-    return array if _folder is None else _kept(array, _folder, linked=False)
+    for folder in _folders[:1]:
+        return _kept(array, folder, linked=False)
+    return array
 
 
 def mapped(value: T) -> T:
@@ -150,12 +228,12 @@ def mapped(value: T) -> T:
 
 
 def put_in_files(value: T, linked: bool = False) -> T:
-    """One like it whose large arrays lie in files of this worker; what cannot be written stays in memory.
+    """One like it whose large arrays lie in files of this worker; what finds no room on its disk stays in memory.
 
-    With `linked` all processes that get it reach this worker's folder, and no array travels.
+    With `linked` all processes that get it reach this worker's folder, and no array travels. Raises OutOfRoom if no
+    more files can be open.
     """
-    global _folder
-    _folder = folder = get_worker().local_directory
+    folder = get_worker().local_directory
     found: T = _with_leaves(
         value, _once(lambda leaf: _kept(leaf, folder, linked) if isinstance(leaf, np.ndarray) else leaf)
     )
@@ -184,7 +262,8 @@ def _kept(array: NDArray[Any], folder: str, linked: bool) -> NDArray[Any] | Arra
         return SmallArray(array)
     try:
         return ArrayFile.write(array, folder, linked)
-    except OSError:
+    except OSError as error:
+        check_limits(error)
         return array
 
 

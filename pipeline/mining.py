@@ -105,6 +105,9 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                     if client is not None:
                         engine.abandon()
                     raise
+                finally:
+                    if client is not None:
+                        engine.end()
             read = manifest.input.model_copy(update={"fingerprint": known})
             write_manifest(staging.scratch, manifest.model_copy(update={"input": read}))
             events.emit(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,11 @@ from distributed import Client
 import runs
 from edgemill.pipeline import in_files, mine
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, SmallArray, mapped, put_in_files
+from edgemill.pipeline.exits import exit_code
+from edgemill.pipeline.in_files import LEAST_BYTES, ArrayFile, FilesOfRun, SmallArray, mapped, put_in_files
 from edgemill.pipeline.plan import Plan
 from edgemill.tasks.bound.intervals import Intervals
-from edgemill.tasks.errors import ClusterLost
+from edgemill.tasks.errors import ClusterLost, OutOfRoom
 from edgemill.tasks.generate import generate
 from edgemill.tasks.messages import Bundle, bundle
 
@@ -36,7 +39,7 @@ class Here:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Scratch of a worker that this process is."""
     monkeypatch.setattr(in_files, "get_worker", lambda: Here(tmp_path))
-    monkeypatch.setattr(in_files, "_folder", None)
+    monkeypatch.setattr(in_files, "_folders", [str(tmp_path)])
     return tmp_path
 
 
@@ -120,7 +123,7 @@ def test_a_link_to_a_worker_that_is_lost(folder: Path, monkeypatch: pytest.Monke
     link.unlink()
     with pytest.raises(FileNotFoundError):  # which Dask takes for a connection that failed
         pickle.loads(sent)
-    monkeypatch.setattr(in_files, "_folder", None)  # as the client, which asks for nothing twice
+    monkeypatch.setattr(in_files, "_folders", [])  # as the client, which asks for nothing twice
     with pytest.raises(ClusterLost, match="run again"):
         mapped([pickle.loads(sent)])
 
@@ -151,6 +154,60 @@ def test_a_full_disk_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert not files(folder)
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files(folder: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """The run ends, whether one is to be mapped or to be written: no array stays in memory for that."""
+    kept = put_in_files([LARGE])
+
+    def none_more(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("builtins.open", none_more)
+    monkeypatch.setattr("tempfile.mkstemp", none_more)
+    for lacking, value in ((mapped, kept), (put_in_files, [LARGE + 1])):
+        with pytest.raises(OutOfRoom, match=r"ulimit -n") as raised:
+            lacking(value)
+        assert exit_code(raised.value) == 7
+
+
+def test_no_more_can_be_mapped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = put_in_files([LARGE])
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(in_files, "_Map", no_memory)
+    with pytest.raises(OutOfRoom, match=r"vm\.max_map_count"):
+        mapped(kept)
+
+
+def test_offers_are_withdrawn(folder: Path) -> None:
+    """Those of a worker that is lost meanwhile, too, and nobody links to them."""
+    there, gone = in_files.offer(), in_files.offer()
+    assert in_files.can_link([there, gone])
+    os.unlink(gone)
+    assert not in_files.can_link([there, gone])
+    in_files.withdraw([gone, there])
+    assert not list(folder.iterdir())
+
+
+def test_links_that_nobody_takes_go_with_the_last_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_files, "_folders", [])
+    worker: Any = Here(folder)
+    runs_of_worker = [FilesOfRun("one"), FilesOfRun("other")]
+    for run in runs_of_worker:
+        run.setup(worker)
+    kept: Any = put_in_files([LARGE], linked=True)[0]
+    pickle.dumps(kept)
+    left = len(list(folder.iterdir()))
+    runs_of_worker[0].teardown(worker)
+    assert len(list(folder.iterdir())) == left == 2
+    assert isinstance(pickle.loads(pickle.dumps(kept)), ArrayFile)  # this worker takes links still
+    runs_of_worker[1].teardown(worker)
+    assert list(folder.iterdir()) == files(folder) == [Path(kept.path)]
+    assert in_files._folders == []
+
+
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[Client]:
     with runs.two_processes() as client:
@@ -177,7 +234,7 @@ def test_results_of_workers_lie_in_files_of_theirs(
 
     engine = Engine(two_workers, "files")
     if not linked:
-        monkeypatch.setattr("edgemill.pipeline.engine.os.path.isfile", lambda _: False)  # as seen from another machine
+        monkeypatch.setattr("edgemill.pipeline.engine.os.access", lambda *_: False)  # as seen from another machine
     engine.keep_in_files()
     monkeypatch.undo()
     assert engine._linked is linked
@@ -196,6 +253,18 @@ def test_results_of_workers_lie_in_files_of_theirs(
     del made, summed, found
     runs.assert_nothing_left(two_workers)
     assert list(two_workers.run(kept).values()) == [(0, []), (0, [])]
+    engine.end()
+    assert_no_files_left(two_workers)
+
+
+def assert_no_files_left(client: Client) -> None:
+    """Nor does a worker, or one that comes later, know of the run."""
+    left = client.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
+    known = ("array-", "sent-", "offer-", "link-")
+    assert not [name for names in left.values() for name in names if name.startswith(known)]
+    plugins = [*client.run(lambda dask_worker: list(dask_worker.plugins)).values()]
+    plugins.append(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
+    assert not [name for names in plugins for name in names if name.startswith("edgemill")]
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +294,82 @@ def test_a_run_in_waves(
     result = mine(rows, tmp_path / "out", client=two_workers if processes else None, **how)
     assert result.edges.to_table() == plain.edges.to_table()
     assert result.vertices.to_table() == plain.vertices.to_table()
+    assert in_files._folders == []
     if processes:
         runs.assert_nothing_left(two_workers)
-        left = two_workers.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
-        assert not [name for names in left.values() for name in names if name.startswith(("array-", "sent-"))]
+        assert_no_files_left(two_workers)
+
+
+def test_one_run_after_the_other(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two_workers: Client
+) -> None:
+    """The second takes links in a process where the first one's worker was."""
+    monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}}
+    found = [mine(rows, tmp_path / str(i), client=client, **how) for i, client in enumerate([None, two_workers])]
+    assert found[0].edges.to_table() == found[1].edges.to_table()
+    assert in_files._folders == []
+
+
+def test_workers_may_open_all_files_that_they_may(two_workers: Client) -> None:
+    def few() -> int:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+        return most
+
+    def limits() -> tuple[int, int]:
+        import resource
+
+        return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def make(size: int) -> list[Any]:
+        return [np.full(size, i) for i in range(300)]
+
+    def add(arrays: list[Any]) -> int:
+        return int(sum(array[0] for array in arrays))
+
+    most = two_workers.run(few)
+    engine = Engine(two_workers, "many")
+    engine.keep_in_files()
+    assert two_workers.run(limits) == {address: (own, own) for address, own in most.items()}
+    made = engine.map("make", make, [(2_000,)])
+    assert engine.gather(engine.map("add", add, [tuple(made)])) == [sum(range(300))]
+    two_workers.run(few)
+    with pytest.raises(OutOfRoom, match=r"ulimit -n"):
+        engine.gather(engine.map("add", add, [tuple(made)]))
+    del made
+    engine.end()
+
+
+def test_a_worker_is_lost_from_which_another_got_an_array() -> None:
+    """It lies in the other's folder, though that had done nothing before; so it is with the one that comes instead."""
+
+    def make(size: int) -> Any:
+        return np.arange(size)
+
+    def add(array: Any) -> int:
+        return int(array.sum())
+
+    def known(dask_worker: Any) -> bool:
+        from edgemill.pipeline import in_files
+
+        return bool(in_files._folders == [dask_worker.local_directory])
+
+    with runs.two_processes() as client:
+        engine = Engine(client, "lost")
+        engine.keep_in_files()
+        assert engine._linked
+        _, other = engine._workers
+        pids, folders = client.run(os.getpid), client.run(lambda dask_worker: dask_worker.local_directory)
+        (made,) = engine.map("make", make, [(10_000,)], [0])
+        assert engine.gather(engine.map("add", add, [(made,)], [1])) == [49_995_000]
+        (lost,) = set(pids) - {other}
+        os.kill(pids[lost], signal.SIGKILL)
+        assert len(engine.everywhere(int)) == 2  # another is there
+        assert not os.path.exists(folders[lost])
+        assert lost not in engine._workers
+        place = list(engine._workers).index(other)
+        assert engine.gather(engine.map("add", add, [(made,)], [place])) == [49_995_000]
+        assert list(client.run(known).values()) == [True, True]

@@ -34,7 +34,5 @@ def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: 
             assert result.edges.to_table() == expected.edges.to_table()
             assert len(result.manifest.partitions) == 5
             cuts[method] = sum(part.cut for part in result.manifest.partitions)
-            here = mined(rows, **how)
-            assert here.manifest.partitions == result.manifest.partitions
         runs.assert_nothing_left(client)
     assert max(cuts["streaming"], cuts["triangles"], cuts["multilevel"]) < 0.5 * cuts["range"]
