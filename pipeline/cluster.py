@@ -23,8 +23,13 @@ from .engine import GPU
 from .settings import ClusterSettings
 from .tls import check_address, is_encrypted, security, speaks_tls
 
-__all__ = ["check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
+__all__ = ["WORKER_BYTES", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
+WORKER_BYTES = 345 * 2**20
+"""Memory of a worker with nothing to do, and of the kernels' buffers."""
+TARGET = 0.6
+"""Dask's own share of a worker's memory for results that wait: what exceeds it is spilled."""
+LEAST_TARGET = 0.1
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory that results may take while they wait; tasks need the rest."""
 _START_SECONDS = 30
@@ -89,12 +94,18 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         # A paused worker waits for memory, and if it is not results that fill it, nothing will ever free any. Without
         # pause results are spilled all the same, and what exceeds the limit then is ended, and told.
         "distributed.worker.memory.pause": False,
-        # Results that wait are spilled when they are many, and not when a task is large: where memory is short they lie
-        # in files already (in_files.py), and would be written once more.
-        "distributed.worker.memory.spill": False,
+        # Beside the results there is the worker itself, which is most of a small one.
+        "distributed.worker.memory.target": _target(settings),
         # A worker that is not back by then is given up for good; on a busy machine a start takes long.
         "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
     }
+
+
+def _target(settings: ClusterSettings) -> float:
+    """The share of a worker's memory that results which wait may take: 60 % of what is left beside the worker."""
+    if settings.workers is None or settings.memory_limit_bytes is None:
+        return TARGET
+    return max(LEAST_TARGET, TARGET * (1 - WORKER_BYTES / settings.memory_limit_bytes))
 
 
 def _refuse_unusable(folder: str | None) -> None:

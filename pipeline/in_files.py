@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from distributed import Worker, get_worker
@@ -50,6 +50,8 @@ _folders: list[str] = []
 """Scratch folder of this process's worker, once for each run that keeps results in files. Arrays that come from others
 are taken in by threads that know of no worker.
 """
+_spilled_at: dict[str, float | Literal[False]] = {}
+"""Scratch folder → the share of memory from which its worker spills while no such run is there."""
 
 T = TypeVar("T")
 
@@ -62,7 +64,10 @@ class FilesOfRun(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """On every worker, and on those that come later."""
-        _folders.append(worker.local_directory)
+        folder, memory = worker.local_directory, worker.memory_manager
+        if folder not in _folders:  # what lies in files would be written once more when a large task fills the memory
+            _spilled_at[folder], memory.memory_spill_fraction = memory.memory_spill_fraction, False
+        _folders.append(folder)
         open_many()
 
     def teardown(self, worker: Worker) -> None:
@@ -71,6 +76,7 @@ class FilesOfRun(WorkerPlugin):
         _folders.remove(folder)
         if folder in _folders:
             return
+        worker.memory_manager.memory_spill_fraction = _spilled_at.pop(folder)
         with suppress(OSError):
             for name in os.listdir(folder):
                 if name.startswith("sent-"):

@@ -19,11 +19,11 @@ from ..tasks.places import place_of
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
-from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
+from .cluster import WORKER_BYTES, check_device, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
 from .settings import Settings
 
-__all__ = ["Plan", "make_plan", "open_input", "plan_run"]
+__all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
 
 ROW_BYTES = 40
 """Memory of a row of integers while it is read and cleaned."""
@@ -41,8 +41,6 @@ WORKER_COPY_BYTES = 85
 """Of both in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
 UNEVEN = 1.5
 """Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
-WORKER_BYTES = 345 * 2**20
-"""Memory of a worker with nothing to do, and of the kernels' buffers."""
 GPU_EDGE_BYTES = 120
 """Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
 GPU_ROW_BYTES = 60

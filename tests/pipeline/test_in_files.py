@@ -8,6 +8,7 @@ import pickle
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Here:
 
     def __init__(self, folder: Path) -> None:
         self.local_directory = str(folder)
+        self.memory_manager = SimpleNamespace(memory_spill_fraction=0.7)
 
 
 @pytest.fixture
@@ -197,15 +199,18 @@ def test_links_that_nobody_takes_go_with_the_last_run(folder: Path, monkeypatch:
     runs_of_worker = [FilesOfRun("one"), FilesOfRun("other")]
     for run in runs_of_worker:
         run.setup(worker)
+        assert worker.memory_manager.memory_spill_fraction is False
     kept: Any = put_in_files([LARGE], linked=True)[0]
     pickle.dumps(kept)
     left = len(list(folder.iterdir()))
     runs_of_worker[0].teardown(worker)
     assert len(list(folder.iterdir())) == left == 2
+    assert worker.memory_manager.memory_spill_fraction is False
     assert isinstance(pickle.loads(pickle.dumps(kept)), ArrayFile)  # this worker takes links still
     runs_of_worker[1].teardown(worker)
     assert list(folder.iterdir()) == files(folder) == [Path(kept.path)]
     assert in_files._folders == []
+    assert worker.memory_manager.memory_spill_fraction == 0.7
 
 
 @pytest.fixture(scope="module")
