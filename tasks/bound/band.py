@@ -151,7 +151,7 @@ def band_exchange(
     `floor` is the lowest open band: the edges below it matter to none.
     """
     bands, falling = carry_out(bands, batches)
-    count = bands.count if batches else bands.count.copy()
+    count = bands.count if batches else bands.count.copy()  # orders have made new arrays
     told = _ghosts(subgraph, parts)
     frontier = np.concatenate([falling, told[count[told] >= 0]])
     rows = _compacted(bands, floor) if batches else bands.rows
