@@ -130,14 +130,13 @@ def restream(
     room: LongArray,
     capacity: int,
     turn: int,
-) -> tuple[NDArray[np.int16], tuple[int, int, int, int]]:
+) -> tuple[NDArray[np.int16], int]:
     """Move half of the vertices, those of `turn`, to the partitions that their neighbours pull them to. CPU only.
 
     `offsets` [vertices + 1] and `member` [entries] (vertices, or those elsewhere from `vertices` on) are the neighbours
     of each, `weight` [entries] how strongly each pulls, `load` [vertices] what a vertex takes of its partition's
     `capacity`; `label` [vertices and those elsewhere] where all are, `loads` [partitions] what partitions have taken,
-    `room` [partitions] how much may come from here. Gives the labels of the own vertices, and, of those that had their
-    turn, the weight to neighbours in their partition before and after, to all neighbours, and how many moved. Linear
+    `room` [partitions] how much may come from here. Gives the labels of the own vertices, and how many moved. Linear
     deterministic greedy (Stanton and Kliot, KDD 2012), restreamed (Nishimura and Ugander, KDD 2013). O(entries).
     """
     twin = _cpu_twin(offsets)

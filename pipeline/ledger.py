@@ -113,14 +113,6 @@ class Ledger:
         """The largest value in each open band, by its lower end."""
         return {lo: band.hi - 1 for lo, band in self._open.items()}
 
-    def edges_from(self, floor: int) -> NDArray[np.int64]:
-        """[partitions] owned edges in open bands from `floor` on."""
-        total = np.zeros(self._partitions, np.int64)
-        for lo, band in self._open.items():
-            if lo >= floor:
-                total += band.edges
-        return total
-
     def _open_band(self, lo: int, hi: int, step: int, edges: NDArray[np.int64]) -> int:
         """Open [lo, hi) if it holds edges and more than one value; gives its threshold, else 0.
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..tasks import ingest, publish, triangulate
 from ..tasks.ingest import Put
 from ..tasks.partition import HashPartitioner, Partitioner, RangePartitioner, bfs, neighbours, streaming
@@ -228,7 +229,7 @@ def _as_results(rows: ingest.OwnedRows, support: NDArray[np.int32]) -> Any:
 
 
 def _support(results: publish.BucketResults) -> NDArray[np.int32]:
-    return neighbours.on_host(results.support)
+    return kernels.to_host(results.support)
 
 
 def _neighbours(graph: Ordered, weights: Sequence[Future], load: Sequence[Future]) -> list[Future]:

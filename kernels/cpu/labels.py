@@ -11,7 +11,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
-def _restream(offsets, member, weight, load, label, loads, room, capacity, turn, sums):
+def _restream(offsets, member, weight, load, label, loads, room, capacity, turn, moved):
     """One in two vertices, others in each turn, or two neighbours in different buckets would change places for ever."""
     attraction = np.zeros(loads.size, np.int64)
     for v in range(offsets.size - 1):
@@ -21,8 +21,7 @@ def _restream(offsets, member, weight, load, label, loads, room, capacity, turn,
         for i in range(offsets[v], offsets[v + 1]):
             attraction[label[member[i]]] += weight[i]
         best = old
-        own = attraction[old]
-        most = own * (1.0 - (loads[old] - load[v]) / capacity)
+        most = attraction[old] * (1.0 - (loads[old] - load[v]) / capacity)
         for i in range(offsets[v], offsets[v + 1]):
             q = label[member[i]]
             if q != old and attraction[q] > 0 and room[q] >= load[v]:
@@ -30,10 +29,7 @@ def _restream(offsets, member, weight, load, label, loads, room, capacity, turn,
                 if pull > most or (pull == most and best != old and q < best):
                     most = pull
                     best = q
-        sums[0] += own
-        sums[1] += attraction[best]
         for i in range(offsets[v], offsets[v + 1]):
-            sums[2] += weight[i]
             attraction[label[member[i]]] = 0
         if best != old:
             label[v] = best
@@ -41,7 +37,7 @@ def _restream(offsets, member, weight, load, label, loads, room, capacity, turn,
             room[old] += load[v]
             loads[best] += load[v]
             room[best] -= load[v]
-            sums[3] += 1
+            moved[0] += 1
 
 
 def restream(
@@ -54,14 +50,11 @@ def restream(
     room: LongArray,
     capacity: int,
     turn: int,
-) -> tuple[np.ndarray, tuple[int, int, int, int]]:
-    """Greedy moves of half the vertices; the labels of all own vertices after them, and the sums."""
-    label, sums = label.copy(), np.zeros(4, np.int64)
-    _restream(
-        offsets, member, weight, load, label, loads.copy(), room.copy(), float(capacity), np.uint64(turn % 2), sums
-    )
-    kept_before, kept_after, total, moved = sums.tolist()
-    return label[: len(offsets) - 1], (kept_before, kept_after, total, moved)
+) -> tuple[np.ndarray, int]:
+    """Greedy moves of half the vertices; the labels of all own vertices after them, and how many moved."""
+    label, loads, room, moved = label.copy(), loads.copy(), room.copy(), np.zeros(1, np.int64)
+    _restream(offsets, member, weight, load, label, loads, room, float(capacity), np.uint64(turn % 2), moved)
+    return label[: len(offsets) - 1], int(moved[0])
 
 
 @njit(cache=True, nogil=True)

@@ -83,12 +83,6 @@ class Parts(Held):
     loads: NDArray[np.int64]
     """[partitions] what these take of each."""
 
-    kept: int = 0
-    """Weight to neighbours in the same partition, of the vertices that were looked at last."""
-
-    weight: int = 0
-    """Of those, weight to all neighbours."""
-
     moved: int = 0
     """Vertices that changed in the last pass."""
 
@@ -108,11 +102,6 @@ class Parts(Held):
                 "a worker was lost, and another placed the vertices otherwise: have the same packages on all workers, "
                 "and run again"
             )
-
-
-def on_host(weight: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The weights of a bucket's edges where partitioners want them."""
-    return kernels.to_host(weight)
 
 
 def unit_weights(edges: BucketEdges) -> NDArray[np.int32]:

@@ -37,7 +37,7 @@ def restream(
     `loads` [partitions] is what partitions have taken of their `capacity` before it, `room` [partitions] what may be
     added here.
     """
-    part, (_, kept, weight, moved) = kernels.restream(
+    part, moved = kernels.restream(
         neighbours.offsets,
         neighbours.member,
         neighbours.weight,
@@ -48,4 +48,4 @@ def restream(
         capacity,
         turn,
     )
-    return Parts(part, loads_of(neighbours.load, part, len(loads)), kept, weight, moved)
+    return Parts(part, loads_of(neighbours.load, part, len(loads)), moved)
