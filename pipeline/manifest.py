@@ -151,6 +151,18 @@ class LambdaRecord(_Record):
     """Pairs of λ and the number of edges that have it, ascending."""
 
 
+class DenseRecord(_Record):
+    """Rows of the tables of dense groups."""
+
+    components: int
+    """Of the hierarchy."""
+    roots: int
+    """Connected components of the graph, among these."""
+    dn_graphs: int
+    members: int
+    """Vertices in a DN-graph."""
+
+
 class OutputRecord(_Record):
     """One file of the result."""
 
@@ -190,6 +202,8 @@ class Manifest(_Record):
     converged: bool
     unsettled: int = 0
     """Edges whose interval holds more than one value."""
+    dense: DenseRecord | None = None
+    """None if the run did not converge, and in results of earlier releases."""
     outputs: list[OutputRecord]
 
     @property

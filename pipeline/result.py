@@ -57,8 +57,42 @@ class Result:
 
     @cached_property
     def vertices(self) -> ds.Dataset:
-        """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges)."""
+        """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
+        int64 (the innermost of the hierarchy that holds it, null without edges)."""
         return self._dataset("vertices")
+
+    @cached_property
+    def hierarchy(self) -> ds.Dataset:
+        """Connected components of {λ ≥ k}, sorted by component: component int64, k int32, parent int64 (null for those
+        of the whole graph), vertices int64, edges int64.
+
+        A row is a set of edges that is such a component for all levels above the k of its parent, up to its own k.
+        Raises UsageError if the run did not converge, or was made by a release without.
+        """
+        return self._dense("hierarchy")
+
+    @cached_property
+    def dn_graphs(self) -> ds.Dataset:
+        """DN-graphs, the components of the hierarchy with k > 0 that hold no other, sorted by id: id int64 (that of the
+        component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent int64.
+
+        Raises as `hierarchy` does.
+        """
+        return self._dense("dn_graphs")
+
+    @cached_property
+    def dn_graph_members(self) -> ds.Dataset:
+        """dn_graph int64, vertex (an id of the input), sorted by both within each file. A vertex has one row or none.
+
+        Raises as `hierarchy` does.
+        """
+        return self._dense("dn_graph_members")
+
+    def _dense(self, table: str) -> ds.Dataset:
+        if self.manifest.dense is None:
+            why = "was made by an earlier release: run again" if self.converged else "did not converge: raise its limits"
+            raise UsageError(f"{self.place} has no table {table}, as the run {why}")
+        return self._dataset(table)
 
     def _dataset(self, table: str) -> ds.Dataset:
         import pyarrow.dataset as ds
