@@ -58,7 +58,8 @@ class Result:
     @cached_property
     def vertices(self) -> ds.Dataset:
         """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
-        int64 (the innermost of the hierarchy that holds it, null without edges)."""
+        int64 (the innermost of the hierarchy that holds it, null without edges).
+        """
         return self._dataset("vertices")
 
     @cached_property
@@ -90,7 +91,7 @@ class Result:
 
     def _dense(self, table: str) -> ds.Dataset:
         if self.manifest.dense is None:
-            why = "was made by an earlier release: run again" if self.converged else "did not converge: raise its limits"
+            why = "was made by an earlier release: run again" if self.converged else "did not converge"
             raise UsageError(f"{self.place} has no table {table}, as the run {why}")
         return self._dataset(table)
 
