@@ -152,7 +152,7 @@ def _run(
         engine.keep_apart(plan.partitions)
     elif plan.in_waves:
         engine.keep_apart(plan.partitions)
-        engine.keep_in_files()
+        engine.keep_in_files(plan.at_once)
     checkpoint = Checkpoint(settings, source, plan, staging.out)
     graph = checkpoint.load_graph(engine, events)
     if graph is None:

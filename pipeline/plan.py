@@ -152,8 +152,27 @@ class Plan:
 
     @property
     def at_once(self) -> int:
-        """Partitions that a worker bounds at once."""
+        """Partitions that a worker bounds at once: one for each thread, or, where these do not fit, as many as do, and
+        one at least. They share the threads then.
+        """
+        most = self.most_at_once
+        if not self.in_waves or not self.partition_bytes:
+            return most
+        room = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES
+        return max(1, min(most, room // self.partition_bytes))
+
+    @property
+    def most_at_once(self) -> int:
+        """Partitions that a worker has threads for."""
         return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
+
+    @property
+    def too_many(self) -> str:
+        """What does not fit of partitions for all threads."""
+        needed = format_bytes(WORKER_BYTES + self.most_at_once * self.partition_bytes)
+        return (
+            f"{self.most_at_once} would need ~{needed}, over {FILL:.0%} of {format_bytes(self.capacity.memory_bytes)}"
+        )
 
     @property
     def block_rows(self) -> int:

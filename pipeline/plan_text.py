@@ -56,6 +56,9 @@ def describe(plan: Plan) -> str:
         rows.append(
             ("in one place", f"{_bytes(plan.in_one_place_bytes)} for the whole graph, in the worker that cuts it")
         )
+    if plan.at_once < plan.most_at_once:
+        each = _many(capacity.threads // plan.at_once, "thread")
+        rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {plan.too_many}"))
     rows += [
         (
             "memory",

@@ -163,6 +163,31 @@ def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.Mon
     assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
 
 
+def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads work at one together rather than that there are more of them, which would hold more copies."""
+    monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
+    monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out")
+    source = open_input(settings)
+    roomy = plan_run(settings, source, Capacity(1, 4, 0))
+    limit = 1000 + roomy.partition_bytes // 2
+    one, four = (plan_run(settings, source, Capacity(1, threads, limit)) for threads in (1, 4))
+    assert one.partitions == four.partitions > 1
+    assert one.fits() and four.fits() and four.in_waves
+    assert (one.at_once, four.at_once, four.most_at_once) == (1, 1, 4)
+    assert not [line for line in describe(one).splitlines() if line.startswith("at once")]
+    (line,) = (line for line in describe(four).splitlines() if line.startswith("at once"))
+    needed, has = (f"{number / 1024:.2f} kiB" for number in (1000 + 4 * four.partition_bytes, limit))
+    assert line == f"at once      1 partition a worker, with 4 threads each: 4 would need ~{needed}, over 100% of {has}"
+    some = replace(four, capacity=Capacity(1, 4, 1000 + 3 * four.partition_bytes))
+    assert (some.at_once, some.in_waves, some.fits()) == (3, True, True)
+    assert some.worker_bytes == 1000 + 3 * four.partition_bytes
+    plenty = replace(four, capacity=Capacity(1, 4, four.unspilled_bytes))
+    assert (plenty.at_once, plenty.in_waves) == (4, False)
+    assert replace(four, capacity=Capacity(1, 4, 1)).at_once == 1  # which is refused
+
+
 def test_auto_does_not_split_in_vain(rows: Path) -> None:
     """What a worker takes with nothing to do is too much already."""
     settings = make_settings(str(rows), "out")
