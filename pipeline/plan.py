@@ -21,7 +21,7 @@ from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import WORKER_BYTES, check_device, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
-from .settings import Settings
+from .settings import MAX_PARTITIONS, Settings
 
 __all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
 
@@ -57,6 +57,8 @@ MOST_STREAMING = 32
 """Buckets that `auto` has stream: their tasks grow by the square, here up to 26,000."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
+MOST_BUCKETS = 2**15 - 1
+"""As many as an int16 tells apart; with more rows buckets are larger."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
@@ -108,12 +110,13 @@ class Plan:
     @property
     def buckets(self) -> int:
         """Ranges of ids that are numbered apart, at least: one for each partition on a GPU; on the CPU two for each
-        thread while they are large enough, and one for each partition up to four for each thread. `stages.number`
-        takes more where a worker's memory is too small for these.
+        thread while they are large enough, and one for each partition up to four for each thread; MOST_BUCKETS at
+        most. `stages.number` takes more where a worker's memory is too small for these.
         """
         if self.ingest_on_device:
             return self.partitions
-        return max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        wanted = max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        return min(wanted, MOST_BUCKETS)
 
     @property
     def files(self) -> int:
@@ -386,7 +389,7 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     if isinstance(count, int):
         chosen = plan(count, "as partitioning.count says")
         return _peeled(chosen) if settings.bounding.method == "peel" else chosen
-    chosen = plan(capacity.workers, "one for each worker" if capacity.workers > 1 else "one worker holds them all")
+    chosen = plan(*_one_each(capacity.workers))
     if settings.bounding.method == "peel":
         return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
     tried = [chosen]
@@ -394,6 +397,13 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
     return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _one_each(workers: int) -> tuple[int, str]:
+    """Partitions that `auto` starts with, and why."""
+    if workers > MAX_PARTITIONS:
+        return MAX_PARTITIONS, f"as many as are allowed, of {workers:,} workers the others have none"
+    return workers, "one for each worker" if workers > 1 else "one worker holds them all"
 
 
 def _tightest(plans: Sequence[Plan]) -> Plan:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 from ..tasks.passwords import without_passwords
 
 __all__ = [
+    "MAX_PARTITIONS",
     "SECTIONS",
     "BoundingSettings",
     "CheckpointSettings",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 MAX_PARTITIONS = 4096
+"""Of a run."""
 
 
 def _partition_count(value: object) -> int | str:

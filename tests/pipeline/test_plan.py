@@ -9,17 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline import OutOfRoom, UsageError, mine
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
 from edgemill.pipeline.plan_text import describe
+from edgemill.pipeline.settings import MAX_PARTITIONS
 from edgemill.tasks.generate import generate
 from edgemill.tasks.replication import Copies
 
@@ -40,6 +42,20 @@ def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, t
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
     assert plan.buckets == buckets
     assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
+
+
+def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many workers there are: what numbers them is an int16."""
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
+    settings = make_settings(str(rows), "out")
+    plan = plan_run(settings, open_input(settings), Capacity(5_000, 8, 0))
+    assert plan.source.rows // 0.1 > plan_module.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
+    assert plan.partitions == MAX_PARTITIONS < plan_module.MOST_BUCKETS
+    assert plan.reason == "as many as are allowed, of 5,000 workers the others have none"
+    plan = plan_run(settings, plan.source, Capacity(MAX_PARTITIONS, 1, 0))
+    assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
+    with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
+        make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
 
 
 def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
