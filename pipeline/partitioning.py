@@ -215,10 +215,13 @@ def _supports(graph: Ordered, partitions: int) -> list[Future]:
         engine, "owned", sent, ingest.collect_owned, [(p, graph.put) for p in range(partitions)], engine.homes
     )
     rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(own,) for own in owned])
-    lists = send(engine, "send-lists", "lists", triangulate.send_lists, [(own, partitions) for own in owned])
-    counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(own,) for own in owned])
-    replies = send(engine, "replies", "supports", attrgetter("replies"), [(own,) for own in counted])
-    found = exchange(engine, "supports", replies, triangulate.supports, [(own,) for own in counted])
+    with engine.on_device():
+        lists = send(
+            engine, "send-lists", "lists", triangulate.send_lists, [(own, partitions) for own in owned], engine.homes
+        )
+        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(own,) for own in owned], engine.homes)
+        replies = send(engine, "replies", "supports", attrgetter("replies"), [(own,) for own in counted])
+        found = exchange(engine, "supports", replies, triangulate.supports, [(own,) for own in counted], engine.homes)
     results = send(engine, "send-results", "results", _as_results, list(zip(rows, found, strict=True)))
     by_bucket = exchange(engine, "results", results, publish.collect_results, [(edges,) for edges in graph.edges])
     return engine.map("weights", _support, [(results,) for results in by_bucket])
