@@ -24,7 +24,7 @@ from ..tasks.partition.neighbours import Parts
 from .engine import Engine, Future
 from .exchange import exchange, send
 
-__all__ = ["METHODS", "Ordered", "Placement", "place", "send_owned"]
+__all__ = ["METHODS", "MOST_PASSES", "MOST_ROUNDS", "Ordered", "Placement", "groups_of", "place", "send_owned"]
 
 Placement: TypeAlias = Partitioner | list[Future]
 """A formula, or [buckets] Parts."""
@@ -128,7 +128,7 @@ def _streamed(graph: Ordered, partitions: int, weights: Sequence[Future]) -> lis
     start = _ranges(graph, load, partitions)
     parts = engine.map("parts", streaming.start_parts, [(own, start) for own in near])
     total = sum(engine.peek(load, _sum))
-    groups = _groups(len(near))
+    groups = groups_of(len(near))
     moved = []
     for turn in range(MOST_PASSES * groups):
         half, group = turn % 2, turn // 2 % groups
@@ -189,13 +189,14 @@ def _ranges(graph: Ordered, load: Sequence[Future], partitions: int) -> RangePar
     return ranges.range_partitioner(engine.gather(cuts))
 
 
-def _groups(buckets: int) -> int:
+def groups_of(buckets: int) -> int:
+    """Groups that take turns at streaming."""
     return min(-(-buckets // ABREAST), MOST_GROUPS)
 
 
 def _workers(engine: Engine, active: Sequence[int], buckets: int) -> list[int]:
     """Where buckets walk: always at the same place, those that do it together at different ones."""
-    groups = _groups(buckets)
+    groups = groups_of(buckets)
     return engine.in_turn([b // groups for b in active])
 
 

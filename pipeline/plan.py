@@ -21,6 +21,7 @@ from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import WORKER_BYTES, check_device, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
+from .plan_tasks import Layout
 from .settings import MAX_PARTITIONS, Settings
 
 __all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
@@ -54,7 +55,7 @@ MOST_CHOSEN = 256
 LOCAL = 1.2
 """`auto` leaves ranges as they are where they make no more copies of an edge."""
 MOST_STREAMING = 32
-"""Buckets that `auto` has stream: their tasks grow by the square, here up to 26,000."""
+"""Buckets that `auto` has stream: their tasks grow by the square, here up to 32,000 with 16 workers."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MOST_BUCKETS = 2**15 - 1
@@ -244,12 +245,19 @@ class Plan:
 
     @property
     def tasks(self) -> int:
-        """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
-        return (
-            5 * len(self.blocks)
-            + (14 if self.partitions == 1 else 19) * self.partitions
-            + (19 + 2 * self.files) * self.buckets
+        """Tasks until bounding starts and after it ends, and parcels between workers: at most so many."""
+        together = self.in_waves
+        layout = Layout(
+            len(self.blocks),
+            self.buckets,
+            self.partitions,
+            self.files,
+            self.capacity.workers,
+            apart=not self.capacity.in_process,
+            placed=together,
+            homes=together or self.method == "peel",
         )
+        return layout.tasks(self.partitioning)
 
     @property
     def can_peel_in_step(self) -> bool:
