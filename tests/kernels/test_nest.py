@@ -21,10 +21,9 @@ def components(edges: NDArray[np.int32], vertices: int) -> NDArray[np.int32]:
     """[vertices] the component of each."""
     low, high, _ = edges.T
     ones = np.ones(len(edges), np.int8)
-    found: NDArray[np.int32] = connected_components(coo_array((ones, (low, high)), shape=(vertices, vertices)), False)[
-        1
-    ]
-    return found
+    label: NDArray[np.int32]
+    _, label = connected_components(coo_array((ones, (low, high)), shape=(vertices, vertices)), directed=False)
+    return label
 
 
 def check(edges: NDArray[np.int32], vertices: int, found: Nested) -> None:
@@ -41,15 +40,8 @@ def check(edges: NDArray[np.int32], vertices: int, found: Nested) -> None:
             if parent[x] >= 0 and level[parent[x]] >= k:
                 around[x] = around[parent[x]]
         outer = around[found.edge[kept]]
-        ours, theirs = (
-            np.unique(outer, return_inverse=True)[1],
-            np.unique(label[edges[kept, 0]], return_inverse=True)[1],
-        )
-        assert (
-            len(set(zip(ours.tolist(), theirs.tolist(), strict=True)))
-            == len(set(ours.tolist()))
-            == len(set(theirs.tolist()))
-        )
+        ours, theirs = outer.tolist(), label[edges[kept, 0]].tolist()
+        assert len(set(zip(ours, theirs, strict=True))) == len(set(ours)) == len(set(theirs))
         for x in set(ours):
             inside = label == label[least[x]]
             assert least[x] == np.flatnonzero(inside)[0]
