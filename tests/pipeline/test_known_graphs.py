@@ -16,7 +16,6 @@ import pytest
 from dense_answers import check_dense, dense_answers
 
 from edgemill.pipeline import Result
-from edgemill.pipeline.manifest import DenseRecord
 from edgemill.pipeline.partitioning import METHODS
 from edgemill.tasks.verify import verify
 from known_graphs import SKIP_REASON, KnownGraph, known_graph, known_graphs
@@ -88,7 +87,7 @@ def check_groups(result: Result, name: str) -> None:
     known, dense, graphs = DN_GRAPHS.get(name), result.manifest.dense, result.dn_graphs.to_table()
     if known is not None:
         assert dense is not None
-        assert summary(*(getattr(dense, field) for field in DenseRecord.model_fields), graphs) == known
+        assert summary(dense.components, dense.roots, dense.dn_graphs, dense.members, graphs) == known
     if result.manifest.counts.edges <= LARGEST_CHECKED:
         check_dense(result)
 
