@@ -145,13 +145,14 @@ class Engine:
         """Within it tasks hold partitions. Where a GPU computes, a worker runs one at a time: its memory is not shared
         out. Where results lie in files, as many as `keep_in_files` was told, which share its threads.
         """
+        before = self._resources, self._take_turns
         if self.capacity.device_bytes and all(GPU in worker["resources"] for worker in self._workers.values()):
             self._resources = {GPU: 1}
         self._take_turns = self._at_once is not None and self._at_once < self.capacity.threads
         try:
             yield
         finally:
-            self._resources, self._take_turns = None, False
+            self._resources, self._take_turns = before
 
     def keep_in_files(self, at_once: int | None = None) -> None:
         """Have workers keep the arrays of their results in files, from now on to `end`, and map them for tasks; those

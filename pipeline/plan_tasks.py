@@ -6,7 +6,7 @@ too, where workers are processes. What depends on the graph is counted at its mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .partitioning import MOST_PASSES, MOST_ROUNDS, groups_of
 
@@ -32,7 +32,8 @@ class Layout:
 
     def tasks(self, method: str) -> int:
         """Of all stages but bounding, with vertices placed by a partitioning method."""
-        return self._ingest() + self._placing(method) + self._owned() + self._triangles() + self._publish()
+        before = self._ingest() + self._placing(method) + self._owned() + self._triangles()
+        return before + self._results() + self._extract() + self._publish()
 
     def _looks(self, results: int) -> int:
         return results if self.apart else 0
@@ -53,8 +54,10 @@ class Layout:
         ids = 2 * blocks + self._exchange(blocks, buckets) + self._looks(buckets) + buckets
         numbers = self._exchange(buckets, blocks)
         pairs = self._exchange(blocks, buckets) - blocks + self._looks(buckets)  # sent by what numbers came to
-        order = 2 * self._asked() + 2 * buckets
-        return read + ids + numbers + pairs + order
+        return read + ids + numbers + pairs + self._order()
+
+    def _order(self) -> int:
+        return 2 * self._asked() + 2 * self.buckets
 
     def _asked(self) -> int:
         """Buckets ask or tell each other about their larger ends."""
@@ -95,6 +98,15 @@ class Layout:
     def _triangles(self) -> int:
         return 2 * self._exchange(self.partitions, self.partitions, self.homes) + self._looks(self.partitions)
 
+    def _results(self) -> int:
+        return self._exchange(self.partitions, self.buckets)
+
+    def _extract(self) -> int:
+        """What is left of the graph in DN-graphs is taken to be one partition."""
+        buckets, left = self.buckets, replace(self, partitions=1)
+        trees = 2 * buckets + self._exchange(buckets, 1) + self._exchange(1, buckets) + self._looks(4 * buckets)
+        counted = left._owned() + left._counted()
+        return trees + buckets + self._order() + counted + self._exchange(buckets, buckets)
+
     def _publish(self) -> int:
-        results = self._exchange(self.partitions, self.buckets)
-        return results + 2 * self._asked() + (2 * self.files + 1) * self.buckets
+        return 2 * self._asked() + (2 * self.files + 2) * self.buckets

@@ -36,7 +36,7 @@ def describe(plan: Plan) -> str:
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
         ("partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"),
         ("method", plan.method),
-        ("tasks", f"at most ~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
+        ("tasks", f"~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
     ]
     if plan.partitions > 1:
         how = {"estimated": "~", "assumed": "assumed ~", "at most": "at most ~"}[copies.basis]
