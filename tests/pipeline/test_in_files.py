@@ -215,6 +215,30 @@ def test_links_that_nobody_takes_go_with_the_last_run(folder: Path, monkeypatch:
     assert worker.memory_manager.memory_spill_fraction == 0.7
 
 
+def test_old_links_go_when_another_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def links() -> list[Path]:
+        return sorted(folder.glob("sent-*"))
+
+    monkeypatch.setattr(in_files, "_swept_at", {})
+    kept: Any = put_in_files([LARGE, LARGE + 1], linked=True)
+    pickle.dumps(kept)
+    first = links()
+    pickle.dumps(kept[0])
+    assert len(links()) == 3
+    assert set(first) < set(links())  # they are new
+    assert list(in_files._swept_at) == [str(folder)]
+    in_files._swept_at[str(folder)] -= 2 * in_files.LINK_SECONDS
+    pickle.dumps(kept[0])
+    assert len(links()) == 4  # looked through, and none is old
+    monkeypatch.setattr(in_files, "LINK_SECONDS", -1)  # from here on all are
+    sent = pickle.dumps(kept[1])
+    (link,) = links()
+    assert link not in first
+    np.testing.assert_array_equal(mapped([pickle.loads(sent)])[0], LARGE + 1)
+    assert not links()
+    assert sorted(path.read_bytes() for path in files(folder)) == sorted([LARGE.tobytes(), (LARGE + 1).tobytes()])
+
+
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[Client]:
     with runs.two_processes() as client:
