@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import expm1
 from pathlib import Path
 
 from dask.utils import format_bytes
@@ -14,6 +15,7 @@ from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
 from ..tasks.estimate import Estimate, Figures, estimate
+from ..tasks.order import fits_table
 from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.places import place_of
 from ..tasks.replication import Copies
@@ -26,10 +28,18 @@ from .settings import MAX_PARTITIONS, Settings
 
 __all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
 
-ROW_BYTES = 40
-"""Memory of a row of integers while it is read and cleaned."""
-TEXT_COPIES = 2
-"""Copies of its two ids that a row of strings takes then, each with 8 bytes besides."""
+ROW_BYTES = 50
+"""Memory of a row of integers while it is read and cleaned, beside what a worker takes before it holds anything."""
+HASHED_BYTES = 85
+"""More of it for each distinct id of the block, where ids are too far apart for a table of all between them."""
+TEXT_ROW_BYTES = 60
+"""The same of a row of strings."""
+TEXT_BYTES = 4.5
+"""More of it for each byte of an id: both ends are there, twice and more."""
+HERE = 1.4
+"""Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
+like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
+"""
 EDGE_BYTES = 18
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
 
@@ -185,10 +195,16 @@ class Plan:
 
     @property
     def _reading_bytes(self) -> int:
-        row = ROW_BYTES
-        if self.source.kind == "string":
-            row = int(TEXT_COPIES * 2 * (self.graph.id_bytes + 8))
-        return self.block_rows * row * self._blocks_at_once
+        row = row_bytes(self.source, self.graph, self.block_rows) * (HERE if self.capacity.in_process else 1)
+        return int(self.block_rows * row) * self._blocks_at_once
+
+    @property
+    def _read_bytes(self) -> int:
+        """What is kept of a worker's blocks until their ids have numbers."""
+        blocks = -(-len(self.blocks) // self.capacity.workers)
+        text = self.source.kind == "string"
+        ids = _distinct(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
+        return int(blocks * (ids + 8 * _distinct(self.edges, self.block_rows)))
 
     @property
     def _blocks_at_once(self) -> int:
@@ -217,7 +233,7 @@ class Plan:
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return WORKER_BYTES + max(self._reading_bytes, self._share_bytes)
+        return WORKER_BYTES + max(self._reading_bytes + self._read_bytes, self._share_bytes)
 
     @property
     def spilled_bytes(self) -> int:
@@ -343,6 +359,20 @@ class Plan:
             )
 
 
+def row_bytes(source: Source, graph: Figures, rows: int) -> float:
+    """Memory of each row of a block while it is read and cleaned, in a block of so many."""
+    if source.kind == "string":
+        return TEXT_ROW_BYTES + TEXT_BYTES * graph.id_bytes
+    if fits_table(graph.id_span, 2 * rows):
+        return ROW_BYTES
+    return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)
+
+
+def _distinct(among: int, drawn: int) -> float:
+    """How many different ones there are of so many that are drawn: at most, as what lies together repeats more."""
+    return among * -expm1(-drawn / among) if among else 0.0
+
+
 def make_plan(settings: Settings) -> Plan:
     """Plan a run without starting it. A running scheduler is asked for its workers; nothing else is contacted.
 
@@ -379,11 +409,10 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Esti
 
     Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
     """
-    share = -(-source.rows // (capacity.workers * capacity.threads))
-    blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
     count = settings.partitioning.count
     graph = graph or estimate(source, settings.ingest.sample_rows)
     figures = graph.figures(settings.output.compression)
+    blocks = plan_blocks(source, _rows_per_block(settings.ingest.rows_per_block, source, figures, capacity))
     disk = _free_bytes(settings)
 
     def plan(partitions: int, reason: str) -> Plan:
@@ -405,6 +434,19 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Esti
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
     return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _rows_per_block(most: int, source: Source, graph: Figures, capacity: Capacity) -> int:
+    """Such that all threads have some, and that what they read at once fits the workers' memory, if blocks can be as
+    small; row groups are read whole.
+    """
+    rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
+    if capacity.device_bytes or not capacity.memory_bytes:
+        return rows
+    room = (FILL * capacity.memory_bytes - WORKER_BYTES) / capacity.threads
+    while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
+        rows = max(rows // 2, MIN_BLOCK_ROWS)
+    return rows
 
 
 def _one_each(workers: int) -> tuple[int, str]:

@@ -94,7 +94,7 @@ class IngestSettings(_Section):
     """How the input is read."""
 
     rows_per_block: int = Field(2_000_000, ge=1)
-    """Rows read by one task: consecutive row groups up to about this many."""
+    """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int = Field(20_000_000, ge=1)
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
 
