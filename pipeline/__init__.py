@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         OutputLocked,
         UsageError,
     )
+    from .asking import Group, edges_of, find_dn_graph, find_group, groups_of, members_of, top
+    from .comparing import Diff, diff
     from .config import load_settings
     from .mining import mine
     from .plan import make_plan
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClusterLost",
+    "Diff",
     "EdgemillError",
+    "Group",
     "InputError",
     "InternalError",
     "NotConverged",
@@ -41,15 +45,25 @@ __all__ = [
     "Settings",
     "UsageError",
     "__version__",
+    "diff",
+    "edges_of",
+    "find_dn_graph",
+    "find_group",
+    "groups_of",
     "load_settings",
     "make_plan",
+    "members_of",
     "mine",
+    "top",
 ]
 
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Result": ".result",
     "Settings": ".settings",
     "load_settings": ".config",
+    "Diff": ".comparing",
+    "diff": ".comparing",
+    **dict.fromkeys(("Group", "edges_of", "find_dn_graph", "find_group", "groups_of", "members_of", "top"), ".asking"),
     "make_plan": ".plan",
     "mine": ".mining",
 }

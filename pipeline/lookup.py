@@ -1,0 +1,87 @@
+"""Reading little of a sorted table: the row groups whose statistics leave room for what is asked, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ..tasks.errors import InputError
+from ..tasks.places import Place
+from ..tasks.sources import reason
+
+__all__ = ["RowGroup", "SortedTable", "reading", "row_groups"]
+
+KEPT = 8
+"""Row groups that a table keeps decoded: neighbours in the hierarchy tend to lie in few of them."""
+
+
+class RowGroup:
+    """One row group of a file of a result."""
+
+    def __init__(self, place: Place, fragment: ds.ParquetFileFragment) -> None:
+        self.place, self.fragment = place, fragment
+
+    @cached_property
+    def _statistics(self) -> dict[str, dict[str, Any]]:
+        return self.fragment.row_groups[0].statistics or {}
+
+    def bounds(self, column: str) -> tuple[Any, Any] | None:
+        """Its smallest and largest value; None where the file does not say."""
+        found = self._statistics.get(column)
+        return None if found is None else (found["min"], found["max"])
+
+    def may_hold(self, column: str, low: Any, high: Any = None) -> bool:
+        """Whether a value of the column may be in [low, high]; no `high` is no upper end."""
+        found = self.bounds(column)
+        return found is None or (found[1] >= low and (high is None or found[0] <= high))
+
+    def read(self, **scan: Any) -> pa.Table:
+        """Its rows; `scan` is pyarrow's: columns, filter. Raises InputError if they are damaged."""
+        with reading(self.place):
+            return self.fragment.to_table(**scan)
+
+
+def row_groups(place: Place, table: ds.Dataset) -> list[RowGroup]:
+    """The row groups of a table of the result at `place`, in order. Reads footers alone. Raises InputError."""
+    with reading(place):
+        return [RowGroup(place, part) for file in table.get_fragments() for part in file.split_by_row_group()]
+
+
+class SortedTable:
+    """A table whose first column, the key, ascends over all its files and has no value twice."""
+
+    def __init__(self, place: Place, table: ds.Dataset) -> None:
+        self.key: str = table.schema.names[0]
+        self.type: pa.DataType = table.schema.types[0]
+        self._groups = row_groups(place, table)
+        self._read = lru_cache(KEPT)(lambda number: self._groups[number].read())
+
+    def row(self, key: int | str) -> dict[str, Any] | None:
+        """The row of that key; None if there is none. Raises InputError for damage."""
+        for number, group in enumerate(self._groups):
+            if not group.may_hold(self.key, key, key):
+                continue
+            rows = self._read(number)
+            at = pc.index(rows[self.key], pa.scalar(key, self.type)).as_py()
+            if at >= 0:
+                found: dict[str, Any] = rows.slice(at, 1).to_pylist()[0]
+                return found
+        return None
+
+
+@contextmanager
+def reading(place: Place) -> Iterator[None]:
+    """Within it, what reading tables raises becomes an InputError, or a UsageError where a store does not let read."""
+    try:
+        with place.reached("read"):
+            yield
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"the result is damaged: {place}: {reason(error)}") from error

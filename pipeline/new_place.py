@@ -1,0 +1,96 @@
+"""A new file or folder of a user's on a disk: refused if one is there, filled beside its place, moved when whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from ..tasks.errors import UsageError
+
+__all__ = ["new_file", "new_folder"]
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[BinaryIO]:
+    """A file to write that appears at `path` when the block ends, and not at all if it fails.
+
+    Raises UsageError if a file is there and is not to be replaced, or if none can be written there.
+    """
+    place = _absolute(path)
+
+    def refuse() -> None:
+        if place.is_dir():
+            raise UsageError(f"{place} is a folder: name a file")
+        if os.path.lexists(place) and not overwrite:
+            raise UsageError(f"{place} exists: choose another, or replace it with --overwrite")
+
+    refuse()
+    beside = _beside(place)
+    try:
+        file = beside.open("xb")
+    except OSError as error:
+        raise UsageError(f"cannot write {place}: {error.strerror}") from error
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        refuse()
+        os.replace(beside, place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str], mark: str, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to fill that becomes `path` when the block ends, and is removed if it fails.
+
+    With `overwrite` it replaces an empty folder, or one that holds a file called `mark`. Raises UsageError else, or if
+    no folder can be made there.
+    """
+    place = _absolute(path)
+
+    def refuse() -> None:
+        if not os.path.lexists(place):
+            return
+        if not place.is_dir():
+            raise UsageError(f"{place} exists and is not a folder: choose another")
+        if not overwrite:
+            raise UsageError(f"{place} exists: choose another, or replace it with --overwrite")
+        if any(place.iterdir()) and not (place / mark).is_file():
+            raise UsageError(f"{place} holds something else, so --overwrite leaves it alone: it has no {mark}")
+
+    refuse()
+    beside = _beside(place)
+    try:
+        beside.mkdir()
+    except OSError as error:
+        raise UsageError(f"cannot write {place}: {error.strerror}") from error
+    aside = beside.with_name(beside.name + ".old")
+    try:
+        yield beside
+        refuse()
+        if place.exists():
+            os.rename(place, aside)
+        os.rename(beside, place)
+    finally:
+        if aside.exists() and not place.exists():
+            os.rename(aside, place)
+        for left in (beside, aside):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    given = os.fspath(path)
+    if "://" in given:
+        raise UsageError(f"{given} is no place on a disk here: name one, and copy what is written there")
+    return Path(os.path.realpath(os.path.expanduser(given)))
+
+
+def _beside(place: Path) -> Path:
+    return place.with_name(f".{place.name}.edgemill-{uuid.uuid4().hex[:8]}")
