@@ -21,7 +21,17 @@ if TYPE_CHECKING:
         OutputLocked,
         UsageError,
     )
-    from .asking import Group, edges_of, find_dn_graph, find_group, groups_of, members_of, top
+    from .asking import (
+        Group,
+        Vertex,
+        edges_of,
+        find_dn_graph,
+        find_group,
+        find_vertex,
+        groups_of,
+        members_of,
+        top,
+    )
     from .comparing import Diff, diff
     from .config import load_settings
     from .mining import mine
@@ -44,11 +54,13 @@ __all__ = [
     "Result",
     "Settings",
     "UsageError",
+    "Vertex",
     "__version__",
     "diff",
     "edges_of",
     "find_dn_graph",
     "find_group",
+    "find_vertex",
     "groups_of",
     "load_settings",
     "make_plan",
@@ -58,14 +70,22 @@ __all__ = [
 ]
 
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
+    "Diff": ".comparing",
+    "Group": ".asking",
     "Result": ".result",
     "Settings": ".settings",
-    "load_settings": ".config",
-    "Diff": ".comparing",
+    "Vertex": ".asking",
     "diff": ".comparing",
-    **dict.fromkeys(("Group", "edges_of", "find_dn_graph", "find_group", "groups_of", "members_of", "top"), ".asking"),
+    "edges_of": ".asking",
+    "find_dn_graph": ".asking",
+    "find_group": ".asking",
+    "find_vertex": ".asking",
+    "groups_of": ".asking",
+    "load_settings": ".config",
     "make_plan": ".plan",
+    "members_of": ".asking",
     "mine": ".mining",
+    "top": ".asking",
 }
 
 

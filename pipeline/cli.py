@@ -235,7 +235,9 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
 @click.argument("out")
 @click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph of that id.")
 @click.option("--component", type=int, metavar="ID", help="Any component of the hierarchy in its place.")
-@click.option("--format", "form", type=click.Choice(["parquet", "graphml", "csv"]), default="csv", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["parquet", "graphml", "csv"]), help="Left out: as FILE ends, or csv."
+)
 @click.option("--output", metavar="FILE", help="A new file; left out: standard output.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
 @_debug
@@ -244,12 +246,13 @@ def subgraph(
 ) -> None:
     """Write the edges of one dense group of the result OUT, with their support and λ."""
     from . import asking
-    from .graph_files import write_group
+    from .graph_files import format_of, write_group
     from .new_place import new_file
     from .result import Result
 
     if (dn_graph is None) == (component is None):
         raise click.UsageError("say which group: --dn-graph ID or --component ID")
+    form = form or format_of(output)
     if output is None and form == "parquet" and sys.stdout.isatty():
         raise click.UsageError("Parquet is nothing for a terminal: say --output FILE")
     result = Result(out)
@@ -260,7 +263,7 @@ def subgraph(
     if output is None:
         write_group(result, group, sys.stdout.buffer, form)
         return
-    with new_file(output, overwrite) as file:
+    with new_file(output, overwrite, [result.place]) as file:
         write_group(result, group, file, form)
 
 

@@ -82,7 +82,7 @@ def diff(
     _refuse_unlike(before, after)
     if output is None:
         return _compare(before, after, None)
-    with new_folder(output, SUMMARY, overwrite) as folder:
+    with new_folder(output, SUMMARY, overwrite, (before.place, after.place)) as folder:
         found = _compare(before, after, folder)
         with new_file(folder / SUMMARY) as file:
             file.write(json.dumps(found.as_dict(), indent=1).encode() + b"\n")

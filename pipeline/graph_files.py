@@ -17,7 +17,7 @@ from ..tasks.sealed import sealed_writer
 from .asking import Group, edges_of, members_of
 from .result import Result
 
-__all__ = ["FORMATS", "Format", "write_group"]
+__all__ = ["FORMATS", "Format", "format_of", "write_group"]
 
 Format = Literal["parquet", "graphml", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "graphml", "csv")
@@ -29,6 +29,11 @@ class _Sink(Protocol):
     def write(self, content: bytes, /) -> Any: ...
 
     def flush(self) -> None: ...
+
+
+def format_of(name: str | None) -> Format:
+    """The format that the ending of a file name stands for; CSV without one."""
+    return next((form for form in FORMATS if name is not None and name.lower().endswith(f".{form}")), "csv")
 
 
 def write_group(result: Result, group: Group, file: _Sink, form: Format) -> None:

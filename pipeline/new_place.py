@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from ..tasks.errors import UsageError
+from ..tasks.places import Place
 
 __all__ = ["new_file", "new_folder"]
 
 
 @contextmanager
-def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[BinaryIO]:
+def new_file(
+    path: str | os.PathLike[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
+) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` when the block ends, and not at all if it fails.
 
-    Raises UsageError if a file is there and is not to be replaced, or if none can be written there.
+    Raises UsageError if a file is there and is not to be replaced, if none can be written there, or if it would lie in
+    one of the folders `apart_from`.
     """
-    place = _absolute(path)
+    place = _absolute(path, apart_from)
 
     def refuse() -> None:
         if place.is_dir():
@@ -47,13 +51,15 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[
 
 
 @contextmanager
-def new_folder(path: str | os.PathLike[str], mark: str, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(
+    path: str | os.PathLike[str], mark: str, overwrite: bool = False, apart_from: Iterable[Place] = ()
+) -> Iterator[Path]:
     """A folder to fill that becomes `path` when the block ends, and is removed if it fails.
 
-    With `overwrite` it replaces an empty folder, or one that holds a file called `mark`. Raises UsageError else, or if
-    no folder can be made there.
+    With `overwrite` it replaces an empty folder, or one that holds a file called `mark`. Raises UsageError else, and as
+    `new_file` does.
     """
-    place = _absolute(path)
+    place = _absolute(path, apart_from)
 
     def refuse() -> None:
         if not os.path.lexists(place):
@@ -85,11 +91,15 @@ def new_folder(path: str | os.PathLike[str], mark: str, overwrite: bool = False)
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _absolute(path: str | os.PathLike[str]) -> Path:
+def _absolute(path: str | os.PathLike[str], apart_from: Iterable[Place]) -> Path:
     given = os.fspath(path)
     if "://" in given:
         raise UsageError(f"{given} is no place on a disk here: name one, and copy what is written there")
-    return Path(os.path.realpath(os.path.expanduser(given)))
+    found = Path(os.path.realpath(os.path.expanduser(given)))
+    for place in apart_from:
+        if place.is_local and found.is_relative_to(os.path.realpath(place.url)):
+            raise UsageError(f"{found} lies in the result {place}, which stays as it is: choose another place")
+    return found
 
 
 def _beside(place: Path) -> Path:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import oracles
 from edgemill.pipeline import Result
 from edgemill.pipeline.manifest import (
     BoundingRecord,
@@ -28,16 +28,6 @@ from edgemill.pipeline.manifest import (
 
 Edge = tuple[Any, Any]
 STARTED = datetime(2026, 11, 1, 12, tzinfo=UTC)
-
-
-def dense_groups(lam: Mapping[Edge, int]) -> dict[frozenset[Edge], int]:
-    """SLOW. The components of {λ ≥ k} for all k, as sets of edges, with the largest k of each."""
-    found: dict[frozenset[Edge], int] = {}
-    for k in range(max(lam.values(), default=-1) + 1):
-        graph = nx.Graph([edge for edge, value in lam.items() if value >= k])
-        for vertices in nx.connected_components(graph):
-            found[frozenset((min(edge), max(edge)) for edge in graph.subgraph(vertices).edges)] = k
-    return found
 
 
 def made(
@@ -58,26 +48,15 @@ def made(
     Ids of components descend from `first_id` by three, as those of larger edge sets come first.
     """
     kind = id_type or pa.int64()
-    groups = dense_groups(lam)
+    groups = oracles.networkx_hierarchy(dict(lam))
     ordered = sorted(groups, key=lambda edges: (-len(edges), sorted(edges)))
-    number = {edges: first_id - 3 * place for place, edges in enumerate(ordered)}
-    vertices = {edges: {vertex for edge in edges for vertex in edge} for edges in groups}
-    parent = {
-        edges: min((other for other in groups if edges < other), key=len, default=None)  # they are nested
-        for edges in groups
-    }
-    leaves = [edges for edges in groups if groups[edges] > 0 and edges not in parent.values()]
-    triangles = {edges: sum(nx.triangles(nx.Graph(edges)).values()) // 3 for edges in leaves}
+    number: dict[frozenset[Edge] | None, int | None] = {None: None}
+    number |= {edges: first_id - 3 * place for place, edges in enumerate(ordered)}
+    leaves = {edges for _, edges in oracles.maximal_dn_graphs(dict(lam))}
     ids = sorted({*alone, *(vertex for edge in lam for vertex in edge)})
-    inner = {
-        vertex: max((edges for edges in groups if vertex in vertices[edges]), key=groups.__getitem__, default=None)
-        for vertex in ids
-    }
-
-    def upper(edges: frozenset[Edge]) -> int | None:
-        above = parent[edges]
-        return None if above is None else number[above]
-
+    home: dict[Any, frozenset[Edge]] = {}
+    for edges, own in sorted(groups.items(), key=lambda item: item[1].k):
+        home |= dict.fromkeys(own.vertices, edges)
     columns: dict[str, dict[str, tuple[pa.DataType, list[Any]]]] = {
         "edges": {
             names[0]: (kind, [edge[0] for edge in sorted(lam)]),
@@ -93,28 +72,27 @@ def made(
         },
     }
     if dense:
-        found = [inner[vertex] for vertex in ids]
-        columns["vertices"]["component"] = pa.int64(), [None if edges is None else number[edges] for edges in found]
-        rows = sorted(groups, key=number.__getitem__)
+        columns["vertices"]["component"] = pa.int64(), [number[home.get(vertex)] for vertex in ids]
+        ascending = sorted(groups, key=lambda edges: number[edges] or 0)
         columns["hierarchy"] = {
-            "component": (pa.int64(), [number[edges] for edges in rows]),
-            "k": (pa.int32(), [groups[edges] for edges in rows]),
-            "parent": (pa.int64(), [upper(edges) for edges in rows]),
-            "vertices": (pa.int64(), [len(vertices[edges]) for edges in rows]),
-            "edges": (pa.int64(), [len(edges) for edges in rows]),
+            "component": (pa.int64(), [number[edges] for edges in ascending]),
+            "k": (pa.int32(), [groups[edges].k for edges in ascending]),
+            "parent": (pa.int64(), [number[groups[edges].parent] for edges in ascending]),
+            "vertices": (pa.int64(), [len(groups[edges].vertices) for edges in ascending]),
+            "edges": (pa.int64(), [len(edges) for edges in ascending]),
         }
-        rows = sorted(leaves, key=number.__getitem__)
-        sizes = [len(vertices[edges]) for edges in rows]
+        graphs = [edges for edges in ascending if edges in leaves]
+        sizes = [len(groups[edges].vertices) for edges in graphs]
         columns["dn_graphs"] = {
-            "id": (pa.int64(), [number[edges] for edges in rows]),
-            "lambda": (pa.int32(), [groups[edges] for edges in rows]),
+            "id": (pa.int64(), [number[edges] for edges in graphs]),
+            "lambda": (pa.int32(), [groups[edges].k for edges in graphs]),
             "vertices": (pa.int64(), sizes),
-            "edges": (pa.int64(), [len(edges) for edges in rows]),
-            "density": (pa.float64(), [2 * len(edges) / (n * (n - 1)) for edges, n in zip(rows, sizes, strict=True)]),
-            "triangles": (pa.int64(), [triangles[edges] for edges in rows]),
-            "parent": (pa.int64(), [upper(edges) for edges in rows]),
+            "edges": (pa.int64(), [len(edges) for edges in graphs]),
+            "density": (pa.float64(), [2 * len(edges) / (n * (n - 1)) for edges, n in zip(graphs, sizes, strict=True)]),
+            "triangles": (pa.int64(), [len(oracles.brute_force_triangles(edges)) for edges in graphs]),
+            "parent": (pa.int64(), [number[groups[edges].parent] for edges in graphs]),
         }
-        members = [(number[edges], vertex) for edges in rows for vertex in sorted(vertices[edges])]
+        members = [(number[edges], vertex) for edges in graphs for vertex in sorted(groups[edges].vertices)]
         columns["dn_graph_members"] = {
             "dn_graph": (pa.int64(), [graph for graph, _ in members]),
             "vertex": (kind, [vertex for _, vertex in members]),
@@ -153,9 +131,9 @@ def made(
         converged=converged,
         dense=DenseRecord(
             components=len(groups),
-            roots=sum(above is None for above in parent.values()),
+            roots=sum(own.parent is None for own in groups.values()),
             dn_graphs=len(leaves),
-            members=sum(len(vertices[edges]) for edges in leaves),
+            members=sum(len(groups[edges].vertices) for edges in leaves),
         )
         if dense
         else None,
