@@ -176,8 +176,6 @@ def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> p
 def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
     source, found = result.manifest.input.source_column, 0
     for part in row_groups(result.place, result.edges):
-        if not part.may_hold("lambda", group.k):
-            continue
         near = _between(members, part.bounds(source))
         if not len(near):
             continue
@@ -213,29 +211,21 @@ def _fits(number: int) -> bool:
 
 
 def _dn_graph_members(result: Result, dn_graph: int) -> pa.Array:
-    own = pc.field("dn_graph") == dn_graph
-    parts = [
-        part.read(columns=["vertex"], filter=own)
-        for part in row_groups(result.place, result.dn_graph_members)
-        if part.may_hold("dn_graph", dn_graph, dn_graph)
-    ]
-    return _ascending(parts, "vertex", result.dn_graph_members.schema.field("vertex").type)
+    with reading(result.place):
+        rows = result.dn_graph_members.to_table(columns=["vertex"], filter=pc.field("dn_graph") == dn_graph)
+    return _ascending(rows["vertex"])
 
 
 def _component_members(result: Result, group: Group) -> pa.Array:
     inner = pa.array(_within(result, group))
     inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
     with reading(result.place):
-        batches = result.vertices.scanner(columns=["id"], filter=inside).to_batches()
-        parts = [pa.Table.from_batches([batch]) for batch in batches if batch.num_rows]
-    return _ascending(parts, "id", result.vertices.schema.field("id").type)
+        rows = result.vertices.to_table(columns=["id"], filter=inside)
+    return _ascending(rows["id"])
 
 
-def _ascending(parts: list[pa.Table], column: str, id_type: pa.DataType) -> pa.Array:
-    if not parts:
-        return pa.array([], id_type)
-    found = pa.concat_tables(parts)[column].combine_chunks()
-    whole = pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+def _ascending(column: pa.ChunkedArray) -> pa.Array:
+    whole = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return whole.take(pc.sort_indices(whole))
 
 

@@ -36,15 +36,15 @@ class RowGroup:
         found = self._statistics.get(column)
         return None if found is None else (found["min"], found["max"])
 
-    def may_hold(self, column: str, low: Any, high: Any = None) -> bool:
-        """Whether a value of the column may be in [low, high]; no `high` is no upper end."""
+    def may_hold(self, column: str, value: Any) -> bool:
+        """Whether the value may be in the column."""
         found = self.bounds(column)
-        return found is None or (found[1] >= low and (high is None or found[0] <= high))
+        return found is None or found[0] <= value <= found[1]
 
-    def read(self, **scan: Any) -> pa.Table:
-        """Its rows; `scan` is pyarrow's: columns, filter. Raises InputError if they are damaged."""
+    def read(self) -> pa.Table:
+        """Its rows. Raises InputError if they are damaged."""
         with reading(self.place):
-            return self.fragment.to_table(**scan)
+            return self.fragment.to_table()
 
 
 def row_groups(place: Place, table: ds.Dataset) -> list[RowGroup]:
@@ -65,7 +65,7 @@ class SortedTable:
     def row(self, key: int | str) -> dict[str, Any] | None:
         """The row of that key; None if there is none. Raises InputError for damage."""
         for number, group in enumerate(self._groups):
-            if not group.may_hold(self.key, key, key):
+            if not group.may_hold(self.key, key):
                 continue
             rows = self._read(number)
             at = pc.index(rows[self.key], pa.scalar(key, self.type)).as_py()

@@ -80,7 +80,7 @@ def test_every_answer(
     )
     known = oracles.networkx_hierarchy(levels)
     dense = {edges for _, edges in oracles.maximal_dn_graphs(levels)}
-    groups = {}
+    groups: dict[Group, oracles.Component] = {}
     for vertex in naming.names:
         around = sorted((own for own in known.values() if vertex in own.vertices), key=lambda own: -own.k)
         found = groups_of(result, vertex)
@@ -191,7 +191,7 @@ def test_a_vertex_is_looked_up(facebook: Result, tmp_path: Path, kind: str) -> N
         rows = pq.read_table(FACEBOOK)
         names = [pa.array([f"user {vertex}" for vertex in column.to_pylist()]) for column in rows.columns]
         pq.write_table(pa.table(names, names=["src", "dst"]), tmp_path / "rows.parquet")
-        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", **{"output.row_group_rows": 400})
+        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", client=None, **{"output.row_group_rows": 400})
     vertex: Any = "user 1912" if kind == "strings" else 1912
     known = groups_of(facebook, vertex)
     ids = [group.component for group in known]
@@ -413,7 +413,7 @@ def test_damage_is_told(many: Result, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"vertices": 9}, {"edges": 9}])
-def test_counts_that_do_not_agree(many: Result, wrong: dict[str, int]) -> None:
+def test_counts_that_do_not_agree(many: Result, wrong: dict[str, Any]) -> None:
     """What is found in a group is held against what its row says."""
     group = find_dn_graph(many, top(many, count=1).to_pylist()[0]["id"])
     with pytest.raises(InputError, match=f"component {group.component} has .* not 9"):

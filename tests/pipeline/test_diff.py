@@ -53,7 +53,7 @@ def naive_edges(old: Levels, new: Levels) -> tuple[Changes, list[tuple[Any, ...]
     rows = [
         (*edge, change_of(old.get(edge), new.get(edge)), old.get(edge), new.get(edge)) for edge in sorted(old | new)
     ]
-    changes = tallied([row[2] for row in rows], len(old), len(new))
+    changes = tallied([str(row[2]) for row in rows], len(old), len(new))
     return changes, [row for row in rows if row[2] != "unchanged"]
 
 
@@ -87,7 +87,7 @@ def naive_dn_graphs(old: Levels, new: Levels) -> tuple[Changes, set[tuple[Any, .
         if one and other and change == "unchanged" and (members(one) != members(other) or len(one[1]) != len(other[1])):
             change = "reshaped"
         rows.append((change, *itertools.chain(*zip(sizes(one), sizes(other), strict=True)), common))
-    names = [row[0] for row in rows]
+    names = [str(row[0]) for row in rows]
     changes = tallied(names, len(graphs[0]), len(graphs[1]), names.count("reshaped"))
     return changes, {row for row in rows if row[0] != "unchanged"}
 
@@ -107,7 +107,7 @@ def test_every_change(
         if data.draw(st.booleans()):
             levels[-1] |= {edge: data.draw(st.integers(0, 3)) for edge in sorted(edges)}
     cut = st.integers(1, 9)
-    sides = [
+    old, new = (
         made(
             folder / name,
             levels[number],
@@ -118,21 +118,21 @@ def test_every_change(
             first_id=data.draw(st.integers(-50, 50)),
         )
         for number, name in enumerate(("old", "new"))
-    ]
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "BLOCK_ROWS", data.draw(cut))
-        found = diff(*sides, folder / "changes")
-        assert diff(*sides) == found
-    edges, changed = naive_edges(*levels)
-    assert found.edges == edges
+        found = diff(old, new, folder / "changes")
+        assert diff(old, new) == found
+    counts, changed = naive_edges(levels[0], levels[1])
+    assert found.edges == counts
     table = pq.read_table(folder / "changes" / "edges.parquet")
     assert table.schema.names == ["src", "dst", "change", "lambda_old", "lambda_new"]
     assert [tuple(row.values()) for row in table.to_pylist()] == changed
-    dn_graphs, changes = naive_dn_graphs(*levels)
-    assert found.dn_graphs == dn_graphs
+    counts, others = naive_dn_graphs(levels[0], levels[1])
+    assert found.dn_graphs == counts
     table = pq.read_table(folder / "changes" / "dn_graphs.parquet")
-    assert {tuple(row.values()) for row in table.drop(["id_old", "id_new"]).to_pylist()} == changes
-    for side, end in zip(sides, ("old", "new"), strict=True):
+    assert {tuple(row.values()) for row in table.drop(["id_old", "id_new"]).to_pylist()} == others
+    for side, end in ((old, "old"), (new, "new")):
         known = {row["id"]: row for row in side.dn_graphs.to_table().to_pylist()}
         for row in table.to_pylist():
             own = known.get(row[f"id_{end}"], {})
@@ -150,7 +150,7 @@ def test_two_nights(tmp_path: Path, client: Client) -> None:
     for name, edges, partitions in (("old", old, 1), ("new", new, 3)):
         rows = runs.write_rows(tmp_path / f"{name}.parquet", edges)
         sides.append(mine(rows, tmp_path / name, client=client, partitions=partitions))
-    found = diff(*sides, tmp_path / "changes")
+    found = diff(sides[0], sides[1], tmp_path / "changes")
     assert found.edges == Changes(old=37, new=39, unchanged=6, appeared=9, vanished=7, rose=15, fell=9)
     assert found.dn_graphs == Changes(old=4, new=4, unchanged=1, appeared=1, vanished=1, rose=1, fell=1, reshaped=0)
     rows = pq.read_table(tmp_path / "changes" / "dn_graphs.parquet").to_pylist()
