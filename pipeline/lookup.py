@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.dataset as ds
 
 from ..tasks.errors import InputError
 from ..tasks.places import Place
-from ..tasks.sources import reason
+from ..tasks.sources import FOOTER_READERS, reason
 
 __all__ = ["RowGroup", "SortedTable", "reading", "row_groups"]
 
@@ -49,8 +50,9 @@ class RowGroup:
 
 def row_groups(place: Place, table: ds.Dataset) -> list[RowGroup]:
     """The row groups of a table of the result at `place`, in order. Reads footers alone. Raises InputError."""
-    with reading(place):
-        return [RowGroup(place, part) for file in table.get_fragments() for part in file.split_by_row_group()]
+    with reading(place), ThreadPoolExecutor(FOOTER_READERS) as readers:
+        files = readers.map(lambda file: file.split_by_row_group(), table.get_fragments())
+        return [RowGroup(place, part) for parts in files for part in parts]
 
 
 class SortedTable:
