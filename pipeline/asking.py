@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from operator import index
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +98,7 @@ def top(result: Result, by: Order = "lambda", count: int = 20) -> pa.Table:
     return best(found)
 
 
-def find_vertex(result: Result, vertex: int | str) -> Vertex:
+def find_vertex(result: Result, vertex: SupportsIndex | str) -> Vertex:
     """The vertex of that id; an id of integers may be given as text, as on a command line.
 
     Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
@@ -111,7 +112,7 @@ def find_vertex(result: Result, vertex: int | str) -> Vertex:
     return Vertex(key, row["degree"], row["triangles"], row["lambda"], row["component"])
 
 
-def groups_of(result: Result, vertex: Vertex | int | str, count: int | None = None) -> list[Group]:
+def groups_of(result: Result, vertex: Vertex | SupportsIndex | str, count: int | None = None) -> list[Group]:
     """The groups that a vertex is in, innermost first, all or the first `count`; none if it has no edges.
 
     Raises as `find_vertex` does.
@@ -246,10 +247,13 @@ def _within(result: Result, group: Group) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def _as_id(given: int | str, id_type: pa.DataType, result: Result) -> int | str:
+def _as_id(given: SupportsIndex | str, id_type: pa.DataType, result: Result) -> int | str:
     """An id of the table's type. Raises UsageError if what was given is none."""
     try:
-        key = int(given) if pa.types.is_integer(id_type) else given
+        if not isinstance(given, str):
+            key: int | str = index(given)
+        else:
+            key = int(given) if pa.types.is_integer(id_type) else given
         pa.scalar(key, id_type)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         raise UsageError(f"{given!r} is no id of {result.place}, whose ids are {id_type}") from None

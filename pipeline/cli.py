@@ -189,7 +189,13 @@ def show(out: str) -> None:
 
 @edgemill.command()
 @click.argument("out")
-@click.option("--by", type=click.Choice(["lambda", "size", "density"]), default="lambda", show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(["lambda", "size", "density"]),
+    default="lambda",
+    show_default=True,
+    help="Size: vertices.",
+)
 @click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
 @_as_json
 @_debug

@@ -23,8 +23,7 @@ from .result import Result
 
 __all__ = ["Changes", "Diff", "diff"]
 
-SUMMARY = "diff.json"
-"""By this file a folder of ours is known."""
+EDGES, DN_GRAPHS, SUMMARY = "edges.parquet", "dn_graphs.parquet", "diff.json"
 
 GROUP_ROWS = 1 << 20
 """Rows of a row group, about."""
@@ -82,7 +81,7 @@ def diff(
     _refuse_unlike(before, after)
     if output is None:
         return _compare(before, after, None)
-    with new_folder(output, SUMMARY, overwrite, (before.place, after.place)) as folder:
+    with new_folder(output, (EDGES, DN_GRAPHS, SUMMARY), overwrite, (before.place, after.place)) as folder:
         found = _compare(before, after, folder)
         with new_file(folder / SUMMARY) as file:
             file.write(json.dumps(found.as_dict(), indent=1).encode() + b"\n")
@@ -111,12 +110,12 @@ def _compare(old: Result, new: Result, folder: Path | None) -> Diff:
         for result in (old, new)
         if result.manifest.dense is None
     ]
-    counts = _tally(changed_edges(old, new), edge_schema(new), folder and folder / "edges.parquet")
+    counts = _tally(changed_edges(old, new), edge_schema(new), folder and folder / EDGES)
     edges = _changes(old.manifest.counts.edges, new.manifest.counts.edges, counts, CHANGES)
     dn_graphs = None
     if old.manifest.dense is not None and new.manifest.dense is not None:
         rows = iter([changed_dn_graphs(old, new)])
-        counts = _tally(rows, DN_GRAPH_SCHEMA, folder and folder / "dn_graphs.parquet")
+        counts = _tally(rows, DN_GRAPH_SCHEMA, folder and folder / DN_GRAPHS)
         totals = old.manifest.dense.dn_graphs, new.manifest.dense.dn_graphs
         dn_graphs = _changes(*totals, counts, (*CHANGES, "reshaped"))
     return Diff(str(old.place), str(new.place), edges, dn_graphs, tuple(notices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -52,12 +52,12 @@ def new_file(
 
 @contextmanager
 def new_folder(
-    path: str | os.PathLike[str], mark: str, overwrite: bool = False, apart_from: Iterable[Place] = ()
+    path: str | os.PathLike[str], own: Collection[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
 ) -> Iterator[Path]:
     """A folder to fill that becomes `path` when the block ends, and is removed if it fails.
 
-    With `overwrite` it replaces an empty folder, or one that holds a file called `mark`. Raises UsageError else, and as
-    `new_file` does.
+    With `overwrite` it replaces a folder that holds nothing but files of the names in `own`. Raises UsageError else, or
+    as `new_file` does.
     """
     place = _absolute(path, apart_from)
 
@@ -68,8 +68,8 @@ def new_folder(
             raise UsageError(f"{place} exists and is not a folder: choose another")
         if not overwrite:
             raise UsageError(f"{place} exists: choose another, or replace it with --overwrite")
-        if any(place.iterdir()) and not (place / mark).is_file():
-            raise UsageError(f"{place} holds something else, so --overwrite leaves it alone: it has no {mark}")
+        if others := {entry.name for entry in place.iterdir()} - set(own):
+            raise UsageError(f"{place} holds something else, {min(others)}, so --overwrite leaves it alone")
 
     refuse()
     beside = _beside(place)

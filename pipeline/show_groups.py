@@ -28,7 +28,9 @@ def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
 
 def vertex_line(vertex: Vertex) -> Text:
     """A vertex and its own numbers."""
-    return Text(f"vertex {vertex.id}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles")
+    return Text(
+        f"vertex {vertex.id!r}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+    )
 
 
 def groups_table(groups: Iterable[Group]) -> Table:

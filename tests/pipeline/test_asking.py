@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -234,6 +235,22 @@ def test_a_subgraph_is_looked_up(facebook: Result, tmp_path: Path) -> None:
     assert counts["vertices"][0] == counts["hierarchy"][0] == 0
 
 
+@pytest.mark.parametrize("letter", ["x", "λ"])
+def test_ids_too_long_for_statistics(tmp_path: Path, letter: str) -> None:
+    """Arrow leaves them out of the footer."""
+    names = [letter * 5000 + str(number) for number in range(8)]
+    levels = dict.fromkeys(itertools.combinations(names[:4], 2), 2) | {(names[4], names[5]): 0}
+    result = made(tmp_path / "out", levels, id_type=pa.string(), alone=names[6:], rows_per_group=3)
+    footer = pq.read_metadata(next((result.path / "vertices").iterdir()))
+    assert not footer.row_group(0).column(0).statistics.has_min_max
+    assert [group.dn_graph for group in groups_of(result, names[2])] == [True]
+    assert [group.k for group in groups_of(result, names[4])] == [0]
+    assert groups_of(result, names[7]) == []
+    assert sets_of_edges(result, groups_of(result, names[2])[0]) == set(itertools.combinations(names[:4], 2))
+    with pytest.raises(UsageError, match="there is no vertex"):
+        groups_of(result, letter * 5000)
+
+
 ODD = ["plain", "a,b", 'say "hi"', "<&>'", "line\nbreak", "tab\there", "", "é漢", " spaces "]
 """Ids that CSV and XML have to quote."""
 
@@ -374,6 +391,9 @@ def test_wrong_questions_in_python(many: Result, odd: Result) -> None:
         top(many, count=0)
     with pytest.raises(UsageError, match=r"5 is no id of .*, whose ids are string"):
         groups_of(odd, 5)
+    with pytest.raises(UsageError, match=r"3\.5 is no id of .*, whose ids are int64"):
+        groups_of(many, 3.5)  # type: ignore[arg-type]
+    assert groups_of(many, np.int64(30)) == groups_of(many, 30) == groups_of(many, "30")
     with pytest.raises(UsageError, match="is a component that holds others"):
         find_dn_graph(odd, groups_of(odd, "z,2")[0].component)
 

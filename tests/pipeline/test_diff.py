@@ -269,7 +269,7 @@ def test_folders_that_are_there_stay(tmp_path: Path) -> None:
     (other / "mine").touch()
     for output, overwrite, text in (
         (other, False, "exists: choose another, or replace it with --overwrite"),
-        (other, True, "holds something else, so --overwrite leaves it alone: it has no diff.json"),
+        (other, True, "holds something else, mine, so --overwrite leaves it alone"),
         (other / "mine", True, "exists and is not a folder"),
         (tmp_path / "old", True, "lies in the result"),
         (tmp_path / "new" / "changes", False, "lies in the result"),
