@@ -268,6 +268,7 @@ def subgraph(
         group = asking.find_group(result, component or 0)
     if output is None:
         write_group(result, group, sys.stdout.buffer, form)
+        sys.stdout.buffer.flush()  # here a full disk has an exit code
         return
     with new_file(output, overwrite, [result.place]) as file:
         write_group(result, group, file, form)

@@ -7,6 +7,8 @@ import io
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -332,6 +334,14 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
     assert (file.read_text(), [entry.name for entry in tmp_path.iterdir()]) == ("mine", ["group.csv"])
     assert call(*arguments, str(file), "--overwrite").exit_code == 0
     assert file.read_text().startswith("src,dst,support,lambda\n")
+
+
+def test_a_full_disk(many: Result) -> None:
+    command = [sys.executable, "-m", "edgemill.pipeline", "subgraph", str(many.path), "--dn-graph", "5"]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 7
+    assert ended.stderr == "error: no room left on the disk: No space left on device\n"
 
 
 def test_the_commands_print(many: Result) -> None:
