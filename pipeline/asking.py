@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..tasks.errors import InputError, UsageError
-from .lookup import SortedTable, reading, row_groups
+from .lookup import look_up, reading
 from .result import Result
 
 __all__ = [
@@ -104,7 +104,7 @@ def find_vertex(result: Result, vertex: SupportsIndex | str) -> Vertex:
     Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
     """
     _ = result.hierarchy  # says why there are no groups
-    table = SortedTable(result.place, result.vertices)
+    table = look_up(result, "vertices")
     key = _as_id(vertex, table.type, result)
     row = table.row(key)
     if row is None:
@@ -119,7 +119,7 @@ def groups_of(result: Result, vertex: Vertex | SupportsIndex | str, count: int |
     """
     if not isinstance(vertex, Vertex):
         vertex = find_vertex(result, vertex)
-    table = SortedTable(result.place, result.hierarchy)
+    table = look_up(result, "hierarchy")
     groups: list[Group] = []
     component = vertex.component
     while component is not None and len(groups) != count:
@@ -135,7 +135,7 @@ def find_dn_graph(result: Result, dn_graph: int) -> Group:
     """The DN-graph of that id. Raises UsageError if there is no such, or the result has none; InputError for damage."""
     row = _dn_graph(result, dn_graph)
     if row is None:
-        other = SortedTable(result.place, result.hierarchy).row(dn_graph) if _fits(dn_graph) else None
+        other = look_up(result, "hierarchy").row(dn_graph) if _fits(dn_graph) else None
         hint = "edgemill top lists some" if other is None else "it is a component that holds others (--component)"
         raise UsageError(f"there is no DN-graph {dn_graph} in {result.place}: {hint}")
     return Group(dn_graph, row["lambda"], row["parent"], row["vertices"], row["edges"], dn_graph=True)
@@ -143,7 +143,7 @@ def find_dn_graph(result: Result, dn_graph: int) -> Group:
 
 def find_group(result: Result, component: int) -> Group:
     """The component of that id. Raises UsageError if there is no such, or no hierarchy; InputError for damage."""
-    row = SortedTable(result.place, result.hierarchy).row(component) if _fits(component) else None
+    row = look_up(result, "hierarchy").row(component) if _fits(component) else None
     if row is None:
         raise UsageError(f"there is no component {component} in {result.place}: edgemill of lists those of a vertex")
     return Group(**row, dn_graph=_dn_graph(result, component) is not None)
@@ -176,7 +176,7 @@ def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> p
 
 def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
     source, found = result.manifest.input.source_column, 0
-    for part in row_groups(result.place, result.edges):
+    for part in look_up(result, "edges").row_groups:
         near = _between(members, part.bounds(source))
         if not len(near):
             continue
@@ -204,7 +204,7 @@ def _between(ascending: pa.Array, bounds: tuple[Any, Any] | None) -> pa.Array:
 
 
 def _dn_graph(result: Result, dn_graph: int) -> dict[str, Any] | None:
-    return SortedTable(result.place, result.dn_graphs).row(dn_graph) if _fits(dn_graph) else None
+    return look_up(result, "dn_graphs").row(dn_graph) if _fits(dn_graph) else None
 
 
 def _fits(number: int) -> bool:

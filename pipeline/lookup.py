@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +16,14 @@ import pyarrow.dataset as ds
 from ..tasks.errors import InputError
 from ..tasks.places import Place
 from ..tasks.sources import FOOTER_READERS, reason
+from .result import Result
 
-__all__ = ["RowGroup", "SortedTable", "reading", "row_groups"]
+__all__ = ["RowGroup", "SortedTable", "look_up", "reading"]
 
-KEPT = 8
-"""Row groups that a table keeps decoded: neighbours in the hierarchy tend to lie in few of them."""
+KEPT = 4
+"""Row groups that a table keeps decoded: groups around the same vertices lie in few of them."""
+
+_tables: WeakKeyDictionary[Result, dict[str, SortedTable]] = WeakKeyDictionary()
 
 
 class RowGroup:
@@ -48,25 +52,37 @@ class RowGroup:
             return self.fragment.to_table()
 
 
-def row_groups(place: Place, table: ds.Dataset) -> list[RowGroup]:
-    """The row groups of a table of the result at `place`, in order. Reads footers alone. Raises InputError."""
+def look_up(result: Result, table: str) -> SortedTable:
+    """A table of a result by its name, whose footers are read once for all questions to this `Result`.
+
+    Raises UsageError if the result has no such table, InputError for damage.
+    """
+    known = _tables.setdefault(result, {})
+    if table not in known:
+        known[table] = SortedTable(result.place, getattr(result, table))
+    return known[table]
+
+
+def _row_groups(place: Place, table: ds.Dataset) -> list[RowGroup]:
     with reading(place), ThreadPoolExecutor(FOOTER_READERS) as readers:
         files = readers.map(lambda file: file.split_by_row_group(), table.get_fragments())
         return [RowGroup(place, part) for parts in files for part in parts]
 
 
 class SortedTable:
-    """A table whose first column, the key, ascends over all its files and has no value twice."""
+    """A table that ascends by its first column, the key, over all its files."""
 
     def __init__(self, place: Place, table: ds.Dataset) -> None:
         self.key: str = table.schema.names[0]
         self.type: pa.DataType = table.schema.types[0]
-        self._groups = row_groups(place, table)
-        self._read = lru_cache(KEPT)(lambda number: self._groups[number].read())
+        self.row_groups = _row_groups(place, table)
+        """In order."""
+        groups = self.row_groups
+        self._read = lru_cache(KEPT)(lambda number: groups[number].read())
 
     def row(self, key: int | str) -> dict[str, Any] | None:
-        """The row of that key; None if there is none. Raises InputError for damage."""
-        for number, group in enumerate(self._groups):
+        """The row of that key, which has one or none; None then. Raises InputError for damage."""
+        for number, group in enumerate(self.row_groups):
             if not group.may_hold(self.key, key):
                 continue
             rows = self._read(number)

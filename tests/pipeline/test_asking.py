@@ -216,6 +216,15 @@ def test_a_vertex_is_looked_up(facebook: Result, tmp_path: Path, kind: str) -> N
             table.to_table()
 
 
+def test_what_was_read_is_not_read_again(many: Result, tmp_path: Path) -> None:
+    shutil.copytree(many.path, tmp_path / "out")
+    result = Result(tmp_path / "out")
+    known = groups_of(result, 30)
+    for output in result.manifest.outputs:
+        (result.path / output.path).unlink()
+    assert groups_of(result, 30) == known == groups_of(many, 30)
+
+
 def test_a_subgraph_is_looked_up(facebook: Result, tmp_path: Path) -> None:
     """All pages but those that may hold its members or edges are beyond reading."""
     group = find_dn_graph(facebook, top(facebook, count=2).to_pylist()[1]["id"])
