@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -98,11 +99,13 @@ class Result:
     def _dataset(self, table: str) -> ds.Dataset:
         import pyarrow.dataset as ds
 
+        from ..tasks.sources import FOOTER_READERS
+
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
-        for file in files:
-            _check_footer(self.place, file)
+        with ThreadPoolExecutor(FOOTER_READERS) as readers:
+            list(readers.map(lambda file: _check_footer(self.place, file), files))
         scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
         return ds.dataset(
             files,

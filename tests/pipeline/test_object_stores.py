@@ -395,7 +395,7 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
     place = Place(out, s3)
     assert tables(Result(place)) == tables(plain)
     assert_one_result(place)
-    for arguments in (["show", out], ["verify", out, "--input", str(rows)]):
+    for arguments in (["show", out], ["top", out], ["diff", out, out], ["verify", out, "--input", str(rows)]):
         with start(s3, tmp_path, COMMAND, *arguments) as done:
             shown, told = done.communicate()
         assert done.returncode == 0, shown + told
