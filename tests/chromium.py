@@ -91,7 +91,7 @@ class Page:
         self.run(
             f"""new Promise((resolve, reject) => {{
                 const watch = new MutationObserver(check);
-                const late = setTimeout(() => {{ watch.disconnect(); reject(new Error(document.body.innerText)); }}, 60000);
+                const late = setTimeout(() => reject(new Error(document.body.innerText)), 60000);
                 function check() {{
                     if (!({condition})) return;
                     watch.disconnect();

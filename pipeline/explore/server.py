@@ -10,7 +10,7 @@ question), 403, 404 (not in the result), 405, or 500 (the result cannot be read)
     GET /api/result                     counts of the result, its name, the type of its ids
     GET /api/hierarchy                  the graph's connected components, largest first, and what lies in them
         ?component=ID                   … or those in a component; `path` leads to it: see tree.branches
-        &depth=1..12 &most=1..200       levels (default 1), children of each (default 100)
+        &depth=1..24 &most=1..200       levels (default 1), children of each (default 100)
     GET /api/vertex?id=ID               a vertex and its groups, innermost first; if there is none, `next`: ids after it
     GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles
     GET /api/drawing?dn_graph=ID        see drawing.draw
@@ -64,7 +64,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_MOST_DEPTH = 12
+_MOST_DEPTH = 24
 _MOST_ROWS = 200
 _MOST_PATH = 1_000
 _AT_ONCE = 4

@@ -71,8 +71,8 @@ export class Drawing {
         forceLabel: false,
       });
     });
-    const share = Math.min(Math.max(12 / Math.sqrt(own), 0.16), 0.8);
-    for (const [first, end, mixed] of [[own, edges.source.length, 0.25], [0, own, share]]) {
+    const share = Math.min(Math.max(18 / Math.sqrt(own), 0.22), 0.8);
+    for (const [first, end, mixed] of [[own, edges.source.length, 0.32], [0, own, share]]) {
       for (let place = first; place < end; place++) {
         const color = css(colour(edges.lambda[place], this.most), mixed);
         graph.addEdge(edges.source[place], edges.target[place], { color, size: 0.6 });

@@ -1,15 +1,17 @@
 // The page: what the address after # chooses is asked of the server and shown.
 
 import { Drawing } from "./drawing.js";
-import { Icicle, isDNGraph, words } from "./icicle.js";
+import { Icicle, LEAST, isDNGraph } from "./icicle.js";
 import { address, ask, byId, chosen, element, link, number, some, table } from "./page.js";
 import { legend, onTheme } from "./palette.js";
 
-const DEPTH = 8;
+const DEPTH = 16;
+const BRANCHES = 8;
 const MOST_GROUPS = 12;
 
 let result;
 let above = [];
+let first = true;
 let turn = 0; // of the question asked last: answers to earlier ones come too late
 
 const drawing = new Drawing();
@@ -49,10 +51,16 @@ async function showHierarchy(component, marked) {
   return node;
 }
 
-/** Show where a DN-graph is in the hierarchy: below the last that parted. */
+/** Show where a DN-graph is in the hierarchy: where it is seen already, or as far above as it is wide enough to see. */
 async function showPlace(id) {
-  const { path } = await ask("hierarchy", { component: id });
-  await showHierarchy(path.length ? path.at(-1).component : null, id);
+  if (icicle.has(id)) return icicle.mark(id);
+  const { path, node } = await ask("hierarchy", { component: id });
+  const least = 2 * LEAST / icicle.container.clientWidth;
+  const far = path.slice(-BRANCHES).find((step) => node.edges / step.edges > least);
+  for (const holder of [far, path.at(-1)]) {
+    await showHierarchy(holder?.component ?? null, id);
+    if (icicle.has(id)) return;
+  }
 }
 
 function title(text) {
@@ -137,10 +145,21 @@ async function showLargest() {
   byId("largest").replaceChildren(table(caption, ["DN-graph", "vertices>", "edges>", "density>", "triangles>"], rows));
 }
 
+/** Where the eye and the keyboard are needed next, if what was chosen is not in sight, or what had the focus is gone. */
+function lead(before, kind) {
+  const [section, begins] = [byId("chosen"), first];
+  first = false;
+  if (begins) return;
+  if (!before?.isConnected) section.focus({ preventScroll: true });
+  const { top } = section.getBoundingClientRect();
+  if ((kind === "dn-graph" || kind === "vertex") && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
+}
+
 /** What is in the address, on the page. */
 async function show() {
   const mine = ++turn;
   const { kind, id } = chosen();
+  const before = document.activeElement;
   document.body.setAttribute("aria-busy", "true");
   say(kind === "component" || !kind ? "" : "Reading the result …");
   try {
@@ -156,6 +175,7 @@ async function show() {
     if (kind === "vertex") byId("vertex").value = id;
     paint();
     say("");
+    lead(before, kind);
   } catch (error) {
     if (mine !== turn) return;
     say(error.message);

@@ -4,7 +4,7 @@ import { element, number, some } from "./page.js";
 import { colour, css, inkOn } from "./palette.js";
 
 const ROW = 26;
-const LEAST = 4; // pixels; what is narrower goes into one cell with what is left out
+export const LEAST = 4; // pixels; what is narrower goes into one cell with what is left out
 
 export const isDNGraph = (node) => node.k > 0 && node.children?.count === 0;
 
@@ -30,6 +30,16 @@ export class Icicle {
     this.#draw();
   }
 
+  /** Whether a component has a cell. */
+  has(component) {
+    return this.cells?.some((cell) => cell.node?.component === component) ?? false;
+  }
+
+  mark(component) {
+    this.selected = component;
+    this.redraw();
+  }
+
   redraw() {
     if (this.top) this.#draw();
   }
@@ -43,7 +53,7 @@ export class Icicle {
     const inner = element("div", { class: "rows", role: "presentation" }, ...this.cells.map((cell) => cell.element));
     inner.style.height = `${rows * ROW}px`;
     this.container.replaceChildren(inner);
-    const marked = this.cells.find((cell) => cell.node?.component === this.selected) ?? this.cells[0];
+    const marked = this.cells.find((cell) => cell.node && cell.node.component === this.selected) ?? this.cells[0];
     this.#mark(marked, had);
   }
 
