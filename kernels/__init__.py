@@ -20,13 +20,14 @@ threads.wait_passively()
 
 from . import cpu  # noqa: E402  (its kernels are looked up in the cache when they are defined)
 from .device import device, on_host, to_device, to_host, trim  # noqa: E402
-from .graph import Adjacency, IntArray, LongArray, Topology  # noqa: E402
+from .graph import Adjacency, IntArray, LongArray, Nested, Topology  # noqa: E402
 from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
     from .gpu.peers import Links, Mailbox, PeerPeeling
 
 __all__ = [
+    "add_up",
     "adjacency",
     "cascade",
     "compact",
@@ -34,10 +35,12 @@ __all__ = [
     "fixpoint",
     "grow",
     "intersect",
+    "least_up",
     "link_up",
     "lookup",
     "mailbox",
     "maxima_at",
+    "nest",
     "on_host",
     "order_pairs",
     "pack_lists",
@@ -260,6 +263,28 @@ def fixpoint(topology: Topology, rows: Adjacency, owned: NDArray[np.bool_], high
     again; `unsettle(bound, fallen)` gives those that share a triangle with edges whose bounds fell elsewhere.
     """
     return _twin(topology.low).Fixpoint(topology, rows, owned, highest)
+
+
+def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
+    """The connected components of {edges of level ≥ k} for all k, and how they nest.
+
+    The edges join `low` and `high` [edges], both < `vertices` and in any order, at a `level` ≥ 0; loops and repeated
+    edges are edges like others. By union-find from the highest level down, as in Kruskal's algorithm; sorts the edges
+    by level, and then finds the roots of each one's ends.
+    """
+    return _twin(low).nest(low, high, level, vertices)
+
+
+def add_up(parent: IntArray, values: LongArray) -> LongArray:
+    """The sum of `values` (int64 [components]) over each component and all within it, where every component comes
+    before its `parent` (-1 for none), as in `Nested`. CPU only.
+    """
+    return _cpu_twin(parent).add_up(parent, values)
+
+
+def least_up(parent: IntArray, values: LongArray) -> LongArray:
+    """The least of `values` over each component and all within it; otherwise as `add_up`."""
+    return _cpu_twin(parent).least_up(parent, values)
 
 
 def positions(places: IntArray) -> NDArray[Any]:

@@ -72,3 +72,26 @@ class Topology(Held):
     def edges(self) -> int:
         """Number of edges."""
         return len(self.low)
+
+
+@dataclass(frozen=True)
+class Nested(Held):
+    """The connected components of {edges of level ≥ k} for all k, each set of edges once, and how they nest.
+
+    A component is of the highest k for which its edges are one. Numbered by level downwards, then by least vertex, so
+    that every component comes before the one that holds it.
+    """
+
+    vertex: IntArray
+    """[vertices] the innermost component that holds the vertex; -1 if it has no edge."""
+    edge: IntArray
+    """[edges] the innermost component that holds the edge, which is of the edge's level."""
+    level: IntArray
+    """[components] k."""
+    least: IntArray
+    """[components] the least vertex."""
+    parent: IntArray
+    """[components] the next larger component that holds it, -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.level)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import cpu
-from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort, strings
+from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, scan, sort, strings)
+_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings)
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
         _warm_labels()
     if text:
         cpu.sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+    one = np.ones(1, np.int32)
+    parent = cpu.nest(one, one, one, 2).parent
+    cpu.least_up(parent, cpu.add_up(parent, np.ones(1, np.int64)))
     if on_gpu:
         from . import gpu
 

@@ -25,9 +25,11 @@ from .cluster import check_device, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
 from .engine import Engine
+from .extracting import extract
 from .keeper import Keeper
 from .manifest import (
     Counts,
+    DenseRecord,
     InputFile,
     InputRecord,
     LambdaRecord,
@@ -214,21 +216,35 @@ def _find_lambda(
             search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
             bounded = bound(search, plan.method, keeper)
             unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
+        results = stages.collect_results(engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals)
+        groups = None
+        if bounded.converged:
+            groups = extract(
+                engine,
+                events,
+                graph.buckets.edges,
+                graph.partitions.degrees,
+                results,
+                graph.buckets.starts,
+                plan.partitions,
+                put,
+            )
         published = stages.publish_results(
             engine,
             events,
             source,
             graph.buckets,
-            graph.partitions,
-            graph.subgraphs,
-            bounded.intervals,
+            graph.partitions.degrees,
+            results,
+            groups,
             staging.tables,
             settings.output,
             plan.files,
-            bounded.converged,
         )
-        return _manifest(settings, source, graph, bounded, unsettled, published, staging.prefix, device, events)
+        record = groups.record if groups else None
+        return _manifest(settings, source, graph, bounded, unsettled, published, record, staging.prefix, device, events)
 
+    put = to_device if plan.ingest_on_device else to_host
     furthest, tries = -1, 0
     while True:
         try:
@@ -268,6 +284,7 @@ def _manifest(
     bounded: Bounded,
     unsettled: int,
     published: stages.Published,
+    dense: DenseRecord | None,
     prefix: str,
     device: str,
     events: Events,
@@ -313,6 +330,7 @@ def _manifest(
         lambda_high=None if bounded.converged else _lambda([s.high for s in summaries]),
         converged=bounded.converged,
         unsettled=unsettled,
+        dense=dense,
         outputs=[
             OutputRecord(path=prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files
         ],

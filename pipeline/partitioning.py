@@ -24,7 +24,7 @@ from ..tasks.partition.neighbours import Parts
 from .engine import Engine, Future
 from .exchange import exchange, send
 
-__all__ = ["METHODS", "Ordered", "Placement", "place", "send_owned"]
+__all__ = ["METHODS", "Ordered", "Placement", "count_supports", "place", "put_in_order", "send_owned"]
 
 Placement: TypeAlias = Partitioner | list[Future]
 """A formula, or [buckets] Parts."""
@@ -105,7 +105,8 @@ def by_streaming(graph: Ordered, partitions: int) -> Placement:
 
 def by_triangles(graph: Ordered, partitions: int) -> Placement:
     """As `by_streaming`, but neighbours count by the triangles that their edge is in: ghosts come from triangles."""
-    return _streamed(graph, partitions, _supports(graph, partitions))
+    found = count_supports(graph, partitions)
+    return _streamed(graph, partitions, graph.engine.map("weights", _support, [(own,) for own in found]))
 
 
 def by_multilevel(graph: Ordered, partitions: int) -> Placement:
@@ -154,6 +155,18 @@ METHODS: Mapping[str, Callable[[Ordered, int], Placement]] = {
     "multilevel": by_multilevel,
 }
 """By the name that `partitioning.method` has for them."""
+
+
+def put_in_order(engine: Engine, edges: Sequence[Future], vertices: int, put: Put) -> Ordered:
+    """The graph of these BucketEdges, over so many vertices, with its vertices in degree order."""
+    sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(own,) for own in edges])
+    degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(own,) for own in edges])
+    histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(own,) for own in degrees]))
+    starts = ingest.order_starts(histograms)
+    ranks = engine.map("rank", ingest.rank_vertices, [(own, starts[b], vertices) for b, own in enumerate(degrees)])
+    answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
+    oriented = exchange(engine, "ranks", answers, ingest.orient, list(zip(edges, ranks, strict=True)))
+    return Ordered(engine, list(edges), degrees, oriented, vertices, put)
 
 
 def place(graph: Ordered, method: str, partitions: int) -> Placement:
@@ -207,8 +220,8 @@ def _unit_weights(graph: Ordered) -> list[Future]:
     return graph.engine.map("weights", neighbours.unit_weights, [(edges,) for edges in graph.edges])
 
 
-def _supports(graph: Ordered, partitions: int) -> list[Future]:
-    """[buckets] triangles of each edge, found with the vertices in ranges."""
+def count_supports(graph: Ordered, partitions: int) -> list[Future]:
+    """[buckets] BucketResults with the triangles of each edge, found with the vertices in ranges."""
     engine = graph.engine
     sent = send_owned(graph, by_range(graph, partitions), partitions)
     owned = exchange(
@@ -221,7 +234,7 @@ def _supports(graph: Ordered, partitions: int) -> list[Future]:
     found = exchange(engine, "supports", replies, triangulate.supports, [(own,) for own in counted])
     results = send(engine, "send-results", "results", _as_results, list(zip(rows, found, strict=True)))
     by_bucket = exchange(engine, "results", results, publish.collect_results, [(edges,) for edges in graph.edges])
-    return engine.map("weights", _support, [(results,) for results in by_bucket])
+    return by_bucket
 
 
 def _as_results(rows: ingest.OwnedRows, support: NDArray[np.int32]) -> Any:

@@ -1,4 +1,5 @@
-"""The stages of a run, in the order the edges flow: read → number → partition → triangulate → (bound) → publish.
+"""The stages of a run, in the order the edges flow: read → number → partition → triangulate → (bound) → (extract) →
+publish.
 
 Each is a few exchanges between tasks. The driver sees counts and small tables, never edges.
 """
@@ -16,6 +17,7 @@ from .. import kernels
 from ..tasks import device, ingest, publish, subgraph, triangulate, writing
 from ..tasks.blocks import BlockEdges
 from ..tasks.bound.intervals import Intervals
+from ..tasks.dense import BucketGroups
 from ..tasks.identity import Ids
 from ..tasks.ingest import OwnedRows, Put
 from ..tasks.messages import Bundle
@@ -26,7 +28,8 @@ from ..tasks.subgraph import PartitionCounts, Subgraph
 from ..tasks.writing import OutputFile
 from .engine import Capacity, Engine, Future
 from .exchange import exchange, send
-from .partitioning import Ordered, place, send_owned
+from .extracting import Groups
+from .partitioning import place, put_in_order, send_owned
 from .plan import FILL, WORKER_BYTES
 from .settings import OutputSettings
 from .telemetry import Events
@@ -36,6 +39,7 @@ __all__ = [
     "Partitions",
     "Published",
     "RowCounts",
+    "collect_results",
     "number",
     "partition",
     "publish_results",
@@ -163,25 +167,17 @@ def partition(
     Gives each partition's OwnedEdges, and what is to be kept of them when its subgraph is built.
     """
     edges = buckets.edges
-    everyone = range(len(edges))
     engine.spread(partitions)
     with events.stage("partition", len(edges) + partitions) as stage:
-        sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(e,) for e in edges])
-        degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(e,) for e in edges])
-        histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(d,) for d in degrees]))
-        starts, vertices = ingest.order_starts(histograms), int(buckets.starts[-1])
-        ranks = engine.map("rank", ingest.rank_vertices, [(degrees[b], starts[b], vertices) for b in everyone])
-        answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
-        oriented = exchange(engine, "ranks", answers, ingest.orient, [(edges[b], ranks[b]) for b in everyone])
-        engine.wait(oriented, stage)
-        graph = Ordered(engine, edges, degrees, oriented, vertices, put)
+        graph = put_in_order(engine, edges, int(buckets.starts[-1]), put)
+        engine.wait(graph.oriented, stage)
         parts = send_owned(graph, place(graph, method, partitions), partitions)
         owned = exchange(
             engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
         )
         engine.wait(owned, stage)
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
-    return owned, Partitions(rows, degrees)
+    return owned, Partitions(rows, graph.degrees)
 
 
 def triangulate_partitions(
@@ -209,47 +205,68 @@ def triangulate_partitions(
     return subgraphs, counts
 
 
+def collect_results(
+    engine: Engine,
+    buckets: Buckets,
+    partitions: Partitions,
+    subgraphs: Sequence[Future],
+    intervals: Sequence[Future],
+) -> list[Future]:
+    """Bring λ back to the buckets: [buckets] BucketResults."""
+    engine.spread(len(buckets.edges))
+    ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
+    sent = send(engine, "send-results", "results", _send_results, ends)
+    return exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
+
+
 def publish_results(
     engine: Engine,
     events: Events,
     source: Source,
     buckets: Buckets,
-    partitions: Partitions,
-    subgraphs: Sequence[Future],
-    intervals: Sequence[Future],
+    degrees: Sequence[Future],
+    results: Sequence[Future],
+    groups: Groups | None,
     folder: Place,
     settings: OutputSettings,
     files: int,
-    converged: bool,
 ) -> Published:
-    """Bring λ back to the buckets, sum it up by vertex, and write both tables below `folder`, `files` a bucket."""
-    edges, degrees = buckets.edges, partitions.degrees
+    """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
+
+    Without `groups` λ is in intervals.
+    """
+    edges = buckets.edges
     everyone = range(len(edges))
-    engine.spread(len(edges))
-    with events.stage("publish", 2 * files * len(edges)) as stage:
-        ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
-        sent = send(engine, "send-results", "results", _send_results, ends)
-        results = exchange(engine, "results", sent, publish.collect_results, [(e,) for e in edges])
+    with events.stage("publish", (2 * files + bool(groups)) * len(edges)) as stage:
         sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
         vertices = exchange(
             engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
         )
-        del sent, sums  # what was sent is let go as soon as it has arrived, as in `number`
+        del sums  # what was sent is let go as soon as it has arrived, as in `number`
         answers = send(
             engine, "answer-names", "names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True))
         )
         names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
         del answers
-        how = _Written(folder, source, converged, settings.compression, settings.row_group_rows, files)
+        how = _Written(folder, source, groups is not None, settings.compression, settings.row_group_rows, files)
         parts = [(b, file) for b in everyone for file in range(files)]
+        found = groups.found if groups else [None] * len(edges)
         written = engine.map(
             "write-edges",
             _write_edges,
             [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
-        ) + engine.map("write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b]) for b, f in parts])
+        ) + engine.map(
+            "write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b], found[b]) for b, f in parts]
+        )
+        if groups:
+            own = list(zip(buckets.ids, found, groups.triangles, strict=True))
+            tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
+        else:
+            tables = []
         summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
-        engine.wait(written, stage)
-        return Published(engine.gather(written), engine.gather(summaries))
+        engine.wait([*written, *tables], stage)
+        dense = [file for own in engine.gather(tables) for file in own]
+        return Published([*engine.gather(written), *dense], engine.gather(summaries))
 
 
 def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:
@@ -290,15 +307,32 @@ def _write_edges(
     )
 
 
-def _write_vertices(how: _Written, file: int, ids: ingest.BucketIds, vertices: BucketVertices) -> OutputFile:
+def _write_vertices(
+    how: _Written, file: int, ids: ingest.BucketIds, vertices: BucketVertices, groups: BucketGroups | None
+) -> OutputFile:
     return writing.write_vertices(
         how.folder,
         how.source,
         ids.ids,
         vertices,
+        groups,
         file=file,
         files=how.files,
         converged=how.converged,
+        compression=how.compression,
+        row_group_rows=how.row_group_rows,
+    )
+
+
+def _write_groups(
+    how: _Written, ids: ingest.BucketIds, groups: BucketGroups, triangles: NDArray[np.int64]
+) -> list[OutputFile]:
+    return writing.write_groups(
+        how.folder,
+        how.source,
+        ids.ids,
+        groups,
+        triangles,
         compression=how.compression,
         row_group_rows=how.row_group_rows,
     )

@@ -19,7 +19,7 @@ from .manifest import ExchangeRecord, StageRecord
 
 __all__ = ["STAGES", "Display", "Events", "Stage"]
 
-STAGES = ("read", "number", "partition", "triangulate", "bound", "publish")
+STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
 """Stages in order; "compile" comes before the one that had to compile kernels."""
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from . import identity, ingest, order, publish
+from . import dense, identity, ingest, order, publish
 from .bound import band, fixpoint
 from .bound.intervals import Intervals
 from .bound.peel import Peeled, peel, peel_intervals
@@ -71,6 +71,7 @@ def run_ingest(put: Put) -> int:
         results = [publish.send_results(ingest.rows_to_publish(o), 2 * o.row, o.row, o.row) for o in owned]
     found = [publish.collect_results(edges[b], collect(b, results)) for b in parts]
     sums = [publish.send_sums(edges[b], found[b]) for b in parts]
+    _extract(edges, degrees, found)
     edges_out = 0
     for b in parts:
         vertices = publish.collect_vertices(edges[b], degrees[b], found[b], collect(b, sums))
@@ -78,6 +79,19 @@ def run_ingest(put: Put) -> int:
         identity.take(ids[b].ids, edges[b].low)
         edges_out += publish.summarise(found[b], vertices).edges
     return edges_out
+
+
+def _extract(
+    edges: list[ingest.BucketEdges], degrees: list[ingest.BucketDegrees], results: list[publish.BucketResults]
+) -> None:
+    starts, highest = edges[0].starts, 3 * CLIQUE * CLIQUES
+    trees = list(map(dense.grow_tree, edges, degrees, results))
+    merged = dense.merge_outlines(starts, highest, collect(0, map(dense.send_outline, trees)))
+    answers = [dense.answer_outlines(merged, highest)]
+    for b, tree in enumerate(trees):
+        found = dense.collect_groups(tree, highest, collect(b, answers))
+        own, place = dense.dn_edges(edges[b], tree, found)
+        dense.send_triangles(found, starts, highest, place, own.low)
 
 
 def _edges() -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from . import identity
+from .dense import BucketGroups
 from .errors import OutOfRoom, UsageError
 from .identity import Ids
 from .numbering import BucketEdges
@@ -31,6 +32,29 @@ VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
 
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
+
+
+_HIERARCHY = pa.schema(
+    [
+        ("component", pa.int64()),
+        ("k", pa.int32()),
+        ("parent", pa.int64()),
+        ("vertices", pa.int64()),
+        ("edges", pa.int64()),
+    ]
+)
+_DN_GRAPHS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("lambda", pa.int32()),
+        ("vertices", pa.int64()),
+        ("edges", pa.int64()),
+        ("density", pa.float64()),
+        ("triangles", pa.int64()),
+        ("parent", pa.int64()),
+    ]
+)
+_MEMBERS = pa.schema([("dn_graph", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -85,6 +109,7 @@ def write_vertices(
     source: Source,
     ids: Ids,
     vertices: BucketVertices,
+    groups: BucketGroups | None = None,
     *,
     file: int = 0,
     files: int = 1,
@@ -92,12 +117,13 @@ def write_vertices(
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> OutputFile:
-    """Write vertices/part-N.parquet below `folder`: id, degree, triangles, lambda (or its two ends).
+    """Write vertices/part-N.parquet below `folder`: id, degree, triangles, lambda (or its two ends), and component if
+    `groups` tell it.
 
     `file` and `files` as for `write_edges`.
     """
     fields = [("id", source.id_type), ("degree", pa.int64()), ("triangles", pa.int64())]
-    schema = pa.schema([*fields, *_interval(converged)])
+    schema = pa.schema([*fields, *_interval(converged), *([("component", pa.int64())] if groups is not None else [])])
 
     def batches() -> Iterator[list[pa.Array]]:
         for rows in _slices(len(vertices), file, files, row_group_rows):
@@ -106,11 +132,64 @@ def write_vertices(
                 _column(vertices.degree[rows]),
                 _column(vertices.triangles[rows]),
                 *_interval_columns(vertices, rows, converged),
+                *([_or_null(groups.home[rows])] if groups is not None else []),
             ]
 
     return _write(
         folder, f"vertices/part-{vertices.bucket * files + file:05d}.parquet", schema, 1, batches(), compression
     )
+
+
+def write_groups(
+    folder: Place | Path,
+    source: Source,
+    ids: Ids,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    *,
+    compression: str = "zstd",
+    row_group_rows: int = 1_000_000,
+) -> list[OutputFile]:
+    """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet below `folder`, as `Result` describes them.
+
+    `ids` are those of the bucket's vertices, `triangles` those inside its DN-graphs.
+    """
+    components, graphs, names = groups.components, groups.dn_graphs, identity.to_host(ids)
+    members = np.flatnonzero(groups.is_member)
+    members = members[np.argsort(groups.home[members], kind="stable")]
+
+    def hierarchy() -> Iterator[list[pa.Array]]:
+        for rows in _slices(len(components), 0, 1, row_group_rows):
+            own = components[rows]
+            yield [
+                pa.array(own.id),
+                pa.array(own.level),
+                _or_null(own.parent),
+                pa.array(own.vertices),
+                pa.array(own.edges),
+            ]
+
+    def dn_graphs() -> Iterator[list[pa.Array]]:
+        for rows in _slices(len(graphs), 0, 1, row_group_rows):
+            own = graphs[rows]
+            pairs = own.vertices * (own.vertices - 1) / 2
+            columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, triangles[rows])
+            yield [*(pa.array(column) for column in columns), _or_null(own.parent)]
+
+    def dn_graph_members() -> Iterator[list[pa.Array]]:
+        for rows in _slices(len(members), 0, 1, row_group_rows):
+            own = members[rows]
+            yield [pa.array(groups.home[own]), _typed(identity.take(names, own), source.id_type)]
+
+    part = f"part-{groups.bucket:05d}.parquet"
+    tables = [
+        ("hierarchy", _HIERARCHY, 1, hierarchy()),
+        ("dn_graphs", _DN_GRAPHS, 1, dn_graphs()),
+        ("dn_graph_members", _MEMBERS.append(pa.field("vertex", source.id_type)), 2, dn_graph_members()),
+    ]
+    return [
+        _write(folder, f"{name}/{part}", schema, keys, batches, compression) for name, schema, keys, batches in tables
+    ]
 
 
 def packed_bytes(columns: Sequence[pa.Array], compression: str) -> int:
@@ -143,6 +222,10 @@ def _named(ids: Ids, positions: NDArray[np.int32], id_type: pa.DataType) -> pa.A
 
 def _typed(ids: Ids, id_type: pa.DataType) -> pa.Array:
     return (ids if isinstance(ids, pa.Array) else _column(ids)).cast(id_type)
+
+
+def _or_null(ids: NDArray[np.int64]) -> pa.Array:
+    return pa.array(ids, mask=ids < 0)
 
 
 def _column(values: NDArray[Any]) -> pa.Array:

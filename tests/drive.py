@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgemill import kernels
+from edgemill.tasks import dense, publish, triangulate
 from edgemill.tasks import ingest as steps
-from edgemill.tasks import publish, triangulate
 from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.numbering import BucketEdges
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
@@ -80,20 +80,51 @@ def ingest(
     )
     edges = exchange(bundles, buckets, lambda b, mail: steps.merge_pairs(b, starts, put, mail))
 
-    degrees = exchange(map(steps.send_degrees, edges), buckets, lambda b, mail: steps.collect_degrees(edges[b], mail))
-    rank_starts = steps.order_starts([steps.degree_histogram(degree) for degree in degrees])
-    ranks = [steps.rank_vertices(degrees[b], rank_starts[b], int(starts[-1])) for b in range(buckets)]
-    oriented = exchange(
-        map(steps.answer_ranks, degrees, ranks), buckets, lambda b, mail: steps.orient(edges[b], ranks[b], mail)
-    )
+    return _owned_by(Ordered.of(edges), blocks, bucket_ids, partitions, method, put)
 
-    partitioner = _partitioner(edges, oriented, partitions, method) if isinstance(method, str) else method
-    owned = exchange(
-        (steps.send_owned(edges[b], oriented[b], partitioner) for b in range(buckets)),
-        partitions,
-        lambda p, mail: steps.collect_owned(p, put, mail),
-    )
-    return Ingested(blocks, bucket_ids, edges, degrees, starts, partitioner, owned)
+
+@dataclass(frozen=True)
+class Ordered:
+    """Buckets of edges in degree order."""
+
+    edges: list[BucketEdges]
+    degrees: list[steps.BucketDegrees]
+    oriented: list[steps.OrientedEdges]
+
+    @classmethod
+    def of(cls, edges: list[BucketEdges]) -> Ordered:
+        """Find the order."""
+        buckets, vertices = len(edges), edges[0].all_vertices
+        sent = map(steps.send_degrees, edges)
+        degrees = exchange(sent, buckets, lambda b, mail: steps.collect_degrees(edges[b], mail))
+        starts = steps.order_starts([steps.degree_histogram(degree) for degree in degrees])
+        ranks = [steps.rank_vertices(degrees[b], starts[b], vertices) for b in range(buckets)]
+        answers = map(steps.answer_ranks, degrees, ranks)
+        return cls(edges, degrees, exchange(answers, buckets, lambda b, mail: steps.orient(edges[b], ranks[b], mail)))
+
+    def owned(self, partitioner: Partitioner, put: steps.Put) -> list[steps.OwnedEdges]:
+        """The edges of each partition."""
+        return exchange(
+            (
+                steps.send_owned(edges, oriented, partitioner)
+                for edges, oriented in zip(self.edges, self.oriented, strict=True)
+            ),
+            partitioner.partitions,
+            lambda p, mail: steps.collect_owned(p, put, mail),
+        )
+
+
+def _owned_by(
+    graph: Ordered,
+    blocks: list[steps.BlockEdges],
+    ids: list[steps.BucketIds],
+    partitions: int,
+    method: Literal["range", "hash"] | Partitioner,
+    put: steps.Put,
+) -> Ingested:
+    partitioner = _partitioner(graph.edges, graph.oriented, partitions, method) if isinstance(method, str) else method
+    owned = graph.owned(partitioner, put)
+    return Ingested(blocks, ids, graph.edges, graph.degrees, graph.edges[0].starts, partitioner, owned)
 
 
 def _partitioner(
@@ -125,6 +156,46 @@ def subgraphs(owned: Sequence[steps.OwnedEdges]) -> list[Subgraph]:
         partitions,
         lambda p, mail: build_subgraph(owned[p], counted[p], partitions, mail),
     )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What extraction leaves behind."""
+
+    found: list[dense.BucketGroups]
+    triangles: list[NDArray[np.int64]]
+
+
+def extract(ingested: Ingested, results: Sequence[publish.BucketResults], put: steps.Put = kernels.to_host) -> Groups:
+    """The dense groups, by the λ of all edges; triangles are counted in as many partitions, by hash."""
+    edges, starts, buckets = ingested.edges, ingested.starts, range(len(ingested.edges))
+    highest = max(int(own.low.max()) if len(own) else 0 for own in results)
+    trees = list(map(dense.grow_tree, edges, ingested.degrees, results))
+    sent = map(dense.send_outline, trees)
+    (merged,) = exchange(sent, 1, lambda _, mail: dense.merge_outlines(starts, highest, mail))
+    answers = [dense.answer_outlines(merged, highest)]
+    found = exchange(answers, len(edges), lambda b, mail: dense.collect_groups(trees[b], highest, mail))
+    kept = list(map(dense.dn_edges, edges, trees, found))
+    owned = Ordered.of([own for own, _ in kept]).owned(HashPartitioner(len(ingested.owned)), put)
+    partitions = len(owned)
+    counted = exchange(
+        (triangulate.send_lists(own, partitions) for own in owned),
+        partitions,
+        lambda p, mail: triangulate.count_triangles(owned[p], mail),
+    )
+    supports = exchange(
+        (own.replies for own in counted), partitions, lambda p, mail: triangulate.supports(counted[p], mail)
+    )
+    by_bucket = exchange(
+        (
+            publish.send_results(steps.rows_to_publish(own), support, support, support)
+            for own, support in zip(owned, supports, strict=True)
+        ),
+        len(edges),
+        lambda b, mail: publish.collect_results(kept[b][0], mail),
+    )
+    sums = [dense.send_triangles(found[b], starts, highest, kept[b][1], by_bucket[b].support) for b in buckets]
+    return Groups(found, exchange(sums, len(edges), lambda b, mail: dense.collect_triangles(found[b], mail)))
 
 
 @dataclass(frozen=True)

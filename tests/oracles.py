@@ -6,6 +6,7 @@ An edge list may hold loops, duplicates and both directions; answers are keyed b
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -78,3 +79,45 @@ def vertex_lambda(edge_lambda: dict[Edge, int], vertices: Iterable[Any] = ()) ->
         for vertex in edge:
             answer[vertex] = max(answer.get(vertex, 0), value)
     return answer
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of {λ ≥ k}, for the highest such k."""
+
+    k: int
+    edges: frozenset[Edge]
+    parent: frozenset[Edge] | None
+
+    @property
+    def vertices(self) -> set[Any]:
+        return {vertex for edge in self.edges for vertex in edge}
+
+
+def networkx_hierarchy(edge_lambda: dict[Edge, int]) -> dict[frozenset[Edge], Component]:
+    """SLOW. The connected components of {λ ≥ k} for all k, each set of edges once, by those edges."""
+    found: dict[frozenset[Edge], Component] = {}
+    outer: list[frozenset[Edge]] = []
+    for k in range(max(edge_lambda.values(), default=-1) + 1):
+        graph = nx.Graph(edge for edge, value in edge_lambda.items() if value >= k)
+        level = []
+        for vertices in nx.connected_components(graph):
+            edges = frozenset((min(u, v), max(u, v)) for u, v in graph.subgraph(vertices).edges)
+            around = next((own for own in outer if edges <= own), None)
+            parent = found[around].parent if around == edges else around
+            found[edges] = Component(k, edges, parent)
+            level.append(edges)
+        outer = level
+    return found
+
+
+def maximal_dn_graphs(edge_lambda: dict[Edge, int]) -> set[tuple[int, frozenset[Edge]]]:
+    """SLOW. The connected components of the edges of each λ = k > 0 that no edge of higher λ touches, by definition."""
+    found = set()
+    for k in set(edge_lambda.values()) - {0}:
+        graph = nx.Graph(edge for edge, value in edge_lambda.items() if value == k)
+        higher = {vertex for edge, value in edge_lambda.items() if value > k for vertex in edge}
+        for vertices in nx.connected_components(graph):
+            if not vertices & higher:
+                found.add((k, frozenset((min(u, v), max(u, v)) for u, v in graph.subgraph(vertices).edges)))
+    return found

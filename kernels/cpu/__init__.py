@@ -7,6 +7,7 @@ from .intersect import intersect
 from .labels import grow, restream
 from .lists import pack_lists
 from .lookup import lookup
+from .nest import add_up, least_up, nest
 from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .scan import reband
@@ -17,12 +18,15 @@ __all__ = [
     "Cascade",
     "Fixpoint",
     "Peeling",
+    "add_up",
     "adjacency",
     "compact",
     "grow",
     "intersect",
+    "least_up",
     "lookup",
     "maxima_at",
+    "nest",
     "order_pairs",
     "pack_lists",
     "positions",

@@ -5,6 +5,7 @@ from .fixpoint import Fixpoint
 from .intersect import compile_all, intersect
 from .lists import pack_lists
 from .lookup import lookup
+from .nest import nest
 from .peel import Peeling
 from .peers import Links, Mailbox, PeerPeeling
 from .places import maxima_at, positions, sums_at
@@ -26,6 +27,7 @@ __all__ = [
     "intersect",
     "lookup",
     "maxima_at",
+    "nest",
     "order_pairs",
     "pack_lists",
     "positions",

@@ -18,6 +18,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
         for side in (0, 1)
         for _, slots, warps, one_warp in SIZES
     ],
+    "nest": [{}],
     "peel": [{"PEERS": 0}, {"PEERS": 1}],
     "reband": [{}],
     "rows": [{}],

@@ -1,0 +1,80 @@
+// Components of {edges of level >= k} for all k: for each level, from the highest down, three launches over its edges.
+//
+// Computes  kernels.nest, its components in any order. The root of a set is its least vertex.
+// Threads   one an edge of the level. Lock-free union-find: a root is hooked below a smaller one by compare-and-swap, and
+//           paths are halved on the way (Jayanti and Tarjan, PODC 2016, with vertex numbers for random ones). Two finds
+//           in `unite`, one in each of the others: some 32 bytes from random places each, mostly one or two steps.
+#include "common.cuh"
+
+__device__ __forceinline__ int root_of(volatile int* up, int v) {
+    int parent = up[v];
+    while (parent != v) {
+        const int next = up[parent];
+        if (next == parent) return parent;
+        up[v] = next;  // v is no root, and never will be one again: whoever writes last leads upwards
+        v = next;
+        parent = up[v];
+    }
+    return v;
+}
+
+#define FOR_EACH_EDGE(e)                                                                                             \
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;                                                 \
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < edges; i += stride)                \
+        if (const int e = ordered[i]; true)
+
+// Joins the sets of both ends; of_edge[e] is the root that this edge hooked, -1 for none.
+extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
+                                 const int* __restrict__ high, int* up, int* of_edge) {
+    FOR_EACH_EDGE(e) {
+        int a = root_of(up, low[e]), b = root_of(up, high[e]), hooked = -1;
+        while (a != b) {
+            const int larger = max(a, b), smaller = min(a, b);
+            const int was = atomicCAS(&up[larger], larger, smaller);
+            if (was == larger) {
+                hooked = larger;
+                break;
+            }
+            a = smaller;
+            b = root_of(up, was);
+        }
+        of_edge[e] = hooked;
+    }
+}
+
+// A new component for every root of this level's edges.
+extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
+                                 const int* __restrict__ high, int* up, int level, int* stamp, int* top, int* of_vertex,
+                                 int* found, int* levels, int* least, int* parent) {
+    FOR_EACH_EDGE(e) {
+        const int root = root_of(up, low[e]);
+        if (*static_cast<volatile int*>(&stamp[root]) == level || atomicExch(&stamp[root], level) == level) continue;
+        const int x = atomicAdd(found, 1);
+        levels[x] = level;
+        least[x] = root;
+        parent[x] = -1;
+        if (top[root] >= 0) {
+            parent[top[root]] = x;
+        } else {
+            of_vertex[root] = x;
+        }
+        top[root] = x;
+    }
+}
+
+// What each edge is in, and around the sets that it hooked.
+extern "C" __global__ void settle(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
+                                  const int* __restrict__ high, int* up, const int* __restrict__ top, int* of_vertex,
+                                  int* of_edge, int* parent) {
+    FOR_EACH_EDGE(e) {
+        const int x = top[root_of(up, low[e])], hooked = of_edge[e];
+        if (hooked >= 0) {
+            if (top[hooked] >= 0) {
+                parent[top[hooked]] = x;
+            } else {
+                of_vertex[hooked] = x;
+            }
+        }
+        of_edge[e] = x;
+    }
+}

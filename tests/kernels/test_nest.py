@@ -1,0 +1,101 @@
+"""Components at all levels, on each backend, against SciPy's at each level by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from backends import BACKENDS, Backend
+from edgemill import kernels
+from edgemill.kernels.graph import Nested
+
+Drawn = list[tuple[int, int, int]]
+
+
+def components(edges: NDArray[np.int32], vertices: int) -> NDArray[np.int32]:
+    """[vertices] the component of each."""
+    low, high, _ = edges.T
+    ones = np.ones(len(edges), np.int8)
+    label: NDArray[np.int32]
+    _, label = connected_components(coo_array((ones, (low, high)), shape=(vertices, vertices)), directed=False)
+    return label
+
+
+def check(edges: NDArray[np.int32], vertices: int, found: Nested) -> None:
+    level, least, parent = found.level, found.least, found.parent
+    assert np.array_equal(np.lexsort((least, -level)), np.arange(len(found)))
+    assert np.all((parent == -1) | (parent > np.arange(len(found))))
+    assert np.all(level[parent[parent >= 0]] < level[parent >= 0])
+    assert np.array_equal(level[found.edge], edges[:, 2])
+    for k in range(int(level.max(initial=-1)) + 1):
+        kept = edges[:, 2] >= k
+        label = components(edges[kept], vertices)
+        around = np.arange(len(found))  # the outermost component of k or more around each
+        for x in range(len(found) - 1, -1, -1):
+            if parent[x] >= 0 and level[parent[x]] >= k:
+                around[x] = around[parent[x]]
+        outer = around[found.edge[kept]]
+        ours, theirs = outer.tolist(), label[edges[kept, 0]].tolist()
+        assert len(set(zip(ours, theirs, strict=True))) == len(set(ours)) == len(set(theirs))
+        for x in set(ours):
+            inside = label == label[least[x]]
+            assert least[x] == np.flatnonzero(inside)[0]
+            own = found.vertex[inside]
+            assert np.all(around[own] == x)
+    touched = np.zeros(vertices, np.bool_)
+    touched[edges[:, :2]] = True
+    assert np.array_equal(found.vertex >= 0, touched)
+    highest = np.full(vertices, -1)
+    for end in (0, 1):
+        np.maximum.at(highest, edges[:, end], edges[:, 2])
+    assert np.array_equal(level[found.vertex[touched]], highest[touched])
+
+
+def nested(backend: Backend, edges: NDArray[np.int32], vertices: int) -> Nested:
+    low, high, level = (backend.put(column) for column in edges.T)
+    found = kernels.nest(low, high, level, vertices)
+    names = ("vertex", "edge", "level", "least", "parent")
+    return Nested(*(backend.get(getattr(found, name)) for name in names))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(
+    drawn=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19), st.integers(0, 6)), max_size=60),
+)
+@settings(max_examples=200)
+def test_drawn(backend: Backend, drawn: Drawn) -> None:
+    """Loops and repeated edges among them."""
+    edges = np.array(drawn, np.int32).reshape(-1, 3)
+    check(edges, 20, nested(backend, edges, 20))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("levels", [1, 7, 300])
+def test_many_at_once(backend: Backend, levels: int) -> None:
+    """Enough edges of a level for threads of a GPU to hook the same roots at once, and chains that are long."""
+    rng = np.random.default_rng(levels)
+    vertices = 20_000
+    ends = rng.integers(0, vertices, (30_000, 2))
+    chain = np.stack([np.arange(5_000), np.arange(5_000) + 1], axis=1)[rng.permutation(5_000)]
+    ends = np.concatenate([ends, chain])
+    edges = np.column_stack([ends, rng.integers(0, levels, len(ends))]).astype(np.int32)
+    found = nested(backend, edges, vertices)
+    if levels <= 7:
+        check(edges, vertices, found)
+    low, high, level = edges.T.copy()
+    again = kernels.nest(low, high, level, vertices)
+    for name in ("vertex", "edge", "level", "least", "parent"):
+        assert np.array_equal(getattr(found, name), getattr(again, name)), name
+
+
+def test_sums_and_minima() -> None:
+    parent = np.array([2, 2, 4, 4, -1, -1], np.int32)
+    values = np.array([1, 2, 4, 8, 16, 32])
+    assert kernels.add_up(parent, values).tolist() == [1, 2, 7, 8, 31, 32]
+    assert kernels.least_up(parent, values[::-1].copy()).tolist() == [32, 16, 8, 4, 2, 1]
+    assert values.tolist() == [1, 2, 4, 8, 16, 32]

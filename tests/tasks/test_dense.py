@@ -1,0 +1,134 @@
+"""The hierarchy of components and the DN-graphs, in any buckets, against those found by definition."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import foreign
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import drive
+import oracles
+import strategies
+from edgemill import kernels
+from edgemill.tasks.publish import BucketResults
+from edgemill.tasks.sources import open_source
+from runs import write_rows
+
+Edge = tuple[int, int]
+
+
+def extracted(
+    folder: Path, levels: dict[Edge, int], buckets: int, partitions: int, put: Any = kernels.to_host
+) -> tuple[drive.Ingested, drive.Groups]:
+    """The groups of edges whose λ is given. Loops make dense numbers of vertices, which are ids."""
+    vertices = 1 + max((vertex for edge in levels for vertex in edge), default=0)
+    write_rows(folder / "rows.parquet", [*levels, *((v, v) for v in range(vertices))])
+    ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, put=put)
+    results = []
+    for own in ingested.edges:
+        ends = zip(
+            (kernels.to_host(own.low) + own.first).tolist(), kernels.to_host(own.highs[own.high]).tolist(), strict=True
+        )
+        level = put(np.array([levels[edge] for edge in ends], np.int32))
+        results.append(BucketResults(own.bucket, level, level, level))
+    return ingested, drive.extract(ingested, results, put)
+
+
+def rows_of(groups: drive.Groups) -> list[tuple[int, ...]]:
+    """Id, k, parent, vertices, edges."""
+    return [
+        row
+        for own in groups.found
+        for row in zip(
+            *(getattr(own.components, name).tolist() for name in ("id", "level", "parent", "vertices", "edges")),
+            strict=True,
+        )
+    ]
+
+
+def check(levels: dict[Edge, int], groups: drive.Groups) -> None:
+    """All of what was found is what there is."""
+    highest = max(levels.values(), default=0)
+    known = oracles.networkx_hierarchy(levels)
+
+    def number(edges: frozenset[Edge] | None) -> int:
+        return -1 if edges is None else min(min(edges)) * (highest + 1) + known[edges].k
+
+    rows = rows_of(groups)
+    assert rows == sorted(
+        (number(edges), own.k, number(own.parent), len(own.vertices), len(edges)) for edges, own in known.items()
+    )
+
+    graphs = {number(edges): edges for _, edges in oracles.maximal_dn_graphs(levels)}
+    found = {
+        graph: triangles
+        for own, counts in zip(groups.found, groups.triangles, strict=True)
+        for graph, triangles in zip(own.dn_graphs.id.tolist(), counts.tolist(), strict=True)
+    }
+    assert found == {graph: len(oracles.brute_force_triangles(edges)) for graph, edges in graphs.items()}
+
+    innermost: dict[int, int] = {}
+    for edges, own in sorted(known.items(), key=lambda item: item[1].k):
+        innermost |= dict.fromkeys(own.vertices, number(edges))
+    homes = np.concatenate([own.home for own in groups.found]).tolist()
+    assert homes == [innermost.get(vertex, -1) for vertex in range(len(homes))]
+    is_member = np.concatenate([own.is_member for own in groups.found]).tolist()
+    members = {vertex for edges in graphs.values() for edge in edges for vertex in edge}
+    assert {vertex for vertex, is_one in enumerate(is_member) if is_one} == members
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("dense")
+
+
+@given(
+    rows=strategies.edge_lists(14),
+    buckets=st.integers(1, 6),
+    partitions=st.sampled_from([1, 3]),
+)
+@settings(max_examples=150)
+def test_lambda(folder: Path, rows: list[Edge], buckets: int, partitions: int) -> None:
+    levels = oracles.networkx_lambda(rows)
+    check(levels, extracted(folder, levels, buckets, partitions)[1])
+
+
+@given(rows=strategies.edge_lists(14), buckets=st.integers(1, 6), data=st.data())
+@settings(max_examples=150)
+def test_any_levels(folder: Path, rows: list[Edge], buckets: int, data: st.DataObject) -> None:
+    """More kinds of hierarchy than λ has in small graphs."""
+    edges = sorted(oracles.simple_edges(rows))
+    drawn = data.draw(st.lists(st.integers(0, 5), min_size=len(edges), max_size=len(edges)))
+    levels = dict(zip(edges, drawn, strict=True))
+    check(levels, extracted(folder, levels, buckets, 1)[1])
+
+
+@given(rows=strategies.edge_lists(14), buckets=st.integers(1, 4))
+@settings(max_examples=50)
+def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
+    """On arrays that are not the host's, as on a GPU."""
+    levels = oracles.networkx_lambda(rows)
+    with foreign.with_kernels():
+        check(levels, extracted(folder, levels, buckets, 2, foreign.to_foreign)[1])
+
+
+def test_planted_cliques_come_back(tmp_path: Path) -> None:
+    """Lemma 2.5.1 of the thesis: a clique of d vertices whose neighbourhood is sparser is a DN-graph of λ = d - 2."""
+    sizes, edges, first = (4, 5, 7, 9), set[Edge](), 0
+    for size in sizes:
+        edges |= set(combinations(range(first, first + size), 2))
+        edges |= {(first, first + size)} if size != sizes[-1] else set()  # bridges without triangles between them
+        first += size
+    levels = oracles.networkx_lambda(edges)
+    _, groups = extracted(tmp_path, levels, 3, 2)
+    found = [own.dn_graphs for own in groups.found]
+    ours = [
+        row for own in found for row in zip(own.level.tolist(), own.vertices.tolist(), own.edges.tolist(), strict=True)
+    ]
+    assert sorted(ours) == [(size - 2, size, size * (size - 1) // 2) for size in sizes]
