@@ -129,9 +129,10 @@ class Page:
         """Text, into what has the focus."""
         self.send("Input.insertText", text=text)
 
-    def picture(self, path: Path, whole: bool = False) -> None:
-        """Write what is seen, or the whole page, as PNG."""
-        taken = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path: Path, whole: bool = False, clip: dict[str, float] | None = None) -> None:
+        """Write what is seen, or the whole page, or a part of the window, as PNG."""
+        part = {} if clip is None else {"clip": clip}
+        taken = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **part)
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def close(self) -> None:

@@ -45,12 +45,10 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     notices: list[str] = []
     vertices = _chosen(queries, group, notices)
     own = queries.edges_among(vertices, group.lam, MOST_ROWS, MOST_FOUND)
-    if own.more_rows or own.full:
-        notices.append(
-            f"Its edges were looked for in {own.rows:,} of {queries.result.manifest.counts.edges:,} rows: "
-            "some are missing."
-        )
     source, target = (_places(column, vertices) for column in own.table.columns[:2])
+    if own.more_rows or own.full:
+        total = queries.result.manifest.counts.edges
+        notices.append(f"Only {len(source):,} of its edges were looked at, in {own.rows:,} of {total:,} rows.")
     degree = np.bincount(np.concatenate([source, target]), minlength=len(vertices))
     source, target = _some(source, target, notices)
     places = forces(len(vertices), source, target)

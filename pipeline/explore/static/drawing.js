@@ -28,6 +28,7 @@ export class Drawing {
     const label = `Drawing of a DN-graph of λ ${number(group.lambda)}: ${some(members, "vertex", "vertices")} of it inside a circle`;
     this.canvas.setAttribute("aria-label", `${label}, ${some(vertices.id.length - members, "neighbour")} around it`);
     byId("notices").replaceChildren(...drawn.notices.map((notice) => element("li", {}, notice)));
+    this.near = undefined;
     this.#paint();
     const at = vertex === undefined ? -1 : vertices.id.indexOf(vertex);
     this.#pick(at < 0 ? null : at);
@@ -90,6 +91,7 @@ export class Drawing {
       labelRenderedSizeThreshold: 7,
       minEdgeThickness: 0.6,
       zIndex: true,
+      hideEdgesOnMove: this.drawn.edges.source.length > 5000,
       stagePadding: 24,
       defaultDrawNodeHover: drawHover,
       nodeReducer: (node, shown) => this.#reduced(node, shown),
@@ -108,9 +110,10 @@ export class Drawing {
   }
 
   #pick(place) {
+    const was = this.near;
     this.pickedPlace = place;
     this.near = place === null || !this.sigma ? undefined : new Set(this.sigma.getGraph().neighbors(String(place)));
-    this.sigma?.refresh({ skipIndexation: true });
+    if (this.near !== was) this.sigma?.refresh({ skipIndexation: true });
     if (place === null) {
       this.picked.replaceChildren("Choose a vertex in the drawing to see its edges.");
       return;

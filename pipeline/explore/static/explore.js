@@ -146,11 +146,11 @@ async function showLargest() {
 }
 
 /** Where the eye and the keyboard are needed next, if what was chosen is not in sight, or what had the focus is gone. */
-function lead(before, kind) {
+function lead(kind) {
   const [section, begins] = [byId("chosen"), first];
   first = false;
   if (begins) return;
-  if (!before?.isConnected) section.focus({ preventScroll: true });
+  if (document.activeElement === document.body) section.focus({ preventScroll: true });
   const { top } = section.getBoundingClientRect();
   if ((kind === "dn-graph" || kind === "vertex") && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
 }
@@ -159,7 +159,6 @@ function lead(before, kind) {
 async function show() {
   const mine = ++turn;
   const { kind, id } = chosen();
-  const before = document.activeElement;
   document.body.setAttribute("aria-busy", "true");
   say(kind === "component" || !kind ? "" : "Reading the result …");
   try {
@@ -175,7 +174,7 @@ async function show() {
     if (kind === "vertex") byId("vertex").value = id;
     paint();
     say("");
-    lead(before, kind);
+    lead(kind);
   } catch (error) {
     if (mine !== turn) return;
     say(error.message);
