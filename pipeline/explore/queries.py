@@ -211,13 +211,13 @@ class Queries:
         )
 
     def edges_around(self, vertices: pa.Array, lam: int, most_rows: int, most_found: int) -> EdgesFound:
-        """All other edges of `vertices`: to others, and to each other if not of that λ.
+        """Edges with an end in `vertices`, which are of a DN-graph of λ `lam`, that are not its own: their λ is smaller.
 
         Edges lie by their smaller end, and nothing tells where those of a larger one are: they are looked for in the
         row groups that cannot hold a smaller end, after those that can, as far as `most_rows` reaches.
         """
         source, target = (ds.field(name).isin(vertices) for name in self._ends)
-        wanted = (source | target) & ~(source & target & (ds.field("lambda") == lam))
+        wanted = (source | target) & (ds.field("lambda") < lam)
         first = self._edges.holding(vertices)
         taken = {id(group) for group in first}
         groups = first + [group for group in self._edges.groups if id(group) not in taken]

@@ -250,6 +250,9 @@ def test_what_is_too_much_to_draw_is_left_out_with_a_notice(
     own, others = drawn_edges(said)
     assert (said["members"], len(own), len(said["vertices"]["id"])) == (50, 100, 59)
     assert len(others) <= 9 * 3 + 5
+    assert all(k < group["lambda"] for k in others.values())
+    members = {str(row["vertex"]) for row in rows(facebook.dn_graph_members) if row["dn_graph"] == group["id"]}
+    assert not members & set(said["vertices"]["id"][50:])
     assert all(any(id in pair for pair in others) for id in said["vertices"]["id"][50:])
     text = "\n".join(said["notices"])
     assert "139 vertices are too many for one drawing: these are 50 of them, around vertex" in text

@@ -72,11 +72,12 @@ export class Drawing {
         forceLabel: false,
       });
     });
-    const share = Math.min(Math.max(18 / Math.sqrt(own), 0.22), 0.8);
-    for (const [first, end, mixed] of [[own, edges.source.length, 0.32], [0, own, share]]) {
+    // The more edges a vertex has, the paler they are.
+    const share = Math.min(Math.max(2.2 / Math.sqrt(own / members), 0.22), 0.8);
+    for (const [first, end, mixed] of [[own, edges.source.length, 0.28], [0, own, share]]) {
       for (let place = first; place < end; place++) {
         const color = css(colour(edges.lambda[place], this.most), mixed);
-        graph.addEdge(edges.source[place], edges.target[place], { color, size: 0.6 });
+        graph.addEdge(edges.source[place], edges.target[place], { color, size: 1 });
       }
     }
     return graph;
@@ -89,7 +90,7 @@ export class Drawing {
       labelFont: "system-ui, sans-serif",
       labelSize: 12,
       labelRenderedSizeThreshold: 7,
-      minEdgeThickness: 0.6,
+      minEdgeThickness: 1,
       zIndex: true,
       hideEdgesOnMove: this.drawn.edges.source.length > 5000,
       stagePadding: 24,
@@ -98,7 +99,7 @@ export class Drawing {
       edgeReducer: (edge, shown) => {
         if (this.near === undefined) return shown;
         const touches = this.sigma?.getGraph().extremities(edge).includes(String(this.pickedPlace));
-        return touches ? { ...shown, color: ink(), size: 1.2, zIndex: 1 } : { ...shown, color: css(background()), zIndex: 0 };
+        return touches ? { ...shown, color: ink(), size: 1.5, zIndex: 1 } : { ...shown, color: css(background()), zIndex: 0 };
       },
     };
   }

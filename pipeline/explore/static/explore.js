@@ -2,7 +2,7 @@
 
 import { Drawing } from "./drawing.js";
 import { Icicle, LEAST, isDNGraph } from "./icicle.js";
-import { address, ask, byId, chosen, element, link, number, some, table } from "./page.js";
+import { address, ask, byId, chosen, element, link, number, share, some, table } from "./page.js";
 import { legend, onTheme } from "./palette.js";
 
 const DEPTH = 16;
@@ -76,7 +76,7 @@ const ofDNGraph = (group) => [
   ["λ", number(group.lambda)],
   ["vertices", number(group.vertices)],
   ["edges", number(group.edges)],
-  ["density", group.density.toFixed(3)],
+  ["density", share(group.density)],
   ["triangles", number(group.triangles)],
   ["id", group.id],
 ];
@@ -138,7 +138,7 @@ async function showLargest() {
     link("dn-graph", group.id, `λ ${number(group.lambda)}`),
     number(group.vertices),
     number(group.edges),
-    group.density.toFixed(3),
+    share(group.density),
     number(group.triangles),
   ]);
   const caption = count > rows.length ? `${number(rows.length)} of ${some(count, "DN-graph")}` : some(count, "DN-graph");

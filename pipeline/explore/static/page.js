@@ -4,6 +4,8 @@ export const byId = (id) => document.getElementById(id);
 
 export const number = (value) => value.toLocaleString("en-GB");
 
+export const share = (value) => (value >= 0.001 ? value.toFixed(3) : value.toExponential(1));
+
 export const some = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
 
 /** An element with attributes and children; a child that is no node becomes text. */
