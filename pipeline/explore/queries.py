@@ -211,7 +211,7 @@ class Queries:
         )
 
     def edges_around(self, vertices: pa.Array, lam: int, most_rows: int, most_found: int) -> EdgesFound:
-        """Edges with an end in `vertices`, which are of a DN-graph of λ `lam`, that are not its own: their λ is smaller.
+        """Edges of some vertices of a DN-graph of λ `lam` that are not its own: their λ is smaller.
 
         Edges lie by their smaller end, and nothing tells where those of a larger one are: they are looked for in the
         row groups that cannot hold a smaller end, after those that can, as far as `most_rows` reaches.

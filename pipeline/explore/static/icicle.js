@@ -11,7 +11,8 @@ export const isDNGraph = (node) => node.k > 0 && node.children?.count === 0;
 /** What a component is, in words. */
 export function words(node) {
   if (node.component === null) return `The whole graph: ${some(node.edges, "edge")}`;
-  const kind = isDNGraph(node) ? `DN-graph, λ ${number(node.k)}` : `λ ${number(node.k)} or more`;
+  const steps = node.to ? `, one group up to λ ${number(node.to.k)}` : "";
+  const kind = isDNGraph(node) ? `DN-graph, λ ${number(node.k)}` : `λ ${number(node.k)} or more${steps}`;
   const inside = node.children && !isDNGraph(node) ? `; ${some(node.children.count, "group")} in it` : "";
   return `${kind}: ${some(node.vertices, "vertex", "vertices")}, ${some(node.edges, "edge")}${inside}`;
 }
@@ -114,7 +115,8 @@ export class Icicle {
     if (node.component === null) return words(node);
     const mark = isDNGraph(node) ? "◆ " : "";
     const sizes = `${number(node.vertices)} v, ${number(node.edges)} e`;
-    return width > 150 ? `${mark}λ ${number(node.k)} · ${sizes}` : `${mark}${number(node.k)}`;
+    const range = node.to ? `${number(node.k)}–${number(node.to.k)}` : number(node.k);
+    return width > 170 ? `${mark}λ ${range} · ${sizes}` : `${mark}${width > 60 ? range : number(node.k)}`;
   }
 
   #add(cell) {
