@@ -51,7 +51,7 @@ def extract(
     fewer.
     """
     everyone = range(len(edges))
-    with events.stage("extract", 2 * len(edges)) as stage:
+    with events.stage("extract", 2 * len(edges)) as stage, engine.on_device():
         highest = max(engine.peek(results, _highest), default=0)
         trees = engine.map("grow-tree", dense.grow_tree, list(zip(edges, degrees, results, strict=True)))
         engine.wait(trees, stage)

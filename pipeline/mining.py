@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from concurrent.futures import Future as Looking
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
@@ -14,6 +17,7 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, UsageError
+from ..tasks.estimate import Estimate, estimate
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
@@ -99,10 +103,11 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 events.emit("replacing", reason=why)
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
-            with connect(settings.cluster) if client is None else nullcontext(client) as connected:
+            cluster = connect(settings.cluster) if client is None else nullcontext(client)
+            with _looking_at(source, settings) as looked, cluster as connected:
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, looked, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -118,6 +123,13 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             staging.commit()
             checkpoint.clear()
     return Result(place_of(staging.out))
+
+
+@contextmanager
+def _looking_at(source: Source, settings: Settings) -> Iterator[Looking[Estimate]]:
+    """What a sample of the input says, while workers start."""
+    with ThreadPoolExecutor(1) as aside:
+        yield aside.submit(estimate, source, settings.ingest.sample_rows)
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
@@ -142,10 +154,15 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events) -> Result:
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    looked: Looking[Estimate],
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
-    plan = plan_run(settings, source, engine.capacity)
+    plan = plan_run(settings, source, engine.capacity, looked.result())
     plan.refuse_if_hopeless()
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())

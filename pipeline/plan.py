@@ -344,15 +344,15 @@ def open_input(settings: Settings) -> Source:
     return open_source(given.path, given.source_column, given.target_column, given.storage_options, VALUE_COLUMNS)
 
 
-def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
-    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
+def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Estimate | None = None) -> Plan:
+    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows, unless `graph` is known.
 
     Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
     """
     share = -(-source.rows // (capacity.workers * capacity.threads))
     blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
     count = settings.partitioning.count
-    graph = estimate(source, settings.ingest.sample_rows)
+    graph = graph or estimate(source, settings.ingest.sample_rows)
     figures = graph.figures(settings.output.compression)
     disk = _free_bytes(settings)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import OutOfRoom, UsageError
 from .places import Place, place_of
+from .verify_groups import check_groups
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
 from .verify_tables import (
     EdgeTable,
@@ -58,7 +59,8 @@ def verify(
     """Check the result in the folder or at the URL `out`; with `input_path`, also against the edges it was made from.
 
     Checks the files against the manifest, the order of the edges, the support of each edge, that no λ is too high and
-    none too low, the vertex table and the totals. λ is certified rather than computed again, see verify_lambda.
+    none too low, the vertex table, the dense groups and the totals. λ is certified rather than computed
+    again, see verify_lambda.
     Memory: about 200 bytes an edge, and 50 bytes a triangle for at most 2^25 triangles, unless one level has more.
 
     Raises UsageError if there is no folder `out` and InputError if the input cannot be read; flaws of the result are
@@ -112,6 +114,8 @@ def _check_tables(checklist: _Checklist, folder: Place, manifest: dict[str, Any]
     if low_holds or not manifest["converged"]:  # while some λ are too high, others cannot be shown to be too low
         checklist.run(names[1], lambda: _high_holds(graph, edges, vertices, bounds[-1], backings[-1]))
     checklist.run("vertices", lambda: _vertices(edges, vertices, support))
+    if manifest.get("dense") is not None:
+        checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
         checklist.run("input", lambda: _input(input_path, manifest, edges, vertices))

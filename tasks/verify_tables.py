@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -52,6 +52,8 @@ class VertexTable:
     triangles: Int
     low: NDArray[np.int32]
     high: NDArray[np.int32]
+    component: Int | None
+    """-1 for none; None in a result without dense groups."""
 
     def name(self, position: int) -> str:
         """The id at that position, for a message."""
@@ -117,7 +119,10 @@ def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
     """The vertex table. Raises Flaw unless columns and types are as promised and the ids ascend."""
     bounds = _bounds(manifest["converged"])
     numbers = {"degree": pa.int64(), "triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
-    table = _read(out, _listed(manifest, "vertices"), ["id"], numbers)
+    dense = manifest.get("dense") is not None
+    if dense:
+        numbers["component"] = pa.int64()
+    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",))
     vertices = VertexTable(
         ids=_plain(table["id"]),
         id_type=table["id"].type,
@@ -125,6 +130,7 @@ def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
         triangles=table["triangles"].to_numpy(),
         low=table[bounds[0]].to_numpy(),
         high=table[bounds[-1]].to_numpy(),
+        component=table["component"].fill_null(-1).to_numpy() if dense else None,
     )
     behind = pc.greater_equal(vertices.ids[:-1], vertices.ids[1:]).to_numpy(zero_copy_only=False)
     if behind.any():
@@ -137,7 +143,7 @@ def read_edges(out: Place, source: str, target: str, vertices: VertexTable, mani
     """The edge table. Raises Flaw unless columns and types are as promised and every end is in the vertex table."""
     bounds = _bounds(manifest["converged"])
     numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
-    table = _read(out, _listed(manifest, "edges"), [source, target], numbers)
+    table = read_table(out, manifest, "edges", [source, target], numbers)
     for column in (source, target):
         if table[column].type != vertices.id_type:
             raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
@@ -225,18 +231,29 @@ def _listed(manifest: dict[str, Any], table: str) -> list[str]:
     return own
 
 
-def _read(out: Place, names: list[str], ids: list[str], numbers: dict[str, pa.DataType]) -> pa.Table:
-    """All rows of files of the result, checked for columns, types and nulls."""
+def read_table(
+    out: Place,
+    manifest: dict[str, Any],
+    table_name: str,
+    ids: list[str],
+    numbers: dict[str, pa.DataType],
+    nulls: Sequence[str] = (),
+    first: str | None = None,
+) -> pa.Table:
+    """All rows of a table of the result, checked for columns (`first` before those of ids), types and nulls, which only
+    the columns `nulls` may have. Raises Flaw.
+    """
     tables: list[pa.Table] = []
-    for name in names:
+    columns = [*([first] if first else []), *ids, *(name for name in numbers if name != first)]
+    for name in _listed(manifest, table_name):
         try:
             path = out.path(name)
             files = None if out.is_local else out.files
             table = pq.read_table(path, filesystem=files, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise Flaw(f"{name} cannot be read: {error}") from error
-        if table.schema.names != [*ids, *numbers]:
-            raise Flaw(f"{name} has columns {table.schema.names}, not {[*ids, *numbers]}")
+        if table.schema.names != columns:
+            raise Flaw(f"{name} has columns {table.schema.names}, not {columns}")
         for column in ids:
             if not (pa.types.is_integer(table[column].type) or _is_string(table[column].type)):
                 raise Flaw(f"{name}: {column} is {table[column].type}, neither integers nor strings")
@@ -244,7 +261,7 @@ def _read(out: Place, names: list[str], ids: list[str], numbers: dict[str, pa.Da
             if table[column].type != kind:
                 raise Flaw(f"{name}: {column} is {table[column].type}, not {kind}")
         for column in table.schema.names:
-            if table[column].null_count:
+            if table[column].null_count and column not in nulls:
                 raise Flaw(f"{name}: {column} has {table[column].null_count} nulls")
         if tables and table.schema.types != tables[0].schema.types:
             raise Flaw(f"{name} has other types than the first file: {table.schema.types}")

@@ -123,7 +123,7 @@ def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults
         kernels.to_host(nested.least).astype(np.int64) + edges.first,
         _counts(nested.edge, len(nested)),
         _counts(alone[alone >= 0], len(nested)),
-        _speakers(kernels.to_host(nested.vertex[found]), parent),
+        _speakers(nested.vertex[found], parent),
     )
 
 
@@ -181,10 +181,9 @@ def _counts(places: NDArray[np.int32], count: int) -> NDArray[np.int64]:
 
 
 def _speakers(home: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The least position in `home`, whose entries are components, of each component and all within it."""
+    """The least position in `home`, whose entries are components, of each component and all within it; -1 for none."""
     none = len(home)
-    least = np.full(len(parent), none, np.int64)
-    met, first = np.unique(home, return_index=True)
-    least[met] = first
+    down = np.int32(none) - np.arange(none, dtype=np.int32, like=home)  # from high to low, as only maxima have a kernel
+    least = none - kernels.to_host(kernels.maxima_at(kernels.positions(home), down, len(parent))).astype(np.int64)
     least = kernels.least_up(parent, least)
     return np.where(least < none, least, -1).astype(np.int32)

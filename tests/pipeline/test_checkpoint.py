@@ -76,7 +76,7 @@ def test_the_next_run_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_p
     error = ended(monkeypatch, rows, tmp_path / "out")
     assert f"what was found is kept in {place(tmp_path / 'out')}: the same run goes on from there" in (error.__notes__)
     result = again(rows, tmp_path / "out")
-    assert stages(result) == ["compile", "restore", "bound", "publish"]
+    assert stages(result) == ["compile", "restore", "bound", "extract", "publish"]
     assert tables(result) == tables(plain)
     assert result.manifest.counts == plain.manifest.counts
     assert result.manifest.partitions == plain.manifest.partitions
@@ -226,7 +226,7 @@ def test_banding_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: 
     ended_in_banding(monkeypatch, rows, tmp_path / "out", after, **how)
     result = again(rows, tmp_path / "out", **how)
     assert tables(result) == tables(plain)
-    assert stages(result) == ["compile", "restore", "restore", "bound", "publish"]
+    assert stages(result) == ["compile", "restore", "restore", "bound", "extract", "publish"]
     assert result.manifest.bounding == plain.manifest.bounding
     here, there = ([replace(exchange, seconds=0) for exchange in run.manifest.exchanges] for run in (result, plain))
     assert here == there

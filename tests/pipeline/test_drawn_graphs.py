@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from dense_answers import check_dense
 from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def test_lambda_is_the_oracles(
         )
         found = {name: runs.column(result, name) for name in ("support", "lambda")}
         of_vertices = runs.vertex_column(result, "lambda")
+        check_dense(result)
     expected = oracles.brute_force_lambda(graph)
     assert expected == oracles.networkx_lambda(graph)
     assert plain(found["lambda"], names) == expected

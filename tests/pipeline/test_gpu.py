@@ -38,6 +38,8 @@ def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule:
     ]
     assert results[0].edges.to_table() == results[1].edges.to_table()
     assert results[0].vertices.to_table() == results[1].vertices.to_table()
+    for table in ("hierarchy", "dn_graphs", "dn_graph_members"):
+        assert getattr(results[0], table).to_table() == getattr(results[1], table).to_table()
     assert results[0].manifest.device == "cpu"
     assert "NVIDIA" in results[1].manifest.device
     assert results[1].manifest.bounding.method == schedule

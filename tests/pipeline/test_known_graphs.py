@@ -6,11 +6,14 @@ The whole matrix, every graph of the catalogue by 1, 2, 7 and 16 partitions and 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from dense_answers import check_dense, dense_answers
 
 from edgemill.pipeline import Result
 from edgemill.pipeline.partitioning import METHODS
@@ -21,6 +24,10 @@ Mine = Callable[..., Result]
 PARTITIONERS = tuple(METHODS)
 LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
+LARGEST_CHECKED = 200_000
+"""Edges of graphs whose dense groups are found the other way too, each time."""
+DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.json").read_text())
+"""Known answers by name of the graph: rows of the tables, sums over all DN-graphs, vertices of the largest."""
 
 
 def matrix() -> Iterator[object]:
@@ -68,10 +75,56 @@ def check(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
     assert (counts.edges, counts.vertices, counts.triangles) == (graph.edges, graph.vertices, graph.triangles)
     assert (lam.max, lam.sum) == (graph.lambda_max, graph.lambda_sum)
     assert (result.converged, len(result.manifest.partitions)) == (True, count)
+    check_groups(result, graph.name)
     if graph.lambda_path is not None:
         edges = result.edges.to_table()
         for name, expected in zip(("src", "dst", "lambda"), graph.lambda_table(), strict=True):
             np.testing.assert_array_equal(edges[name].to_numpy(), expected)
+
+
+def check_groups(result: Result, name: str) -> None:
+    """DN-graphs as in the table, which was made from the catalogue's λ by dense_answers.py."""
+    known, dense, graphs = DN_GRAPHS.get(name), result.manifest.dense, result.dn_graphs.to_table()
+    if known is not None:
+        assert dense is not None
+        assert summary(dense.components, dense.roots, dense.dn_graphs, dense.members, graphs) == known
+    if result.manifest.counts.edges <= LARGEST_CHECKED:
+        check_dense(result)
+
+
+def summary(components: int, roots: int, dn_graphs: int, members: int, graphs: pa.Table) -> dict[str, int]:
+    """What the table has for a graph."""
+    sums = {f"dn_{name}": sum(graphs[name].to_pylist()) for name in ("edges", "triangles")}
+    largest = max(graphs["vertices"].to_pylist(), default=0)
+    return {
+        "components": components,
+        "roots": roots,
+        "dn_graphs": dn_graphs,
+        "members": members,
+        **sums,
+        "largest": largest,
+    }
+
+
+@needs_catalogue
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(graph, id=graph.name, marks=[] if graph.edges <= LARGEST_CHECKED else [pytest.mark.slow])
+        for graph in known_graphs(with_lambda=True)
+    ],
+)
+def test_the_table_of_dn_graphs(graph: KnownGraph) -> None:
+    """It is what the other way finds in the catalogue's λ."""
+    source, target, level = graph.lambda_table()
+    ids = np.unique(np.concatenate([source, target]))
+    answers = dense_answers(np.searchsorted(ids, source), np.searchsorted(ids, target), level, len(ids))
+    names = ("id", "lambda", "vertices", "edges", "triangles", "parent")
+    graphs = pa.table({name: [row[place] for row in answers.dn_graphs] for place, name in enumerate(names)})
+    roots = sum(row[2] is None for row in answers.hierarchy)
+    counts = (len(answers.hierarchy), roots, len(answers.dn_graphs), len(answers.members))
+    assert summary(*counts, graphs) == DN_GRAPHS[graph.name]
 
 
 def test_the_graph_kept_with_the_tests(mined: Mine, pytestconfig: pytest.Config) -> None:

@@ -1,0 +1,152 @@
+"""The dense groups of a result, found again level by level with NumPy alone, and compared row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from .places import Place
+from .verify_tables import EdgeTable, Flaw, Int, VertexTable, positions, read_table
+
+_HIERARCHY = {
+    "component": pa.int64(),
+    "k": pa.int32(),
+    "parent": pa.int64(),
+    "vertices": pa.int64(),
+    "edges": pa.int64(),
+}
+_DN_GRAPHS = {
+    "id": pa.int64(),
+    "lambda": pa.int32(),
+    "vertices": pa.int64(),
+    "edges": pa.int64(),
+    "density": pa.float64(),
+    "triangles": pa.int64(),
+    "parent": pa.int64(),
+}
+
+
+def check_groups(
+    out: Place, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, backed: Int
+) -> tuple[str, bool]:
+    """Compare hierarchy/, dn_graphs/, dn_graph_members/ and the vertices' component with what λ makes them.
+
+    `backed` [edges] counts the triangles whose other edges have at least an edge's λ: all edges that meet one of a
+    DN-graph and have its λ or more are in it, so these are the triangles inside. Raises Flaw.
+    """
+    size = len(vertices.ids)
+    found, home, of_edge = _components(edges, size)
+    parent = found["parent"]
+    held = np.zeros(parent.size, np.bool_)
+    held[parent[parent >= 0]] = True
+    is_graph = ~held & (found["k"] > 0)
+    top = int(edges.low.max(initial=0)) + 1
+    number = found["least"] * top + found["k"]
+    around = np.where(parent >= 0, number[parent], -1) if parent.size else parent
+
+    hierarchy = {"component": number, **{name: found[name] for name in ("k", "vertices", "edges")}, "parent": around}
+    _same(_read(out, manifest, "hierarchy", _HIERARCHY), hierarchy, "component")
+    inside = np.bincount(of_edge, backed, minlength=number.size).astype(np.int64) // 3
+    graphs = {
+        "id": number,
+        "lambda": found["k"],
+        "vertices": found["vertices"],
+        "edges": found["edges"],
+        "density": 2 * found["edges"] / np.maximum(found["vertices"] * (found["vertices"] - 1), 1),
+        "triangles": inside,
+        "parent": around,
+    }
+    _same(_read(out, manifest, "dn_graphs", _DN_GRAPHS), {k: v[is_graph] for k, v in graphs.items()}, "id")
+
+    homes = np.append(number, -1)[home]
+    given = vertices.component
+    assert given is not None
+    for at in np.flatnonzero(given != homes)[:1].tolist():
+        raise Flaw(f"vertex {vertices.name(at)}: component says {given[at]}, but is {homes[at]} (-1 for none)")
+    table = read_table(out, manifest, "dn_graph_members", ["vertex"], {"dn_graph": pa.int64()}, first="dn_graph")
+    members = np.full(size, -1)
+    rows = positions(table["vertex"], vertices.ids)
+    if (rows < 0).any() or np.unique(rows).size != rows.size:
+        raise Flaw("dn_graph_members has vertices that are not in the vertex table, or twice")
+    members[rows] = table["dn_graph"].to_numpy()
+    right = np.where(np.append(is_graph, False)[home], homes, -1)
+    for at in np.flatnonzero(members != right)[:1].tolist():
+        raise Flaw(
+            f"vertex {vertices.name(at)} is in DN-graph {members[at]}, but should be in {right[at]} (-1 for none)"
+        )
+
+    roots = int((parent < 0).sum())
+    counts = {"components": number.size, "roots": roots, "dn_graphs": int(is_graph.sum()), "members": rows.size}
+    if manifest["dense"] != counts:
+        raise Flaw(f"the manifest's dense is {manifest['dense']}; the tables give {counts}")
+    return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs found again", True
+
+
+def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
+    """Components as columns, the outer ones later; the innermost of each vertex; that of each edge."""
+    up, top, home = np.arange(size), np.full(size, -1), np.full(size, -1)
+    weight, load = np.ones(size, np.int64), np.zeros(size, np.int64)  # of a root: its vertices and edges
+    of_edge = np.full(edges.low.size, -1)
+    by_level = np.argsort(-edges.low.astype(np.int64), kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(edges.low[by_level]) != 0, by_level.size > 0)) + 1
+    columns: dict[str, list[Int]] = {name: [] for name in ("k", "least", "vertices", "edges")}
+    parent: list[tuple[Int, Int]] = []
+    count = start = 0
+    for end in ends.tolist():
+        own = by_level[start:end]
+        start = end
+        source, target = _roots(up, edges.source[own]), _roots(up, edges.target[own])
+        before = np.unique(np.concatenate([source, target]))
+        while (apart := source != target).any():
+            np.minimum.at(up, np.maximum(source, target)[apart], np.minimum(source, target)[apart])
+            source, target = _roots(up, source), _roots(up, target)
+        after = _roots(up, before)
+        up[before] = after
+        lost = before != after
+        np.add.at(weight, after[lost], weight[before[lost]])
+        np.add.at(load, after[lost], load[before[lost]])
+        np.add.at(load, source, 1)
+        new, place = np.unique(after, return_inverse=True)
+        was = top[before]
+        parent.append((was[was >= 0], (count + place)[was >= 0]))
+        fresh = before[was < 0]
+        home[fresh] = (count + place)[was < 0]
+        top[new] = count + np.arange(new.size)
+        of_edge[own] = top[source]
+        for name, column in (("k", np.full(new.size, edges.low[own[0]])), ("least", new)):
+            columns[name].append(column)
+        columns["vertices"].append(weight[new])
+        columns["edges"].append(load[new])
+        count += new.size
+    found = {name: np.concatenate([np.zeros(0, np.int64), *parts]) for name, parts in columns.items()}
+    found["parent"] = np.full(count, -1)
+    for inner, outer in parent:
+        found["parent"][inner] = outer
+    return found, home, of_edge
+
+
+def _roots(up: Int, vertices: Int) -> Int:
+    roots = up[vertices]
+    while (further := up[roots] != roots).any():
+        roots[further] = up[roots[further]]
+    return roots
+
+
+def _read(out: Place, manifest: dict[str, Any], name: str, columns: dict[str, pa.DataType]) -> dict[str, NDArray[Any]]:
+    """The table, with -1 for no parent."""
+    table = read_table(out, manifest, name, [], columns, nulls=("parent",))
+    return {column: table[column].fill_null(-1).to_numpy() for column in columns}
+
+
+def _same(given: dict[str, NDArray[Any]], right: dict[str, NDArray[Any]], key: str) -> None:
+    by_key = np.argsort(right[key])
+    if given[key].size != by_key.size:
+        raise Flaw(f"there are {given[key].size:,} rows of {key}, but should be {by_key.size:,}")
+    for name, column in given.items():
+        wanted = right[name][by_key]
+        wrong = np.abs(column - wanted) > 1e-12 if name == "density" else column != wanted
+        for at in np.flatnonzero(wrong)[:1].tolist():
+            raise Flaw(f"{key} {given[key][at]}: {name} says {column[at]}, but is {wanted[at]}")
