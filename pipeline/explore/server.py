@@ -5,7 +5,7 @@ each needs a thread anyway, and what is asked is a handful of GETs.
 
 The page is three files and two libraries, sent from the package. All else is JSON; ids of vertices and components are
 strings in it, as JavaScript's numbers end at 2^53. An error is `{"error": sentence}` with the status 400 (a bad
-question), 403, 404 (not in the result), 405, or 500 (the result cannot be read).
+question), 403, 404 (not in the result), 405, 409 (another run has replaced the result), or 500 (it cannot be read).
 
     GET /api/result                     counts of the result, its name, the type of its ids
     GET /api/hierarchy                  the graph's connected components, largest first, and what lies in them
@@ -37,6 +37,7 @@ from urllib.parse import parse_qsl
 
 from ...tasks.errors import UsageError
 from ..exits import message
+from ..manifest import MANIFEST_NAME
 from ..result import Result
 from .drawing import draw
 from .queries import ORDERS, DNGraph, Queries, whole
@@ -67,6 +68,7 @@ _HEADERS = {
 _MOST_DEPTH = 24
 _MOST_ROWS = 200
 _MOST_PATH = 1_000
+_REPLACED = "another run has replaced this result: end edgemill explore, and start it again"
 _AT_ONCE = 4
 """Questions that read the result at the same time; others wait."""
 
@@ -139,11 +141,15 @@ class _Handler(BaseHTTPRequestHandler):
             asked = _parameters(query, known)
             with self.server.room:
                 content = answer(asked)
+            if self.server.answers.replaced():  # looked at afterwards: the answer may be of both
+                return self._error(HTTPStatus.CONFLICT, _REPLACED)
         except NotFound as missing:
             self._json(HTTPStatus.NOT_FOUND, missing.args[0])
         except UsageError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
+            if self.server.answers.replaced():
+                return self._error(HTTPStatus.CONFLICT, _REPLACED)
             print(f"error: {message(error)}", file=sys.stderr)
             self._error(HTTPStatus.INTERNAL_SERVER_ERROR, message(error))
         else:
@@ -195,6 +201,7 @@ class _Answers:
     def __init__(self, result: Result) -> None:
         self._queries = Queries(result)
         self._result = result
+        self._manifest = self._manifest_now()
         self.by_path: dict[str, tuple[Answer, set[str]]] = {
             "/api/result": (self._of_result, set()),
             "/api/hierarchy": (self._of_hierarchy, {"component", "depth", "most"}),
@@ -203,6 +210,18 @@ class _Answers:
             "/api/drawing": (self._of_drawing, {"dn_graph"}),
         }
         """Each with the names of its parameters."""
+
+    def replaced(self) -> bool:
+        """Whether the folder holds the result of another run by now, whose files are not those that were opened."""
+        return self._manifest_now() != self._manifest
+
+    def _manifest_now(self) -> str | None:
+        place = self._result.place
+        place.files.invalidate_cache()
+        try:
+            return str(place.files.ukey(place.path(MANIFEST_NAME)))
+        except OSError:
+            return None
 
     def _of_result(self, asked: Parameters) -> dict[str, Any]:
         manifest = self._result.manifest

@@ -339,6 +339,18 @@ def test_damage_is_told_and_not_shown(facebook: Result, tmp_path: Path, capfd: p
         assert answer(served, "dn-graphs")["count"] == 7
 
 
+def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Result, tmp_path: Path) -> None:
+    out = shutil.copytree(facebook.path, tmp_path / "out")
+    with serving(Result(out)) as served:
+        assert answer(served, "vertex", id=1)["id"] == "1"
+        shutil.move(out, tmp_path / "old")
+        assert ask(served, "vertex", id=1)[0] == 409
+        shutil.copytree(facebook.path, out)
+        for question in ("result", "dn-graphs", "hierarchy"):
+            status, said = ask(served, question)
+            assert (status, said["error"].partition(":")[0]) == (409, "another run has replaced this result")
+
+
 def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result) -> None:
     queries = Queries(facebook)
     (root,) = (row["component"] for row in rows(facebook.hierarchy) if row["parent"] is None)

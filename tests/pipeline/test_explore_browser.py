@@ -194,6 +194,26 @@ def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
     tab.errors.clear()  # the browser logs each 404
 
 
+def test_an_address_that_leads_nowhere_still_shows_the_graph(tab: Page, facebook: str) -> None:
+    for choice, said in [("vertex=x", "is none"), ("dn-graph=1", "no such DN-graph"), ("component=-1", "no such comp")]:
+        opened(tab, f"{facebook}#{choice}")
+        assert said in text(tab, "#status")
+        assert text(tab, "#icicle [role=treeitem]") == "The whole graph: 88,234 edges"
+    opened(tab, f"{facebook}#nonsense=%FF")
+    assert text(tab, "#status") == ""
+    tab.errors.clear()  # the browser logs each refusal
+
+
+def test_only_what_was_chosen_last_is_shown(tab: Page, facebook: str) -> None:
+    """Five at once: the answers may come in any order."""
+    opened(tab, facebook)
+    tab.run("[...document.querySelectorAll('#largest tbody a')].slice(0, 5).forEach(link => link.click())")
+    tab.until("document.querySelector('#chosen-title').innerText === 'DN-graph of 20 vertices'")
+    tab.until(IDLE)
+    assert text(tab, "#readout") == "DN-graph, λ 16: 20 vertices, 186 edges"
+    assert text(tab, "#status") == ""
+
+
 def test_light_and_dark(tab: Page, facebook: str) -> None:
     opened(tab, f"{facebook}#vertex=1912")
     tab.until(DRAWN)

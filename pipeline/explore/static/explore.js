@@ -12,7 +12,7 @@ const MOST_GROUPS = 12;
 let result;
 let above = [];
 let first = true;
-let turn = 0; // of the question asked last: answers to earlier ones come too late
+let turn = 0; // counts what was chosen: answers for what was chosen before come too late
 
 const drawing = new Drawing();
 const icicle = new Icicle(byId("icicle"), byId("readout"), {
@@ -31,9 +31,17 @@ function say(text) {
   byId("status").textContent = text;
 }
 
+/** The answer to a question, unless something else was chosen meanwhile. */
+async function answer(question, parameters) {
+  const mine = turn;
+  const said = await ask(question, parameters);
+  if (mine !== turn) throw new Error("something else was chosen");
+  return said;
+}
+
 /** Show the hierarchy below a component (null: all of it), with one in it marked. */
 async function showHierarchy(component, marked) {
-  const { path, node } = await ask("hierarchy", { depth: DEPTH, most: 100, ...(component === null ? {} : { component }) });
+  const { path, node } = await answer("hierarchy", { depth: DEPTH, most: 100, ...(component === null ? {} : { component }) });
   above = path;
   const steps = [element("a", { href: "#" }, "graph"), ...path.map((step) => link("component", step.component, `λ ${number(step.k)}`))];
   const shown = steps.length > 7 ? [...steps.slice(0, 2), "…", ...steps.slice(-4)] : steps;
@@ -54,7 +62,7 @@ async function showHierarchy(component, marked) {
 /** Show where a DN-graph is in the hierarchy: where it is seen already, or as far above as it is wide enough to see. */
 async function showPlace(id) {
   if (icicle.has(id)) return icicle.mark(id);
-  const { path, node } = await ask("hierarchy", { component: id });
+  const { path, node } = await answer("hierarchy", { component: id });
   const least = 2 * LEAST / icicle.container.clientWidth;
   const far = path.slice(-BRANCHES).find((step) => node.edges / step.edges > least);
   for (const holder of [far, path.at(-1)]) {
@@ -82,7 +90,7 @@ const ofDNGraph = (group) => [
 ];
 
 async function showDNGraph(id, vertex) {
-  const drawn = await ask("drawing", { dn_graph: id });
+  const drawn = await answer("drawing", { dn_graph: id });
   return () => {
     if (vertex === undefined) {
       title(`DN-graph of ${some(drawn.dn_graph.vertices, "vertex", "vertices")}`);
@@ -107,11 +115,11 @@ function showComponent(node) {
 }
 
 async function showVertex(id) {
-  const vertex = await ask("vertex", { id });
+  const vertex = await answer("vertex", { id });
   const inner = vertex.groups[0];
   const paint = vertex.dn_graph ? await showDNGraph(vertex.dn_graph.id, vertex.id) : () => drawing.hide();
   if (vertex.dn_graph) await showPlace(vertex.dn_graph.id);
-  else if (inner) await showHierarchy(inner.component);
+  else if (inner || !icicle.top) await showHierarchy(inner?.component ?? null);
   return () => {
     title(`Vertex ${vertex.id}`);
     const rows = vertex.groups.map((group, at) => {
@@ -134,6 +142,7 @@ async function showVertex(id) {
 async function showLargest() {
   const by = byId("by").value;
   const { count, largest } = await ask("dn-graphs", { by, most: 50 });
+  if (by !== byId("by").value) return;
   const rows = largest.map((group) => [
     link("dn-graph", group.id, `λ ${number(group.lambda)}`),
     number(group.vertices),
@@ -179,6 +188,7 @@ async function show() {
     if (mine !== turn) return;
     say(error.message);
     if (error.next?.length) byId("status").append(". Next: ", ...error.next.flatMap((other, at) => [at ? ", " : "", link("vertex", other, other)]));
+    if (!icicle.top) await showHierarchy(null).catch(() => {});
   } finally {
     if (mine === turn) document.body.removeAttribute("aria-busy");
   }

@@ -66,7 +66,7 @@ export class Icicle {
       cell.element.style.background = css(rgb);
       cell.element.style.color = inkOn(rgb);
     }
-    if (width > 34) cell.element.textContent = this.#label(node, width);
+    if (width > (isDNGraph(node) ? 48 : 34)) cell.element.textContent = this.#label(node, width);
     this.#add(cell);
     const { count, largest } = node.children ?? { count: 0, largest: [] };
     if (!largest.length) return;
