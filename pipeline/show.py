@@ -29,6 +29,7 @@ def summary_lines(manifest: Manifest, path: str) -> list[str]:
         "vertices": f"{counts.vertices:,}",
         "triangles": f"{counts.triangles:,}",
         "lambda max": top,
+        **({"DN-graphs": f"{manifest.dense.dn_graphs:,}"} if manifest.dense else {}),
         "seconds": f"{manifest.seconds:.2f}",
         "output": path,
     }
@@ -74,6 +75,10 @@ def _counts(manifest: Manifest, path: str) -> Table:
     if manifest.lambda_high is not None:
         top += f"; upper ends: max {manifest.lambda_high.max:,}, sum {manifest.lambda_high.sum:,}"
     table.add_row("lambda", top)
+    if manifest.dense is not None:
+        dense = manifest.dense
+        graphs = f"{dense.dn_graphs:,} DN-graphs, {dense.members:,} vertices in them"
+        table.add_row("groups", f"{graphs}; {dense.components:,} components, {dense.roots:,} of the whole graph")
     return table
 
 

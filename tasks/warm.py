@@ -84,7 +84,11 @@ def run_ingest(put: Put) -> int:
 def _extract(
     edges: list[ingest.BucketEdges], degrees: list[ingest.BucketDegrees], results: list[publish.BucketResults]
 ) -> None:
-    starts, highest = edges[0].starts, 3 * CLIQUE * CLIQUES
+    starts, highest = edges[0].starts, 3
+    levels = [own.low % np.int32(highest + 1) for own in results]
+    results = [
+        publish.BucketResults(own.bucket, own.support, low, low) for own, low in zip(results, levels, strict=True)
+    ]
     trees = list(map(dense.grow_tree, edges, degrees, results))
     merged = dense.merge_outlines(starts, highest, collect(0, map(dense.send_outline, trees)))
     answers = [dense.answer_outlines(merged, highest)]

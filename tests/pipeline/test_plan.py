@@ -52,7 +52,7 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
     spread = mine(rows, tmp_path / "spread", partitions=1, cluster={"threads_per_worker": 2})
     assert spread.edges.to_table() == plain.edges.to_table()
     assert spread.vertices.to_table() == plain.vertices.to_table()
-    assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (2, 8)
+    assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (5, 20)
     assert len(spread.manifest.partitions) == 1
 
 
