@@ -136,25 +136,22 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str, query: str) -> None:
         if path not in self.server.answers.by_path:
             return self._error(HTTPStatus.NOT_FOUND, "there is no such page")
-        answer, known = self.server.answers.by_path[path]
+        status, content = self._said(*self.server.answers.by_path[path], query)
+        if status != HTTPStatus.BAD_REQUEST and self.server.answers.replaced():
+            return self._error(HTTPStatus.CONFLICT, _REPLACED)  # the answer may be of both
+        return self._json(status, content)
+
+    def _said(self, answer: Answer, known: set[str], query: str) -> tuple[HTTPStatus, dict[str, Any]]:
         try:
-            asked = _parameters(query, known)
             with self.server.room:
-                content = answer(asked)
-            if self.server.answers.replaced():  # looked at afterwards: the answer may be of both
-                return self._error(HTTPStatus.CONFLICT, _REPLACED)
+                return HTTPStatus.OK, answer(_parameters(query, known))
         except NotFound as missing:
-            self._json(HTTPStatus.NOT_FOUND, missing.args[0])
+            return HTTPStatus.NOT_FOUND, missing.args[0]
         except UsageError as error:
-            self._error(HTTPStatus.BAD_REQUEST, str(error))
+            return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except Exception as error:
-            if self.server.answers.replaced():
-                return self._error(HTTPStatus.CONFLICT, _REPLACED)
             print(f"error: {message(error)}", file=sys.stderr)
-            self._error(HTTPStatus.INTERNAL_SERVER_ERROR, message(error))
-        else:
-            self._json(HTTPStatus.OK, content)
-        return None
+            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": message(error)}
 
     def _error(self, status: HTTPStatus, error: str) -> None:
         self._json(status, {"error": error})
