@@ -317,6 +317,29 @@ def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
         ctx.exit(1)
 
 
+@edgemill.command()
+@click.argument("out")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; left out: a free one.")
+@click.option("--open", "open_browser", is_flag=True, help="Open it in the default browser.")
+@_debug
+def explore(out: str, port: int, open_browser: bool) -> None:
+    """Serve a page on 127.0.0.1 with the dense groups of the result in the folder or at the URL OUT, until Ctrl-C.
+
+    The hierarchy, search by vertex, and drawings of DN-graphs with their surroundings.
+    """
+    from .explore import explore as serve
+    from .result import Result
+
+    def ready(address: str) -> None:
+        click.echo(f"{out} is at {address} until Ctrl-C")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(Result(out), ready, port)
+
+
 @edgemill.group()
 def generate() -> None:
     """Write a made-up graph as Parquet: columns src and dst, int64."""
