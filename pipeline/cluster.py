@@ -80,8 +80,6 @@ def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
     if settings.dashboard_address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
         return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
-    if find_spec("bokeh") is None:
-        raise UsageError("cluster.dashboard_address needs bokeh: pip install bokeh")
     return {"dashboard_address": settings.dashboard_address}
 
 
