@@ -201,7 +201,7 @@ def test_overwrite(rows: Path, plain: Result, out: Place, client: Client) -> Non
     assert Result(out).manifest.run == before
     after = run(rows, out, client, partitions=1, overwrite=True)
     assert after.manifest.run != before
-    assert len(after.manifest.outputs) == 2
+    assert len(after.manifest.outputs) == 5
     assert tables(after) == tables(plain)
     assert_one_result(out)
 
