@@ -9,6 +9,7 @@
     python -m benchmarks checksums       what checking pages costs a reader
     python -m benchmarks ids             many ids within little memory, by edgemill and by DuckDB
     python -m benchmarks peers           NetworkX on the same graph
+    python -m benchmarks explorer        the explorer's page in a browser
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
     python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other

@@ -20,6 +20,7 @@ NAMES = (
     "waves",
     "checksums",
     "peers",
+    "explorer",
     "gpu",
     "gpu_runs",
     "ids",

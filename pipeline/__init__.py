@@ -21,6 +21,18 @@ if TYPE_CHECKING:
         OutputLocked,
         UsageError,
     )
+    from .asking import (
+        Group,
+        Vertex,
+        edges_of,
+        find_dn_graph,
+        find_group,
+        find_vertex,
+        groups_of,
+        members_of,
+        top,
+    )
+    from .comparing import Diff, diff
     from .config import load_settings
     from .mining import mine
     from .plan import make_plan
@@ -31,7 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClusterLost",
+    "Diff",
     "EdgemillError",
+    "Group",
     "InputError",
     "InternalError",
     "NotConverged",
@@ -40,18 +54,38 @@ __all__ = [
     "Result",
     "Settings",
     "UsageError",
+    "Vertex",
     "__version__",
+    "diff",
+    "edges_of",
+    "find_dn_graph",
+    "find_group",
+    "find_vertex",
+    "groups_of",
     "load_settings",
     "make_plan",
+    "members_of",
     "mine",
+    "top",
 ]
 
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
+    "Diff": ".comparing",
+    "Group": ".asking",
     "Result": ".result",
     "Settings": ".settings",
+    "Vertex": ".asking",
+    "diff": ".comparing",
+    "edges_of": ".asking",
+    "find_dn_graph": ".asking",
+    "find_group": ".asking",
+    "find_vertex": ".asking",
+    "groups_of": ".asking",
     "load_settings": ".config",
     "make_plan": ".plan",
+    "members_of": ".asking",
     "mine": ".mining",
+    "top": ".asking",
 }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,8 @@ from ..tasks.passwords import without_passwords
 from .exits import exit_code, message, sigterm_interrupts
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from .settings import Settings
 
 __all__ = ["edgemill", "main"]
@@ -97,6 +101,21 @@ def _print_config(settings: Settings) -> None:
     click.echo(as_yaml(settings), nl=False)
 
 
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+
+
+def _print_json(rows: Iterable[dict[str, Any]]) -> None:
+    for row in rows:
+        click.echo(json.dumps(row))
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 120
+    return Console(file=sys.stdout, width=width, highlight=False)
+
+
 @click.group(cls=_Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="edgemill", message="%(prog)s %(version)s")
 @_debug
@@ -131,6 +150,8 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
     if result.manifest.run != events.run_id:
         click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
     click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
+    if events.report_failed is not None:
+        click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
@@ -162,13 +183,129 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, *
 @_debug
 def show(out: str) -> None:
     """Summarise the finished run in the folder OUT, or at that URL."""
-    from rich.console import Console
-
     from .result import Result
     from .show import print_result
 
-    width = None if sys.stdout.isatty() else 120
-    print_result(Result(out).manifest, out, Console(file=sys.stdout, width=width, highlight=False))
+    print_result(Result(out).manifest, out, _console())
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option(
+    "--by",
+    type=click.Choice(["lambda", "size", "density"]),
+    default="lambda",
+    show_default=True,
+    help="Size: vertices.",
+)
+@click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
+@_as_json
+@_debug
+def top(out: str, by: Any, count: int, as_json: bool) -> None:
+    """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first."""
+    from .asking import top as first
+    from .result import Result
+    from .show_groups import dn_graphs_table
+
+    rows = first(Result(out), by, count).to_pylist()
+    _print_json(rows) if as_json else _console().print(dn_graphs_table(rows))
+
+
+@edgemill.command("of", context_settings={"ignore_unknown_options": True})
+@click.argument("out")
+@click.argument("vertex")
+@click.option("--count", "-n", type=click.IntRange(min=1), help="How many; left out: all.")
+@_as_json
+@_debug
+def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
+    """List the groups of the result OUT that VERTEX is in, innermost first, up to its connected component.
+
+    Put -- before an id that is spelt like an option.
+    """
+    from dataclasses import asdict
+
+    from . import asking
+    from .result import Result
+    from .show_groups import groups_table, vertex_line
+
+    result = Result(out)
+    found = asking.find_vertex(result, vertex)
+    groups = asking.groups_of(result, found, count)
+    if as_json:
+        _print_json(asdict(group) for group in groups)
+        return
+    console = _console()
+    console.print(vertex_line(found))
+    console.print(groups_table(groups) if groups else "It has no edges, so it is in no group.")
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph of that id.")
+@click.option("--component", type=int, metavar="ID", help="Any component of the hierarchy in its place.")
+@click.option(
+    "--format", "form", type=click.Choice(["parquet", "graphml", "csv"]), help="Left out: as FILE ends, or csv."
+)
+@click.option("--output", metavar="FILE", help="A new file; left out: standard output.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
+@_debug
+def subgraph(
+    out: str, dn_graph: int | None, component: int | None, form: Any, output: str | None, overwrite: bool
+) -> None:
+    """Write the edges of one dense group of the result OUT, with their support and λ."""
+    from . import asking
+    from .graph_files import format_of, write_group
+    from .new_place import new_file
+    from .result import Result
+
+    if (dn_graph is None) == (component is None):
+        raise click.UsageError("say which group: --dn-graph ID or --component ID")
+    form = form or format_of(output)
+    if output is None and form == "parquet" and sys.stdout.isatty():
+        raise click.UsageError("Parquet is nothing for a terminal: say --output FILE")
+    result = Result(out)
+    if dn_graph is not None:
+        group = asking.find_dn_graph(result, dn_graph)
+    else:
+        group = asking.find_group(result, component or 0)
+    if output is None:
+        write_group(result, group, sys.stdout.buffer, form)
+        sys.stdout.buffer.flush()  # here a full disk has an exit code
+        return
+    with new_file(output, overwrite, [result.place]) as file:
+        write_group(result, group, file, form)
+
+
+@edgemill.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--output", metavar="FOLDER", help="New folder for Parquet files of the changed edges and DN-graphs.")
+@click.option("--overwrite", is_flag=True, help="Replace FOLDER, if it is of an earlier comparison.")
+@_as_json
+@_debug
+def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool) -> None:
+    """Count the edges and DN-graphs that appeared, vanished, rose or fell in λ from the result OLD to the result NEW.
+
+    DN-graphs are told by their members. The exit code is 0 whether or not anything changed.
+    """
+    from .comparing import diff as compare
+    from .show_groups import changes_table
+
+    found = compare(old, new, output, overwrite)
+    for notice in found.notices:
+        click.echo(f"notice: {notice}", err=True)
+    _print_json([found.as_dict()]) if as_json else _console().print(changes_table(found))
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option("--output", metavar="FILE", help="Write the page there, and leave OUT as it is.")
+@_debug
+def report(out: str, output: str | None) -> None:
+    """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
+    from .report.written import write_report
+
+    click.echo(write_report(out, output))
 
 
 @edgemill.command()
@@ -191,6 +328,29 @@ def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
         failed = sum(not ok for _, ok, _ in report.checks)
         click.echo(f"error: {failed} of {len(report.checks)} checks failed: {out} is not a correct result", err=True)
         ctx.exit(1)
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; left out: a free one.")
+@click.option("--open", "open_browser", is_flag=True, help="Open it in the default browser.")
+@_debug
+def explore(out: str, port: int, open_browser: bool) -> None:
+    """Serve a page on 127.0.0.1 with the dense groups of the result in the folder or at the URL OUT, until Ctrl-C.
+
+    The hierarchy, search by vertex, and drawings of DN-graphs with their surroundings.
+    """
+    from .explore import explore as serve
+    from .result import Result
+
+    def ready(address: str) -> None:
+        click.echo(f"{out} is at {address} until Ctrl-C")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(Result(out), ready, port)
 
 
 @edgemill.group()

@@ -23,7 +23,7 @@ from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
 from .leaving import leave, why_they_left
-from .watch import Watch, WorkerGone
+from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
     from .telemetry import Stage
@@ -80,7 +80,7 @@ class Engine:
         self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
-        self._workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._workers = workers_of(client)
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         if not self._workers:
             raise ClusterLost("the Dask cluster has no workers: start some, and wait for them")
@@ -324,7 +324,7 @@ class Engine:
         before = len(self._workers)
         with suppress(TimeoutError):
             self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
-        self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        self._workers = workers_of(self._client)
         return len(self._workers) >= before
 
     def _killed(self, error: KilledWorker) -> EdgemillError:

@@ -45,6 +45,7 @@ from .manifest import (
 )
 from .output import LOG_NAME
 from .plan import Plan, open_input, plan_run
+from .report.written import add_report
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -115,7 +116,10 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                     if client is not None:
                         engine.end()
             read = manifest.input.model_copy(update={"fingerprint": known})
-            write_manifest(staging.scratch, manifest.model_copy(update={"input": read}))
+            manifest = manifest.model_copy(update={"input": read})
+            write_manifest(staging.scratch, manifest)
+            if settings.output.report:
+                add_report(staging, manifest, events)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )

@@ -257,7 +257,7 @@ class Plan:
     def in_waves(self) -> bool:
         """Whether workers hold partitions that they do not work at in files, as not all of them fit in memory."""
         limit = self.capacity.memory_bytes
-        return not self.capacity.device_bytes and 0 < FILL * limit < self.unspilled_bytes
+        return not self.capacity.device_bytes and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
 
     @property
     def tasks(self) -> int:

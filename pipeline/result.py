@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
@@ -37,6 +38,13 @@ class Result:
             if size != output.bytes:
                 found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
                 raise InputError(f"the result is damaged: {self.place}/{output.path} {found}")
+
+    @classmethod
+    def unpublished(cls, place: Place, manifest: Manifest) -> Self:
+        """The tables that a run has written at `place`, before their manifest is there."""
+        made = cls.__new__(cls)
+        made.place, made.manifest = place, manifest
+        return made
 
     @property
     def path(self) -> Path:
@@ -98,11 +106,13 @@ class Result:
     def _dataset(self, table: str) -> ds.Dataset:
         import pyarrow.dataset as ds
 
+        from ..tasks.sources import FOOTER_READERS
+
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
-        for file in files:
-            _check_footer(self.place, file)
+        with ThreadPoolExecutor(FOOTER_READERS) as readers:
+            list(readers.map(lambda file: _check_footer(self.place, file), files))
         scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
         return ds.dataset(
             files,

@@ -82,6 +82,8 @@ class OutputSettings(_Section):
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int = Field(1_000_000, ge=1)
     """Most rows in one Parquet row group."""
+    report: bool = True
+    """Make `report.html`, the result on one page, with it; `edgemill report` makes it later."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from .manifest import Manifest
 
-__all__ = ["print_result", "summary_lines"]
+__all__ = ["grid", "print_result", "summary_lines"]
 
 MOST_BARS = 20
 MOST_PARTITIONS = 16
@@ -46,7 +46,7 @@ def print_result(manifest: Manifest, path: str, console: Console) -> None:
         console.print(Group(Text(f"\n{title}", "bold"), Padding(body, (0, 0, 0, 2), expand=False)) if title else body)
 
 
-def _grid(*columns: str) -> Table:
+def grid(*columns: str) -> Table:
     """A table without lines; column names ending in ">" are set flush right."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=any(columns), header_style="dim")
     for name in columns:
@@ -89,7 +89,7 @@ def _histogram(histogram: list[tuple[int, int]]) -> Table:
     bars = [0] * (top // width + 1)
     for value, edges in histogram:
         bars[value // width] += edges
-    table = _grid("lambda>", "edges>", "at least>", "")
+    table = grid("lambda>", "edges>", "at least>", "")
     at_least = [*accumulate(reversed(bars))][::-1]
     for number, edges in enumerate(bars):
         first, last = number * width, min(number * width + width - 1, top)
@@ -100,7 +100,7 @@ def _histogram(histogram: list[tuple[int, int]]) -> Table:
 
 def _partitions(manifest: Manifest) -> Table:
     names = ("partition", "owned", "ghost", "inner", "peripheral", "cut", "vertices")
-    table = _grid(*(f"{name}>" for name in names))
+    table = grid(*(f"{name}>" for name in names))
     for partition in manifest.partitions[:MOST_PARTITIONS]:
         table.add_row(*(f"{getattr(partition, name):,}" for name in names))
     if hidden := manifest.partitions[MOST_PARTITIONS:]:
@@ -111,7 +111,7 @@ def _partitions(manifest: Manifest) -> Table:
 
 def _bounding(manifest: Manifest) -> Table:
     bounding, exchanges = manifest.bounding, manifest.exchanges
-    table = _grid("method", "steps>", "exchanges>", "evaluations>", "messages>", "bytes>", "seconds>")
+    table = grid("method", "steps>", "exchanges>", "evaluations>", "messages>", "bytes>", "seconds>")
     table.add_row(
         bounding.method,
         f"{bounding.steps:,}",
@@ -125,7 +125,7 @@ def _bounding(manifest: Manifest) -> Table:
 
 
 def _stages(manifest: Manifest) -> Table:
-    table = _grid(*(f"{stage.stage}>" for stage in manifest.stages))
+    table = grid(*(f"{stage.stage}>" for stage in manifest.stages))
     if manifest.stages:
         table.add_row(*(f"{stage.seconds:.2f} s" for stage in manifest.stages))
     return table

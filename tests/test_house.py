@@ -136,6 +136,15 @@ def test_packages_listed_are_the_folders() -> None:
     assert all((ROOT / layer / "py.typed").exists() for layer in LAYERS)
 
 
+def test_what_is_not_python_is_packaged() -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]
+    folders = {name: ROOT.joinpath(*name.split(".")[1:]) for name in PROJECT["tool"]["setuptools"]["packages"]}
+    packaged = {path for name in folders for glob in patterns.get(name, []) for path in folders[name].glob(glob)}
+    packaged |= {folder / glob for folder in folders.values() for glob in patterns["*"]}
+    others = {path for layer in LAYERS for path in (ROOT / layer).rglob("*") if path.is_file() and path.suffix != ".py"}
+    assert not {path for path in others - packaged if path.parent.name != "__pycache__"}
+
+
 def test_type_checker_sees_the_folders() -> None:
     assert all((ROOT / ".typing" / "edgemill" / layer).resolve() == ROOT / layer for layer in LAYERS)
     assert (ROOT / ".typing" / "tests").resolve() == ROOT / "tests"
@@ -148,7 +157,7 @@ def test_light_install_has_no_gpu_package() -> None:
 
 
 def test_importing_the_public_api_loads_nothing_heavy() -> None:
-    heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy")
+    heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy", "bokeh", "jinja2")
     ask = f"import sys, edgemill.pipeline, edgemill.pipeline.cli; print(*sys.modules.keys() & set({heavy}))"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

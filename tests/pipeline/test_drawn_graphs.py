@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from dense_answers import check_dense
 from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 import oracles
 import runs
 import strategies
+from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.partitioning import METHODS
 
@@ -52,6 +52,7 @@ def test_lambda_is_the_oracles(
             partitioning={"count": partitions, "method": partitioner},
             bounding=bounding,
             ingest={"rows_per_block": 10},
+            **{"output.report": False},
         )
         found = {name: runs.column(result, name) for name in ("support", "lambda")}
         of_vertices = runs.vertex_column(result, "lambda")

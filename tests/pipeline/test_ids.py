@@ -52,6 +52,7 @@ def test_a_clique_on_the_corners_of_a_type(
         ("degree", pa.int64()),
         ("triangles", pa.int64()),
         ("lambda", pa.int32()),
+        ("component", pa.int64()),
     ]
     in_order = sorted(ids, key=lambda value: value.encode() if isinstance(value, str) else value)
     pairs = list(combinations(in_order, 2))

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from dense_answers import check_dense, dense_answers
 
+from dense_answers import check_dense, dense_answers
 from edgemill.pipeline import Result
 from edgemill.pipeline.partitioning import METHODS
 from edgemill.tasks.verify import verify

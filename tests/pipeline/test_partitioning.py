@@ -37,7 +37,7 @@ def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: 
     cuts = {}
     with runs.two_processes() as client:
         for method in METHODS:
-            how = {"partitioning": {"count": 5, "method": method}, "device": "cpu"}
+            how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
             result = mine(rows, tmp_path / method, client=client, **how)
             assert result.edges.to_table() == expected.edges.to_table()
             assert len(result.manifest.partitions) == 5

@@ -77,6 +77,20 @@ def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
     assert found["text"] == pytest.approx(plan_module.TEXT_ROW_BYTES + plan_module.TEXT_BYTES * 20, rel=0.02)
 
 
+def test_what_is_read_is_left_to_dask(rows: Path) -> None:
+    """Of blocks it spills what is kept, strings too, which never lie in files; partitions are what goes in waves."""
+    settings = make_settings(str(rows), "out", partitions=1)
+    source = open_input(settings)
+    free = plan_run(settings, source, Capacity(1, 1, 0))
+    figures = replace(free.graph, id_bytes=100_000.0)
+    limit = int((plan_module.WORKER_BYTES + free._share_bytes) / plan_module.FILL) + 1
+    plan = replace(free, graph=figures, capacity=Capacity(1, 1, limit))
+    assert plan.unspilled_bytes > plan_module.FILL * limit
+    assert plan.spilled_bytes > 0
+    assert not plan.in_waves
+    assert replace(plan, capacity=Capacity(1, 1, limit - 1000)).in_waves
+
+
 def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many threads as there are read one at a time; a GPU, and no limit, have the blocks that are asked for."""
     monkeypatch.setattr("edgemill.pipeline.plan.MIN_BLOCK_ROWS", 100)

@@ -1,0 +1,94 @@
+"""Where the vertices of a drawing lie: always the same for the same edges, after a fixed amount of work."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["forces", "ring"]
+
+_WORK = 60_000_000
+"""Pairs of vertices looked at, over all iterations: half a second."""
+_ITERATIONS = 30, 150
+_ROWS = 128
+"""Vertices whose distances to all others are computed at once: they stay in the cache."""
+_RING = 100
+"""Most vertices on one ring."""
+
+
+def forces(vertices: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Positions in the unit disc, (vertices, 2): ends of an edge attract, all vertices repel each other.
+
+    The method of Fruchterman and Reingold (1991), which starts from the leading eigenvectors of the graph, so that
+    few iterations do. Time and memory grow with vertices², which a caller has to bound.
+    """
+    if vertices < 2:
+        return np.zeros((vertices, 2))
+    places = _spectral(vertices, source, target)
+    ends, others = np.concatenate([source, target]), np.concatenate([target, source])
+    pull = 1 / np.sqrt(np.maximum(1, np.bincount(ends, minlength=vertices)))
+    strength = pull[ends] * pull[others]  # or hubs would draw everything into one point
+    distance = np.sqrt(1 / vertices)
+    least, most = _ITERATIONS
+    iterations = int(np.clip(_WORK // vertices**2, least, most))
+    for step in range(iterations):
+        push = _repulsion(places) * distance**2
+        along = places[others] - places[ends]
+        weight = np.hypot(*along.T) / distance * strength * 4
+        for axis in (0, 1):
+            push[:, axis] += np.bincount(ends, weights=along[:, axis] * weight, minlength=vertices)
+        push -= places * 0.5  # keeps parts without edges between them in sight
+        length = np.maximum(np.hypot(*push.T), 1e-12)
+        limit = 0.15 * (1 - step / iterations) ** 1.5 + 1e-3
+        places += push * (np.minimum(length, limit) / length)[:, None]
+    places -= places.mean(axis=0)
+    placed: NDArray[np.float64] = places / max(np.hypot(*places.T).max(), 1e-12)
+    return placed
+
+
+def ring(anchors: NDArray[np.float64], inner: float = 1.2, gap: float = 0.2) -> NDArray[np.float64]:
+    """Positions around the unit disc, (n, 2): evenly on rings, in the order of the directions of `anchors`."""
+    count = len(anchors)
+    order = np.argsort(np.arctan2(anchors[:, 1], anchors[:, 0]), kind="stable")
+    rings = -(-count // _RING) or 1
+    rank = np.empty(count, np.int64)
+    rank[order] = np.arange(count)
+    angle = 2 * np.pi * rank / max(count, 1) - np.pi
+    radius = inner + gap * (rank % rings)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def _spectral(vertices: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Two leading eigenvectors of the lazy random walk, by subspace iteration, with a little noise to part equals."""
+    noise = np.random.default_rng(0)
+    vectors = noise.standard_normal((vertices, 2))
+    degree = np.maximum(1, np.bincount(np.concatenate([source, target]), minlength=vertices)).astype(float)
+    for _ in range(60):
+        vectors -= (vectors * degree[:, None]).sum(axis=0) / degree.sum()  # the first one is constant
+        vectors = np.linalg.qr(vectors * np.sqrt(degree)[:, None])[0] / np.sqrt(degree)[:, None]
+        walked = np.empty_like(vectors)
+        for axis in (0, 1):
+            sums = np.bincount(source, weights=vectors[target, axis], minlength=vertices)
+            sums += np.bincount(target, weights=vectors[source, axis], minlength=vertices)
+            walked[:, axis] = sums
+        vectors = (vectors + walked / degree[:, None]) / 2
+    ranks = np.argsort(np.argsort(vectors, axis=0, kind="stable"), axis=0, kind="stable")
+    places: NDArray[np.float64] = 1.4 * (ranks + 0.5) / vertices - 0.7 + 0.02 * noise.standard_normal(ranks.shape)
+    return places
+
+
+def _repulsion(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each vertex the sum over all others of the vector from there to here, over its length squared."""
+    x, y = places.T.astype(np.float32)
+    push = np.empty_like(places)
+    for start in range(0, len(places), _ROWS):
+        rows = slice(start, start + _ROWS)
+        across, up = x[rows, None] - x, y[rows, None] - y
+        inverse = across * across
+        inverse += up * up
+        inverse += np.float32(1e-6)
+        np.reciprocal(inverse, out=inverse)
+        # Not a product of matrices: the threads of BLAS are slower than one where others compute too.
+        push[rows, 0] = np.einsum("ij,ij->i", across, inverse)
+        push[rows, 1] = np.einsum("ij,ij->i", up, inverse)
+    return push

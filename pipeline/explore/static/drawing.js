@@ -1,0 +1,185 @@
+// The drawing of a DN-graph by sigma.js; the server has laid it out.
+
+import { byId, element, link, number, some, table } from "./page.js";
+import { background, colour, css, ink } from "./palette.js";
+
+const STEP = 0.08; // of the drawing, for an arrow key
+
+export class Drawing {
+  constructor() {
+    Object.assign(this, { box: byId("drawing"), canvas: byId("canvas"), picked: byId("picked"), most: 1 });
+    byId("zoom-in").addEventListener("click", () => this.#camera((camera) => camera.animatedZoom({ duration: 120 })));
+    byId("zoom-out").addEventListener("click", () => this.#camera((camera) => camera.animatedUnzoom({ duration: 120 })));
+    byId("whole").addEventListener("click", () => this.#camera((camera) => camera.animatedReset({ duration: 120 })));
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
+    byId("listed").addEventListener("toggle", () => this.#list());
+  }
+
+  hide() {
+    this.#end();
+    this.box.hidden = true;
+  }
+
+  /** Draw what the server answered; `vertex`: an id to pick out. */
+  show(drawn, most, vertex) {
+    Object.assign(this, { drawn, most });
+    this.box.hidden = false;
+    const { members, vertices, dn_graph: group } = drawn;
+    const label = `Drawing of a DN-graph of λ ${number(group.lambda)}: ${some(members, "vertex", "vertices")} of it inside a circle`;
+    this.canvas.setAttribute("aria-label", `${label}, ${some(vertices.id.length - members, "neighbour")} around it`);
+    byId("notices").replaceChildren(...drawn.notices.map((notice) => element("li", {}, notice)));
+    this.near = undefined;
+    this.#paint();
+    const at = vertex === undefined ? -1 : vertices.id.indexOf(vertex);
+    this.#pick(at < 0 ? null : at);
+    byId("listed").open = false;
+    this.#list();
+  }
+
+  redraw() {
+    if (this.sigma) this.#paint();
+  }
+
+  #end() {
+    this.sigma?.kill();
+    this.sigma = null;
+  }
+
+  #paint() {
+    this.#end();
+    try {
+      this.sigma = new Sigma(this.#graph(), this.canvas, this.#settings());
+    } catch (error) {
+      this.canvas.replaceChildren(element("p", { class: "message" }, `This browser cannot draw it (${error.message}). The list below has it all.`));
+      return;
+    }
+    this.sigma.on("clickNode", ({ node }) => this.#pick(Number(node)));
+    this.sigma.on("clickStage", () => this.#pick(null));
+  }
+
+  #graph() {
+    const { members, own_edges: own, vertices, edges } = this.drawn;
+    const graph = new graphology.Graph({ type: "undirected" });
+    const size = Math.min(Math.max(60 / Math.sqrt(members), 2), 9);
+    vertices.id.forEach((id, place) => {
+      const inside = place < members;
+      graph.addNode(place, {
+        x: vertices.x[place],
+        y: vertices.y[place],
+        label: id,
+        size: inside ? size : Math.max(size * 0.6, 2),
+        color: css(colour(vertices.lambda[place], this.most)),
+        forceLabel: false,
+      });
+    });
+    // The more edges a vertex has, the paler they are.
+    const share = Math.min(Math.max(2.2 / Math.sqrt(own / members), 0.22), 0.8);
+    for (const [first, end, mixed] of [[own, edges.source.length, 0.28], [0, own, share]]) {
+      for (let place = first; place < end; place++) {
+        const color = css(colour(edges.lambda[place], this.most), mixed);
+        graph.addEdge(edges.source[place], edges.target[place], { color, size: 1 });
+      }
+    }
+    return graph;
+  }
+
+  #settings() {
+    return {
+      allowInvalidContainer: true,
+      labelColor: { color: ink() },
+      labelFont: "system-ui, sans-serif",
+      labelSize: 12,
+      labelRenderedSizeThreshold: 7,
+      minEdgeThickness: 1,
+      zIndex: true,
+      hideEdgesOnMove: this.drawn.edges.source.length > 5000,
+      stagePadding: 24,
+      defaultDrawNodeHover: drawHover,
+      nodeReducer: (node, shown) => this.#reduced(node, shown),
+      edgeReducer: (edge, shown) => {
+        if (this.near === undefined) return shown;
+        const touches = this.sigma?.getGraph().extremities(edge).includes(String(this.pickedPlace));
+        return touches ? { ...shown, color: ink(), size: 1.5, zIndex: 1 } : { ...shown, color: css(background()), zIndex: 0 };
+      },
+    };
+  }
+
+  #reduced(node, shown) {
+    if (this.near === undefined) return shown;
+    if (Number(node) === this.pickedPlace) return { ...shown, highlighted: true, zIndex: 2 };
+    return this.near.has(node) ? { ...shown, zIndex: 1 } : { ...shown, color: css(hexed(shown.color), 0.25), label: null, zIndex: 0 };
+  }
+
+  #pick(place) {
+    const was = this.near;
+    this.pickedPlace = place;
+    this.near = place === null || !this.sigma ? undefined : new Set(this.sigma.getGraph().neighbors(String(place)));
+    if (this.near !== was) this.sigma?.refresh({ skipIndexation: true });
+    if (place === null) {
+      this.picked.replaceChildren("Choose a vertex in the drawing to see its edges.");
+      return;
+    }
+    const { members, vertices } = this.drawn;
+    const [id, lambda, edges] = [vertices.id[place], vertices.lambda[place], vertices.edges[place]];
+    const inside = place < members ? `in the DN-graph, with ${some(edges, "edge")} of it` : `outside, with ${some(edges, "edge")} to it of λ ${number(lambda)} or less`;
+    this.picked.replaceChildren("Vertex ", link("vertex", id, id), `: ${inside}.`);
+  }
+
+  #list() {
+    const listed = byId("listed");
+    if (!listed.open) {
+      listed.querySelector("div").replaceChildren();
+      return;
+    }
+    const { members, vertices } = this.drawn;
+    const order = [...vertices.id.keys()].sort((a, b) => (a >= members) - (b >= members) || vertices.edges[b] - vertices.edges[a] || a - b);
+    const rows = order.map((place) => {
+      const button = element("button", { type: "button", class: "plain" }, vertices.id[place]);
+      button.addEventListener("click", () => this.#pick(place));
+      return [button, place < members ? "inside" : "neighbour", number(vertices.lambda[place]), number(vertices.edges[place])];
+    });
+    const made = table("Vertices drawn", ["vertex", "where", "λ>", "edges>"], rows);
+    listed.querySelector("div").replaceChildren(made);
+  }
+
+  #camera(move) {
+    if (this.sigma) move(this.sigma.getCamera());
+  }
+
+  #key(event) {
+    const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (move) {
+      this.#camera((camera) => {
+        const { x, y, ratio } = camera.getState();
+        camera.setState({ x: x + move[0] * STEP * ratio, y: y + move[1] * STEP * ratio });
+      });
+    } else if (event.key === "+" || event.key === "=") byId("zoom-in").click();
+    else if (event.key === "-") byId("zoom-out").click();
+    else if (event.key === "0") byId("whole").click();
+    else return;
+    event.preventDefault();
+  }
+}
+
+const hexed = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
+
+/** A label in a box of the page's colours; sigma's own is white in the dark too. */
+function drawHover(context, node, settings) {
+  context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`;
+  const text = typeof node.label === "string" ? node.label : "";
+  const [left, high] = [node.x + node.size + 4, settings.labelSize + 8];
+  context.fillStyle = css(background());
+  context.strokeStyle = ink();
+  context.lineWidth = 1;
+  context.beginPath();
+  context.arc(node.x, node.y, node.size + 2, 0, 2 * Math.PI);
+  context.stroke();
+  if (!text) return;
+  context.beginPath();
+  context.rect(left, node.y - high / 2, context.measureText(text).width + 10, high);
+  context.fill();
+  context.stroke();
+  context.fillStyle = ink();
+  context.fillText(text, left + 5, node.y + settings.labelSize / 3);
+}

@@ -1,0 +1,65 @@
+// Elements and numbers. All text from the result is set as text, never as markup.
+
+export const byId = (id) => document.getElementById(id);
+
+export const number = (value) => value.toLocaleString("en-GB");
+
+export const share = (value) => (value >= 0.001 ? value.toFixed(3) : value.toExponential(1));
+
+export const some = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
+
+/** An element with attributes and children; a child that is no node becomes text. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** What the address after # says: a kind (component, dn-graph, vertex) and an id, or nothing. */
+export function chosen() {
+  const [kind, id] = location.hash.slice(1).split("=", 2);
+  try {
+    return id === undefined ? {} : { kind, id: decodeURIComponent(id) };
+  } catch {
+    return {};
+  }
+}
+
+export const address = (kind, id) => `#${kind}=${encodeURIComponent(id)}`;
+
+export const link = (kind, id, text) => element("a", { href: address(kind, id) }, text);
+
+/** A table; a heading that ends in > is of numbers, set flush right. */
+export function table(caption, headings, rows) {
+  const right = headings.map((heading) => heading.endsWith(">"));
+  const cell = (tag) => (value, column) =>
+    element(tag, { class: right[column] ? "number" : null, scope: tag === "th" ? "col" : null }, value);
+  const head = element("tr", {}, ...headings.map((heading) => heading.replace(/>$/, "")).map(cell("th")));
+  return element(
+    "div",
+    { class: "scrolls" },
+    element(
+      "table",
+      {},
+      element("caption", {}, caption),
+      element("thead", {}, head),
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(cell("td"))))),
+    ),
+  );
+}
+
+/** The answer of the server to a question. Throws an Error with its sentence, and with `next` where it has some. */
+export async function ask(question, parameters = {}) {
+  let response;
+  try {
+    response = await fetch(`api/${question}?${new URLSearchParams(parameters)}`);
+  } catch {
+    throw new Error("edgemill explore does not answer: has it ended?");
+  }
+  const answer = await response.json();
+  if (!response.ok) throw Object.assign(new Error(answer.error), { next: answer.next });
+  return answer;
+}

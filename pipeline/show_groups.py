@@ -1,0 +1,62 @@
+"""Dense groups, and what changed between two results, as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from .asking import Group, Vertex
+from .comparing import Changes, Diff
+from .show import grid
+
+__all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]
+
+
+def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of the table of DN-graphs."""
+    table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>")
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
+        table.add_row(
+            str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])
+        )
+    return table
+
+
+def vertex_line(vertex: Vertex) -> Text:
+    """A vertex and its own numbers."""
+    return Text(
+        f"vertex {vertex.id!r}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+    )
+
+
+def groups_table(groups: Iterable[Group]) -> Table:
+    """Groups, one inside the next."""
+    table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
+    for group in groups:
+        sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
+        kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
+        table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
+    return table
+
+
+def changes_table(found: Diff) -> Table:
+    """Counts of what changed, a row for edges and one for DN-graphs."""
+    names = ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped")
+    table = grid("", *(f"{name}>" for name in names))
+    for title, changes in (("edges", found.edges), ("DN-graphs", found.dn_graphs)):
+        if changes is not None:
+            table.add_row(title, *(_count(changes, name) for name in names))
+    return table
+
+
+def _count(changes: Changes, name: str) -> str:
+    count = getattr(changes, name)
+    return "" if count is None else f"{count:,}"
+
+
+def _component(number: int | None) -> str:
+    return "" if number is None else str(number)

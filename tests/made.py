@@ -1,0 +1,162 @@
+"""Results made by hand from λ of a few edges: any file cuts, row groups as small as one likes, and no run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import oracles
+from edgemill.pipeline import Result
+from edgemill.pipeline.manifest import (
+    BoundingRecord,
+    Counts,
+    DenseRecord,
+    InputFile,
+    InputRecord,
+    LambdaRecord,
+    Manifest,
+    OutputRecord,
+    versions,
+    write_manifest,
+)
+
+Edge = tuple[Any, Any]
+STARTED = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+def made(
+    folder: Path,
+    lam: Mapping[Edge, int],
+    *,
+    id_type: pa.DataType | None = None,
+    alone: Sequence[Any] = (),
+    rows_per_file: int = 1000,
+    rows_per_group: int = 1000,
+    first_id: int = 5,
+    dense: bool = True,
+    names: tuple[str, str] = ("src", "dst"),
+    converged: bool = True,
+) -> Result:
+    """A result with these λ, source < target, and vertices without edges; supports are made up.
+
+    Ids of components descend from `first_id` by three, as those of larger edge sets come first.
+    """
+    kind = id_type or pa.int64()
+    groups = oracles.networkx_hierarchy(dict(lam))
+    ordered = sorted(groups, key=lambda edges: (-len(edges), sorted(edges)))
+    number: dict[frozenset[Edge] | None, int | None] = {None: None}
+    number |= {edges: first_id - 3 * place for place, edges in enumerate(ordered)}
+    leaves = {edges for _, edges in oracles.maximal_dn_graphs(dict(lam))}
+    ids = sorted({*alone, *(vertex for edge in lam for vertex in edge)})
+    home: dict[Any, frozenset[Edge]] = {}
+    for edges, own in sorted(groups.items(), key=lambda item: item[1].k):
+        home |= dict.fromkeys(own.vertices, edges)
+    columns: dict[str, dict[str, tuple[pa.DataType, list[Any]]]] = {
+        "edges": {
+            names[0]: (kind, [edge[0] for edge in sorted(lam)]),
+            names[1]: (kind, [edge[1] for edge in sorted(lam)]),
+            "support": (pa.int32(), [lam[edge] + 1 for edge in sorted(lam)]),
+            "lambda": (pa.int32(), [lam[edge] for edge in sorted(lam)]),
+        },
+        "vertices": {
+            "id": (kind, ids),
+            "degree": (pa.int64(), [sum(vertex in edge for edge in lam) for vertex in ids]),
+            "triangles": (pa.int64(), [7] * len(ids)),
+            "lambda": (pa.int32(), [max([0, *(lam[edge] for edge in lam if vertex in edge)]) for vertex in ids]),
+        },
+    }
+    if dense:
+        columns["vertices"]["component"] = pa.int64(), [number[home.get(vertex)] for vertex in ids]
+        ascending = sorted(groups, key=lambda edges: number[edges] or 0)
+        columns["hierarchy"] = {
+            "component": (pa.int64(), [number[edges] for edges in ascending]),
+            "k": (pa.int32(), [groups[edges].k for edges in ascending]),
+            "parent": (pa.int64(), [number[groups[edges].parent] for edges in ascending]),
+            "vertices": (pa.int64(), [len(groups[edges].vertices) for edges in ascending]),
+            "edges": (pa.int64(), [len(edges) for edges in ascending]),
+        }
+        graphs = [edges for edges in ascending if edges in leaves]
+        sizes = [len(groups[edges].vertices) for edges in graphs]
+        columns["dn_graphs"] = {
+            "id": (pa.int64(), [number[edges] for edges in graphs]),
+            "lambda": (pa.int32(), [groups[edges].k for edges in graphs]),
+            "vertices": (pa.int64(), sizes),
+            "edges": (pa.int64(), [len(edges) for edges in graphs]),
+            "density": (pa.float64(), [2 * len(edges) / (n * (n - 1)) for edges, n in zip(graphs, sizes, strict=True)]),
+            "triangles": (pa.int64(), [len(oracles.brute_force_triangles(edges)) for edges in graphs]),
+            "parent": (pa.int64(), [number[groups[edges].parent] for edges in graphs]),
+        }
+        members = [(number[edges], vertex) for edges in graphs for vertex in sorted(groups[edges].vertices)]
+        columns["dn_graph_members"] = {
+            "dn_graph": (pa.int64(), [graph for graph, _ in members]),
+            "vertex": (kind, [vertex for _, vertex in members]),
+        }
+    outputs = []
+    for name, parts in columns.items():
+        table = pa.table([pa.array(values, type) for type, values in parts.values()], names=list(parts))
+        outputs += _written(folder, name, table, rows_per_file, rows_per_group)
+    histogram = [(value, sum(other == value for other in lam.values())) for value in sorted({*lam.values()})]
+    manifest = Manifest(
+        run="20261101T120000-abcdef",
+        versions=versions(),
+        settings={},
+        started=STARTED,
+        finished=STARTED + timedelta(seconds=1),
+        input=InputRecord(
+            files=[InputFile(path="edges.parquet", bytes=100, rows=len(lam))],
+            id_type=str(kind),
+            source_column=names[0],
+            target_column=names[1],
+        ),
+        counts=Counts(
+            rows=len(lam),
+            self_loops=0,
+            duplicates=0,
+            nulls_dropped=0,
+            edges=len(lam),
+            vertices=len(ids),
+            triangles=0,
+        ),
+        partitions=[],
+        bounding=BoundingRecord(method="peel", steps=1, exchanges=0, evaluations=0),
+        exchanges=[],
+        stages=[],
+        lam=LambdaRecord(max=max(lam.values(), default=0), sum=sum(lam.values()), histogram=histogram),
+        converged=converged,
+        dense=DenseRecord(
+            components=len(groups),
+            roots=sum(own.parent is None for own in groups.values()),
+            dn_graphs=len(leaves),
+            members=sum(len(groups[edges].vertices) for edges in leaves),
+        )
+        if dense
+        else None,
+        outputs=outputs,
+    )
+    write_manifest(folder, manifest)
+    return Result(folder)
+
+
+def _written(folder: Path, name: str, table: pa.Table, rows_per_file: int, rows_per_group: int) -> list[OutputRecord]:
+    (folder / name).mkdir(parents=True)
+    outputs = []
+    for number, start in enumerate(range(0, max(len(table), 1), rows_per_file)):
+        path = folder / name / f"part-{number:05d}.parquet"
+        rows = table.slice(start, rows_per_file)
+        pq.write_table(rows, path, row_group_size=rows_per_group, write_page_checksum=True)
+        content = path.read_bytes()
+        outputs.append(
+            OutputRecord(
+                path=f"{name}/{path.name}",
+                rows=len(rows),
+                bytes=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+        )
+    return outputs

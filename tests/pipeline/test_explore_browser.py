@@ -1,0 +1,282 @@
+"""The explorer's page in a browser, from a click to what is seen."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client
+
+import runs
+from chromium import Page, chromium, page
+from edgemill.pipeline import Result, mine
+from edgemill.pipeline.explore.server import ExplorerServer
+
+FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
+HOSTILE = ["</script><img src=x onerror=alert(1)>", "<b>bold</b>", "a=b&c#d", "javascript:alert(1)", "ä \U0001f41f"]
+IDLE = "document.querySelector('#icicle .rows') && !document.body.hasAttribute('aria-busy')"
+DRAWN = f"!document.querySelector('#drawing').hidden && {IDLE}"
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
+
+
+@contextmanager
+def serving(result: Result) -> Iterator[str]:
+    with ExplorerServer(result) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            yield served.address
+        finally:
+            served.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with page(tmp_path_factory.mktemp("browser")) as tab:
+        yield tab
+
+
+@pytest.fixture(autouse=True)
+def nothing_wrong(tab: Page) -> Iterator[None]:
+    """No test leaves an error in the page's log, or asks another host than the server."""
+    tab.errors.clear()
+    tab.requests.clear()
+    tab.size(1300, 900)
+    yield
+    assert not tab.errors
+    assert {url.split("/")[2].split(":")[0] for url in tab.requests if url.startswith("http")} <= {"127.0.0.1"}
+
+
+@pytest.fixture(scope="module")
+def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a page with the ego-Facebook graph."""
+    with serving(mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, device="cpu")) as address:
+        yield address
+
+
+def opened(tab: Page, address: str) -> None:
+    tab.open(address)
+    tab.until(IDLE)
+
+
+def text(tab: Page, selector: str) -> str:
+    return str(tab.run(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+def focus(tab: Page) -> str:
+    return str(tab.run("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id"))
+
+
+def ink(tab: Page, path: Path) -> int:
+    """Bytes of a picture of the drawing, the more the more is drawn."""
+    tab.run("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    box = tab.run("(({x, y, width, height}) => ({x, y, width, height, scale: 1}))(canvas.getBoundingClientRect())")
+    tab.picture(path, clip=box)
+    return path.stat().st_size
+
+
+def test_it_opens_with_the_whole_graph(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    assert tab.run("document.title") == "out · edgemill explorer"
+    assert text(tab, "#counts") == "4,039 vertices, 88,234 edges, 7 DN-graphs, λ up to 95"
+    assert text(tab, "#icicle [role=treeitem]") == "The whole graph: 88,234 edges"
+    assert tab.run("document.querySelectorAll('#largest tbody tr').length") == 7
+    assert tab.run("document.querySelector('#drawing').hidden")
+    assert len(tab.run("[...document.querySelectorAll('.ticks span')].map(tick => tick.textContent)")) >= 4
+
+
+def test_a_dn_graph_is_drawn_with_its_surroundings(tab: Page, facebook: str, tmp_path: Path) -> None:
+    opened(tab, facebook)
+    tab.run("document.querySelector('#largest tbody a').click()")
+    tab.until(DRAWN)
+    assert text(tab, "#chosen-title") == "DN-graph of 139 vertices"
+    assert tab.run("document.querySelectorAll('#canvas canvas').length") > 3
+    assert "139 vertices of it" in tab.run("canvas.getAttribute('aria-label')")
+    assert "200 of 617 neighbours outside are drawn" in text(tab, "#notices")
+    assert text(tab, "#icicle [aria-selected]") in ("", "95", "◆ 95")
+    assert text(tab, "#readout") == "DN-graph, λ 95: 139 vertices, 8,987 edges"
+    drawn = ink(tab, tmp_path / "drawn.png")
+    tab.run("document.querySelectorAll('#canvas canvas').forEach(canvas => canvas.style.visibility = 'hidden')")
+    assert drawn > 10 * ink(tab, tmp_path / "empty.png")
+    tab.run("history.back()")
+    tab.until("document.querySelector('#drawing').hidden")
+
+
+def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
+    assert focus(tab).startswith("The whole graph")
+    tab.press("ArrowDown")
+    assert focus(tab) == "λ 0 or more, one group up to λ 2: 4,039 vertices, 88,234 edges; 2 groups in it"
+    tab.press("ArrowDown")
+    first = focus(tab)
+    tab.press("End")
+    assert focus(tab) != first
+    tab.press("Home")
+    assert focus(tab) == first
+    assert tab.run("document.activeElement.matches(':focus-visible')")
+    assert tab.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab.press("ArrowUp")
+    tab.press("Enter")
+    tab.until(f"document.querySelector('#icicle [role=treeitem]').ariaLabel.startsWith('λ 0 or more') && {IDLE}")
+    assert tab.run("location.hash").startswith("#component=")
+    assert focus(tab).startswith("λ 0 or more")
+    while not focus(tab).startswith("DN-graph"):
+        before = focus(tab)
+        tab.press("ArrowDown")
+        assert focus(tab) != before
+    tab.press("Enter")
+    tab.until(f"location.hash.startsWith('#dn-graph=') && {DRAWN}")
+    assert focus(tab).startswith("DN-graph")
+    tab.press("Escape")
+    tab.until("document.querySelector('#drawing').hidden")
+    assert not tab.run("location.hash").startswith("#dn-graph=")
+
+
+def test_the_tabulator_reaches_everything(tab: Page, facebook: str) -> None:
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    reached = []
+    for _ in range(60):
+        tab.press("Tab")
+        reached.append(tab.run("document.activeElement.id || document.activeElement.getAttribute('role') || ''"))
+        if reached[-1] == "canvas":
+            break
+    expected = ["vertex", "treeitem", "by", "zoom-in", "zoom-out", "whole", "canvas"]
+    assert [name for name in reached if name in expected] == expected
+
+
+def test_the_drawing_by_keyboard(tab: Page, facebook: str, tmp_path: Path) -> None:
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    tab.run("canvas.focus()")
+    pictures = []
+    for number, key in enumerate(["", "ArrowLeft", "ArrowUp"]):
+        if key:
+            tab.press(key)
+        ink(tab, tmp_path / f"{number}.png")
+        pictures.append((tmp_path / f"{number}.png").read_bytes())
+    assert len(set(pictures)) == 3
+    assert text(tab, "#picked").startswith("Vertex 1912: in the DN-graph, with ")
+    tab.run("document.querySelector('#listed summary').click()")
+    tab.until("document.querySelectorAll('#listed tbody tr').length === 339")
+    tab.run("document.querySelectorAll('#listed tbody button')[338].click()")
+    tab.until("document.querySelector('#picked').innerText.includes('outside')")
+
+
+def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    tab.run("document.querySelector('#vertex').focus()")
+    tab.type("107")
+    tab.press("Enter")
+    tab.until(f"location.hash === '#vertex=107' && {DRAWN}")
+    assert text(tab, "#chosen-title") == "Vertex 107"
+    assert text(tab, "#facts tbody a").startswith("DN-graph, λ 45")
+    tab.run("document.querySelector('#vertex').select()")
+    tab.type("5000")
+    tab.press("Enter")
+    tab.until("document.querySelector('#status').innerText.includes('there is no vertex 5000')")
+    tab.run("document.querySelector('#vertex').select()")
+    tab.type("-3")
+    tab.press("Enter")
+    tab.until("document.querySelectorAll('#status a').length === 5")
+    tab.run("document.querySelector('#status a').click()")
+    tab.until("document.querySelector('#chosen-title').innerText === 'Vertex 0'")
+    tab.errors.clear()  # the browser logs each 404
+
+
+def test_an_address_that_leads_nowhere_still_shows_the_graph(tab: Page, facebook: str) -> None:
+    for choice, said in [("vertex=x", "is none"), ("dn-graph=-1", "no such"), ("component=-1", "no such comp")]:
+        opened(tab, f"{facebook}#{choice}")
+        assert said in text(tab, "#status")
+        assert text(tab, "#icicle [role=treeitem]") == "The whole graph: 88,234 edges"
+    opened(tab, f"{facebook}#nonsense=%FF")
+    assert text(tab, "#status") == ""
+    tab.errors.clear()  # the browser logs each refusal
+
+
+def test_only_what_was_chosen_last_is_shown(tab: Page, facebook: str) -> None:
+    """Five at once: the answers may come in any order."""
+    opened(tab, facebook)
+    tab.run("[...document.querySelectorAll('#largest tbody a')].slice(0, 5).forEach(link => link.click())")
+    tab.until("document.querySelector('#chosen-title').innerText === 'DN-graph of 20 vertices'")
+    tab.until(IDLE)
+    assert text(tab, "#readout") == "DN-graph, λ 16: 20 vertices, 186 edges"
+    assert text(tab, "#status") == ""
+
+
+def test_light_and_dark(tab: Page, facebook: str) -> None:
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    ask = (
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+        " document.querySelector('#icicle [aria-selected]').style.background]"
+    )
+    light = tab.run(ask)
+    tab.size(1300, 900, dark=True)
+    tab.until(f"document.querySelector('#icicle [aria-selected]').style.background !== {json.dumps(light[2])}")
+    dark = tab.run(ask)
+    assert all(one != other for one, other in zip(light, dark, strict=True))
+
+
+def test_a_narrow_window_does_not_scroll_sideways(tab: Page, facebook: str) -> None:
+    tab.size(360, 700)
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    assert tab.run("document.documentElement.scrollWidth") <= 360
+    tab.run("document.querySelectorAll('#largest tbody a')[2].click()")
+    tab.until(f"document.querySelector('#chosen-title').innerText === 'DN-graph of 46 vertices' && {DRAWN}")
+    assert 0 <= tab.run("document.querySelector('#chosen').getBoundingClientRect().top") < 350
+
+
+def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None:
+    pairs = [(a, b) for a in HOSTILE for b in HOSTILE if a < b]
+    rows = runs.write_rows(tmp_path / "rows.parquet", pairs, pa.string())
+    with serving(mine(rows, tmp_path / "<img src=x onerror=alert(1)>", client=client, device="cpu")) as address:
+        for id in HOSTILE:
+            opened(tab, address)
+            tab.run("document.querySelector('#vertex').focus()")
+            tab.type(id)
+            tab.press("Enter")
+            tab.until(
+                f"document.querySelector('#chosen-title').textContent === {json.dumps(f'Vertex {id}')} && {DRAWN}"
+            )
+            tab.run("document.querySelector('#listed summary').click()")
+            tab.until("document.querySelectorAll('#listed tbody tr').length === 5")
+            assert tab.run("[...document.querySelectorAll('#listed tbody button')].map(b => b.textContent).sort()") == (
+                sorted(HOSTILE, key=lambda one: one.encode("utf-16-be"))
+            )
+            assert tab.run("document.querySelectorAll('img, b, body script').length") == 0
+            assert text(tab, "#name") == "<img src=x onerror=alert(1)>"
+
+
+def test_a_server_that_has_ended_is_told(tab: Page, client: Client, tmp_path: Path) -> None:
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
+    with serving(mine(rows, tmp_path / "out", client=client, device="cpu")) as address:
+        opened(tab, address)
+    tab.run("document.querySelector('#largest a').click()")
+    tab.until("document.querySelector('#status').innerText.includes('has it ended')")
+    tab.errors.clear()  # the browser logs the connection refused
+
+
+def test_a_thousand_vertices_are_drawn_whole(tab: Page, client: Client, tmp_path: Path) -> None:
+    """Each vertex of a ring with the 20 that follow it: one DN-graph of λ = 19 with 20,000 edges."""
+    source = np.repeat(np.arange(1000), 20)
+    target = (source + np.tile(np.arange(1, 21), 1000)) % 1000
+    pq.write_table(pa.table({"src": source, "dst": target}), tmp_path / "rows.parquet")
+    with serving(mine(tmp_path / "rows.parquet", tmp_path / "out", client=client, device="cpu")) as address:
+        opened(tab, address)
+        tab.run("document.querySelector('#largest tbody a').click()")
+        tab.until(DRAWN)
+        assert text(tab, "#chosen-title") == "DN-graph of 1,000 vertices"
+        assert text(tab, "#notices") == ""
+        assert ink(tab, tmp_path / "ring.png") > 50_000
