@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ import drive
 import oracles
 import strategies
 from edgemill import kernels
+from edgemill.tasks import dense
+from edgemill.tasks.degrees import BucketDegrees
+from edgemill.tasks.messages import collect
+from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import open_source
 from runs import write_rows
@@ -32,12 +37,15 @@ def extracted(
     ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, put=put)
     results = []
     for own in ingested.edges:
-        ends = zip(
-            (kernels.to_host(own.low) + own.first).tolist(), kernels.to_host(own.highs[own.high]).tolist(), strict=True
-        )
-        level = put(np.array([levels[edge] for edge in ends], np.int32))
+        level = put(np.array([levels[edge] for edge in edges_of(own)], np.int32))
         results.append(BucketResults(own.bucket, level, level, level))
     return ingested, drive.extract(ingested, results, put)
+
+
+def edges_of(own: BucketEdges) -> list[Edge]:
+    """A bucket's edges, in its order."""
+    low, high = kernels.to_host(own.low) + own.first, kernels.to_host(own.highs[own.high])
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def rows_of(groups: drive.Groups) -> list[tuple[int, ...]]:
@@ -116,6 +124,38 @@ def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
     levels = oracles.networkx_lambda(rows)
     with foreign.with_kernels():
         check(levels, extracted(folder, levels, buckets, 2, foreign.to_foreign)[1])
+
+
+def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
+    """A bucket of 2^32 vertices before all others, which is not grown here, and one without edges after them."""
+    levels = oracles.networkx_lambda([*combinations(range(5), 2), (4, 5), (5, 6), *combinations(range(6, 10), 2)])
+    ingested, groups = extracted(tmp_path, levels, 3, 1)
+    shift, highest = 2**32, max(levels.values())
+    starts = np.concatenate([[0], ingested.starts + shift, [ingested.starts[-1] + shift + 1]])
+    buckets = [
+        replace(own, bucket=own.bucket + 1, starts=starts, highs=own.highs.astype(np.int64) + shift)
+        for own in ingested.edges
+    ]
+    buckets.append(merge_pairs(4, starts, kernels.to_host, {}))
+    asked = [{asker + 1: places for asker, places in own.asked.items()} for own in ingested.degrees]
+    degrees = [BucketDegrees(own.bucket, np.zeros(own.vertices, np.int64), {}) for own in buckets]
+    degrees = [replace(own, asked=questions) for own, questions in zip(degrees, [*asked, {}], strict=True)]
+    level = [np.array([levels[edge] for edge in edges_of(own)], np.int32) for own in ingested.edges]
+    results = [BucketResults(0, known, known, known) for known in [*level, np.zeros(0, np.int32)]]
+    trees = list(map(dense.grow_tree, buckets, degrees, results))
+    merged = dense.merge_outlines(starts, highest, collect(0, map(dense.send_outline, trees)))
+    answers = [dense.answer_outlines(merged, highest)]
+    found = [dense.collect_groups(tree, highest, collect(tree.bucket, answers)) for tree in trees]
+    moved = shift * (highest + 1)
+    for known, own in zip(groups.found, found, strict=False):
+        assert np.array_equal(own.components.id, known.components.id + moved)
+        assert np.array_equal(own.components.parent, known.components.parent + moved * (known.components.parent >= 0))
+        assert np.array_equal(own.home, known.home + moved * (known.home >= 0))
+        assert np.array_equal(own.components.edges, known.components.edges)
+    assert (len(found[3].components), found[3].home.tolist()) == (0, [-1])
+    for tree, own in zip(trees, found, strict=True):
+        kept, place = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
+        assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
 
 
 def test_planted_cliques_come_back(tmp_path: Path) -> None:
