@@ -52,6 +52,7 @@ def test_a_clique_on_the_corners_of_a_type(
         ("degree", pa.int64()),
         ("triangles", pa.int64()),
         ("lambda", pa.int32()),
+        ("component", pa.int64()),
     ]
     in_order = sorted(ids, key=lambda value: value.encode() if isinstance(value, str) else value)
     pairs = list(combinations(in_order, 2))
@@ -59,6 +60,8 @@ def test_a_clique_on_the_corners_of_a_type(
     assert set(edges["lambda"].to_pylist()) == {len(ids) - 2}
     assert vertices["id"].to_pylist() == in_order
     assert set(vertices["degree"].to_pylist()) == {len(ids) - 1}
+    members = result.dn_graph_members.to_table()
+    assert (members["vertex"].type, members["vertex"].to_pylist()) == (id_type, in_order)
     assert result.manifest.input.id_type == name
 
 
