@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Future as Looking
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -126,10 +125,11 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
 
 
 @contextmanager
-def _looking_at(source: Source, settings: Settings) -> Iterator[Looking[Estimate]]:
-    """What a sample of the input says, while workers start."""
+def _looking_at(source: Source, settings: Settings) -> Iterator[Callable[[], Estimate]]:
+    """What a sample of the input says, found while workers start. It can be asked for once, and is not kept here."""
     with ThreadPoolExecutor(1) as aside:
-        yield aside.submit(estimate, source, settings.ingest.sample_rows)
+        looking = [aside.submit(estimate, source, settings.ingest.sample_rows)]
+        yield lambda: looking.pop().result()
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
@@ -156,13 +156,13 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events) -> Result:
 def _run(
     settings: Settings,
     source: Source,
-    looked: Looking[Estimate],
+    looked: Callable[[], Estimate],
     engine: Engine,
     events: Events,
     staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
-    plan = plan_run(settings, source, engine.capacity, looked.result())
+    plan = plan_run(settings, source, engine.capacity, looked())
     plan.refuse_if_hopeless()
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())

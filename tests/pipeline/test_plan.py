@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import shutil
+import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,8 +22,11 @@ from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.plan import make_plan, open_input, plan_run
 from edgemill.pipeline.plan_text import describe
+from edgemill.pipeline.stages import read
+from edgemill.tasks.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
 from edgemill.tasks.replication import Copies
+from edgemill.tasks.sampling import Sample
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +213,26 @@ def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
     written = (tmp_path / "out" / "manifest.json").read_text()
     assert '"plan"' in written
     assert Manifest.model_validate(json.loads(written) | {"plan": None}).plan is None  # of an earlier release
+
+
+def test_a_run_lets_go_of_its_sample(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples: list[weakref.ref[Sample]] = []
+    kept: list[Sample | None] = []
+
+    def looked(*arguments: Any) -> Estimate:
+        found = estimate(*arguments)
+        samples.append(weakref.ref(found.sample))
+        return found
+
+    def reading(*arguments: Any) -> Any:
+        gc.collect()
+        kept.extend(sample() for sample in samples)
+        return read(*arguments)
+
+    monkeypatch.setattr("edgemill.pipeline.mining.estimate", looked)
+    monkeypatch.setattr("edgemill.pipeline.mining.stages.read", reading)
+    mine(rows, tmp_path / "out", device="cpu", partitions=1)
+    assert kept == [None]
 
 
 @pytest.mark.parametrize(
