@@ -54,14 +54,15 @@ def extract(
     with events.stage("extract", 2 * len(edges)) as stage, engine.on_device():
         highest = max(engine.peek(results, _highest), default=0)
         trees = engine.map("grow-tree", dense.grow_tree, list(zip(edges, degrees, results, strict=True)))
-        engine.wait(trees, stage)
         sent = send(engine, "send-outline", "outlines", dense.send_outline, [(tree,) for tree in trees])
+        engine.wait(trees, stage)
         (merged,) = exchange(engine, "outlines", sent, dense.merge_outlines, [(starts, highest)])
         del sent
         answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
         found = exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees])
         del answers, merged
         kept = engine.map("dn-edges", dense.dn_edges, list(zip(edges, trees, found, strict=True)))
+        del trees
         counts = engine.peek(kept, _count)
         total, left = sum(engine.peek(edges, len)), sum(counts)
         graph = put_in_order(

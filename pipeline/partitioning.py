@@ -224,7 +224,7 @@ def count_supports(graph: Ordered, partitions: int) -> list[Future]:
     """[buckets] BucketResults with the triangles of each edge, found with the vertices in ranges."""
     engine, everyone = graph.engine, range(partitions)
     homes = engine.homes and engine.homes[:partitions]
-    sent = send_owned(graph, by_range(graph, partitions), partitions)
+    sent = send_owned(graph, place(graph, "range", partitions), partitions)
     owned = exchange(engine, "owned", sent, ingest.collect_owned, [(p, graph.put) for p in everyone], homes)
     rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(own,) for own in owned])
     lists = send(engine, "send-lists", "lists", triangulate.send_lists, [(own, partitions) for own in owned])
