@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.partitioning import Ordered, count_supports
@@ -41,3 +42,19 @@ def test_triangles_in_one_partition_need_no_ranges(tmp_path: Path, monkeypatch: 
     mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
     assert "send-triangles" in names
     assert not names & {"send-out-degrees", "out-degrees", "cuts"}
+
+
+def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joins: list[int] = []
+    start = Engine.map
+
+    def map_(engine: Engine, name: str, function: Any, arguments: Any, *more: Any, **named: Any) -> Any:
+        if name == "outlines":
+            joins.append(len(arguments))
+        return start(engine, name, function, arguments, *more, **named)
+
+    monkeypatch.setattr(Engine, "map", map_)
+    monkeypatch.setattr("edgemill.pipeline.extracting.ABREAST", 2)
+    result = mine(FACEBOOK, tmp_path / "out", partitions=7, cluster={"device": "cpu", "threads_per_worker": 2})
+    assert joins == [4, 2, 1]
+    check_dense(result)

@@ -143,7 +143,7 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     level = [np.array([levels[edge] for edge in edges_of(own)], np.int32) for own in ingested.edges]
     results = [BucketResults(0, known, known, known) for known in [*level, np.zeros(0, np.int32)]]
     trees = list(map(dense.grow_tree, buckets, degrees, results))
-    merged = dense.merge_outlines(starts, highest, collect(0, map(dense.send_outline, trees)))
+    merged = dense.merge_outlines(starts, highest, collect(0, (dense.send_outline(tree, 0) for tree in trees)))
     answers = [dense.answer_outlines(merged, highest)]
     found = [dense.collect_groups(tree, highest, collect(tree.bucket, answers)) for tree in trees]
     moved = shift * (highest + 1)
@@ -156,6 +156,20 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     for tree, own in zip(trees, found, strict=True):
         kept, place = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
         assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
+
+
+def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) -> None:
+    """A clique that eight buckets share: each knows of all vertices after its own."""
+    levels = dict.fromkeys(combinations(range(64), 2), 62)
+    ingested, _ = extracted(tmp_path, levels, 8, 1)
+    known = [np.full(len(own), 62, np.int32) for own in ingested.edges]
+    results = [BucketResults(b, own, own, own) for b, own in enumerate(known)]
+    trees = map(dense.grow_tree, ingested.edges, ingested.degrees, results)
+    sent = [dense.send_outline(tree, 0) for tree in trees]
+    assert sum(len(part.low) for own in sent for part in own.parts.values()) > 200
+    (joined,) = dense.join_outlines(0, 0, collect(0, sent)).parts.values()
+    shared = 64 - int(ingested.starts[1])  # the first bucket's own vertices are in no other
+    assert (len(joined.low), joined.bucket.tolist()) == (shared - 1, list(range(8)))
 
 
 def test_planted_cliques_come_back(tmp_path: Path) -> None:
