@@ -117,6 +117,20 @@ def test_any_levels(folder: Path, rows: list[Edge], buckets: int, data: st.DataO
     check(levels, extracted(folder, levels, buckets, 1)[1])
 
 
+@given(
+    levels=st.dictionaries(
+        st.tuples(st.integers(0, 29), st.integers(1, 3)).map(lambda drawn: (drawn[0], sum(drawn))),
+        st.integers(0, 5),
+        max_size=60,
+    ),
+    buckets=st.integers(2, 4),
+)
+@settings(max_examples=100)
+def test_neighbours_in_one_bucket(folder: Path, levels: dict[Edge, int], buckets: int) -> None:
+    """Ids with locality: most small components lie within a bucket, some of them in larger ones that do not."""
+    check(levels, extracted(folder, levels, buckets, 1)[1])
+
+
 @given(rows=strategies.edge_lists(14), buckets=st.integers(1, 4))
 @settings(max_examples=50)
 def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
@@ -124,6 +138,14 @@ def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
     levels = oracles.networkx_lambda(rows)
     with foreign.with_kernels():
         check(levels, extracted(folder, levels, buckets, 2, foreign.to_foreign)[1])
+
+
+def test_a_component_of_one_bucket_within_one_of_two(tmp_path: Path) -> None:
+    """The larger one is no DN-graph, which only the first bucket can tell."""
+    levels = {(0, 1): 3, (1, 5): 1, (5, 6): 1}
+    ingested, groups = extracted(tmp_path, levels, 2, 1)
+    assert ingested.starts.tolist() == [0, 3, 7]
+    check(levels, groups)
 
 
 def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
