@@ -23,6 +23,9 @@ from .telemetry import Events
 
 __all__ = ["Groups", "extract"]
 
+ABREAST = 4
+"""Outlines that a task joins: it holds as many times the vertices that buckets share, at most, whatever the buckets."""
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -54,14 +57,20 @@ def extract(
     with events.stage("extract", 2 * len(edges)) as stage, engine.on_device():
         highest = max(engine.peek(results, _highest), default=0)
         trees = engine.map("grow-tree", dense.grow_tree, list(zip(edges, degrees, results, strict=True)))
+        own = [(tree, b // ABREAST) for b, tree in enumerate(trees)]
+        sent = send(engine, "send-outline", "outlines", dense.send_outline, own)
+        del own
         engine.wait(trees, stage)
-        sent = send(engine, "send-outline", "outlines", dense.send_outline, [(tree,) for tree in trees])
+        while (tasks := -(-len(sent) // ABREAST)) > 1:
+            ways = [(t, t // ABREAST) for t in range(tasks)]
+            sent = exchange(engine, "outlines", sent, dense.join_outlines, ways, forward="outlines")
         (merged,) = exchange(engine, "outlines", sent, dense.merge_outlines, [(starts, highest)])
         del sent
         answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
         found = exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees])
         del answers, merged
         kept = engine.map("dn-edges", dense.dn_edges, list(zip(edges, trees, found, strict=True)))
+        del trees
         counts = engine.peek(kept, _count)
         total, left = sum(engine.peek(edges, len)), sum(counts)
         graph = put_in_order(

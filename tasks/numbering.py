@@ -140,7 +140,7 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], put: Put, parts: Mapping
     Raises OutOfRoom for more than 2^31 - 2 of them: rows of more would wrap.
     """
     first, vertices = int(starts[bucket]), int(starts[bucket + 1] - starts[bucket])
-    none = put(np.zeros(0, np.int32))
+    none = order.shifted(put(np.zeros(0, np.int32)), 0, int(starts[-1]))
     low = np.concatenate([part.low for part in parts.values()] or [none])
     high = np.concatenate([part.high for part in parts.values()] or [none])
     sent = len(low)

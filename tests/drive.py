@@ -171,7 +171,9 @@ def extract(ingested: Ingested, results: Sequence[publish.BucketResults], put: s
     edges, starts, buckets = ingested.edges, ingested.starts, range(len(ingested.edges))
     highest = max(int(own.low.max()) if len(own) else 0 for own in results)
     trees = list(map(dense.grow_tree, edges, ingested.degrees, results))
-    sent = map(dense.send_outline, trees)
+    sent = [dense.send_outline(tree, tree.bucket // 2) for tree in trees]
+    while (tasks := -(-len(sent) // 2)) > 1:
+        sent = exchange(sent, tasks, lambda t, mail: dense.join_outlines(t, t // 2, mail))
     (merged,) = exchange(sent, 1, lambda _, mail: dense.merge_outlines(starts, highest, mail))
     answers = [dense.answer_outlines(merged, highest)]
     found = exchange(answers, len(edges), lambda b, mail: dense.collect_groups(trees[b], highest, mail))

@@ -1,14 +1,16 @@
-"""One task puts together how the components of all buckets hang together, from their outlines."""
+"""How the components of all buckets hang together, from their outlines: these are joined, a few at a time, to one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.graph import Nested
 from ...kernels.held import Held
 from .. import order
 from ..messages import Bundle, bundle
@@ -90,40 +92,56 @@ def component_ids(least: NDArray[np.int64], level: NDArray[np.int32], highest: i
     return least * (highest + 1) + level
 
 
+def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> Bundle[Outline]:
+    """Task `number` → another: the outlines of some buckets as one, which has their lines, but no more joins than there
+    are shared vertices and components in it: where buckets share many, far fewer than they had.
+    """
+    outlines = [parts[sender] for sender in sorted(parts)]
+    if not outlines:
+        return bundle(number, {})
+    vertex, nested = _nested(outlines)
+    first = nested.least[nested.vertex]
+    met = np.flatnonzero(first != np.arange(len(vertex), like=first))
+    within = np.flatnonzero(nested.parent >= 0)
+    within = within[nested.least[within] != nested.least[nested.parent[within]]]
+    around = nested.parent[within]
+    columns = ("bucket", "speaker", "level", "least", "edges", "vertices", "holds")
+    joined = Outline(
+        **{name: _column(outlines, name) for name in columns},
+        low=vertex[np.concatenate([first[met], nested.least[around]])],
+        high=vertex[np.concatenate([met.astype(np.int32), nested.least[within]])],
+        join_level=np.concatenate([nested.level[nested.vertex[met]], nested.level[around]]),
+    )
+    return bundle(number, {receiver: joined})
+
+
 def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, Outline]) -> Merged:
-    """The components that the outlines of all buckets tell of. `highest` is the largest λ."""
-    outlines = [parts[b] for b in sorted(parts)]
+    """The components that the outlines of all buckets, or those that they were joined to, tell of. `highest` is the
+    largest λ.
+    """
+    outlines = [parts[sender] for sender in sorted(parts)]
     if not outlines:
         none = np.zeros(0, np.int64)
         empty = Components(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
         return Merged(starts, empty, {}, none, none.astype(np.int32))
-    speaker, low, high = (
-        np.concatenate([getattr(outline, name) for outline in outlines]) for name in ("speaker", "low", "high")
-    )
-    level = np.asarray(np.concatenate([outline.level for outline in outlines]), like=low)
-    vertex, (speaker_code, low_code, high_code) = order.encode(speaker, low, high)
-    nested = kernels.nest(
-        np.concatenate([speaker_code, low_code]),
-        np.concatenate([speaker_code, high_code]),
-        np.concatenate([level, *(outline.join_level for outline in outlines)]),
-        len(vertex),
-    )
-    line = kernels.to_host(nested.edge[: len(speaker)])
+    vertex, nested = _nested(outlines)
+    bucket = _column(outlines, "bucket")
+    line = kernels.to_host(nested.edge[: len(bucket)])
     k, parent = kernels.to_host(nested.level), kernels.to_host(nested.parent)
     size = len(nested)
 
     def gathered(name: str) -> NDArray[np.int64]:
         total = np.zeros(size, np.int64)
-        np.add.at(total, line, np.concatenate([getattr(outline, name) for outline in outlines]))
+        np.add.at(total, line, _column(outlines, name))
         return total
 
     vertices = gathered("vertices") + kernels.to_host(np.bincount(nested.vertex, minlength=size))
     least = np.full(size, starts[-1], np.int64)
-    np.minimum.at(least, line, np.concatenate([outline.least for outline in outlines]))
+    np.minimum.at(least, line, _column(outlines, "least"))
     least = kernels.least_up(parent, least)
     is_leaf = np.ones(size, np.bool_)
     is_leaf[parent[parent >= 0]] = False
-    is_leaf[line[np.concatenate([outline.holds for outline in outlines])]] = False
+    is_leaf[line[_column(outlines, "holds")]] = False
     ids = component_ids(least, k, highest)
     components = Components(
         ids,
@@ -136,9 +154,27 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
     by_id = np.argsort(ids)
     row = np.empty(size, np.int32)
     row[by_id] = np.arange(size, dtype=np.int32)
-    cuts = np.cumsum([len(outline.level) for outline in outlines])[:-1]
-    lines = dict(zip(sorted(parts), np.split(row[line], cuts), strict=True))
+    cuts = np.searchsorted(bucket, np.arange(1, len(starts) - 1))
+    lines = dict(enumerate(np.split(row[line], cuts)))
     return Merged(starts, components[by_id], lines, vertex, np.asarray(row, like=nested.vertex)[nested.vertex])
+
+
+def _nested(outlines: Sequence[Outline]) -> tuple[Ints, Nested]:
+    """The shared vertices of several outlines, ascending, and their components; lines are edges before joins."""
+    speaker, low, high = (_column(outlines, name) for name in ("speaker", "low", "high"))
+    level = np.asarray(_column(outlines, "level"), like=low)
+    vertex, (speaker_code, low_code, high_code) = order.encode(speaker, low, high)
+    nested = kernels.nest(
+        np.concatenate([speaker_code, low_code]),
+        np.concatenate([speaker_code, high_code]),
+        np.concatenate([level, _column(outlines, "join_level")]),
+        len(vertex),
+    )
+    return vertex, nested
+
+
+def _column(outlines: Sequence[Outline], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(outline, name) for outline in outlines])
 
 
 def answer_outlines(merged: Merged, highest: int) -> Bundle[Answer]:

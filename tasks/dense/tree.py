@@ -62,12 +62,14 @@ class BucketTree(Held):
 
 @dataclass(frozen=True)
 class Outline(Held):
-    """What a bucket's components have to do with other buckets. `len()` counts its lines.
+    """What components of one bucket, or of several, have to do with others. `len()` counts its lines.
 
     Where the least shared vertices of the components that it is about are joined as the outline says, at each level
     the same shared vertices hang together as by the bucket's edges.
     """
 
+    bucket: NDArray[np.int16]
+    """[open components] whose it is, ascending; on the host."""
     speaker: Ints
     """[open components] dense number of each one's least shared vertex; with edges this lies where they do."""
     level: NDArray[np.int32]
@@ -127,8 +129,8 @@ def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults
     )
 
 
-def send_outline(tree: BucketTree) -> Bundle[Outline]:
-    """Bucket → one task: what its components have to do with other buckets."""
+def send_outline(tree: BucketTree, receiver: int) -> Bundle[Outline]:
+    """Bucket → task `receiver`: what its components have to do with other buckets."""
     lines = np.flatnonzero(tree.speaker >= 0)
     known = tree.speaker < 0
     below_open = np.flatnonzero(known & (tree.parent >= 0))
@@ -146,6 +148,7 @@ def send_outline(tree: BucketTree) -> Bundle[Outline]:
     level = [tree.nested.level[home[met]], np.asarray(tree.level[tree.parent[joined]], like=tree.shared)]
     numbers = tree.dense[tree.shared]
     outline = Outline(
+        np.full(len(lines), tree.bucket, np.int16),
         numbers[np.asarray(tree.speaker[lines], like=tree.shared)],
         tree.level[lines],
         tree.least[lines],
@@ -156,7 +159,7 @@ def send_outline(tree: BucketTree) -> Bundle[Outline]:
         numbers[np.concatenate(high)],
         np.concatenate(level),
     )
-    return bundle(tree.bucket, {ROOT: outline})
+    return bundle(tree.bucket, {receiver: outline})
 
 
 def _own(

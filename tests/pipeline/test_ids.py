@@ -60,6 +60,8 @@ def test_a_clique_on_the_corners_of_a_type(
     assert set(edges["lambda"].to_pylist()) == {len(ids) - 2}
     assert vertices["id"].to_pylist() == in_order
     assert set(vertices["degree"].to_pylist()) == {len(ids) - 1}
+    members = result.dn_graph_members.to_table()
+    assert (members["vertex"].type, members["vertex"].to_pylist()) == (id_type, in_order)
     assert result.manifest.input.id_type == name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ import drive
 import oracles
 import strategies
 from edgemill import kernels
+from edgemill.tasks import dense
+from edgemill.tasks.degrees import BucketDegrees
+from edgemill.tasks.messages import collect
+from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import open_source
 from runs import write_rows
@@ -32,12 +37,15 @@ def extracted(
     ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, put=put)
     results = []
     for own in ingested.edges:
-        ends = zip(
-            (kernels.to_host(own.low) + own.first).tolist(), kernels.to_host(own.highs[own.high]).tolist(), strict=True
-        )
-        level = put(np.array([levels[edge] for edge in ends], np.int32))
+        level = put(np.array([levels[edge] for edge in edges_of(own)], np.int32))
         results.append(BucketResults(own.bucket, level, level, level))
     return ingested, drive.extract(ingested, results, put)
+
+
+def edges_of(own: BucketEdges) -> list[Edge]:
+    """A bucket's edges, in its order."""
+    low, high = kernels.to_host(own.low) + own.first, kernels.to_host(own.highs[own.high])
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def rows_of(groups: drive.Groups) -> list[tuple[int, ...]]:
@@ -109,6 +117,20 @@ def test_any_levels(folder: Path, rows: list[Edge], buckets: int, data: st.DataO
     check(levels, extracted(folder, levels, buckets, 1)[1])
 
 
+@given(
+    levels=st.dictionaries(
+        st.tuples(st.integers(0, 29), st.integers(1, 3)).map(lambda drawn: (drawn[0], sum(drawn))),
+        st.integers(0, 5),
+        max_size=60,
+    ),
+    buckets=st.integers(2, 4),
+)
+@settings(max_examples=100)
+def test_neighbours_in_one_bucket(folder: Path, levels: dict[Edge, int], buckets: int) -> None:
+    """Ids with locality: most small components lie within a bucket, some of them in larger ones that do not."""
+    check(levels, extracted(folder, levels, buckets, 1)[1])
+
+
 @given(rows=strategies.edge_lists(14), buckets=st.integers(1, 4))
 @settings(max_examples=50)
 def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
@@ -116,6 +138,60 @@ def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
     levels = oracles.networkx_lambda(rows)
     with foreign.with_kernels():
         check(levels, extracted(folder, levels, buckets, 2, foreign.to_foreign)[1])
+
+
+def test_a_component_of_one_bucket_within_one_of_two(tmp_path: Path) -> None:
+    """The larger one is no DN-graph, which only the first bucket can tell."""
+    levels = {(0, 1): 3, (1, 5): 1, (5, 6): 1}
+    ingested, groups = extracted(tmp_path, levels, 2, 1)
+    assert ingested.starts.tolist() == [0, 3, 7]
+    check(levels, groups)
+
+
+def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
+    """A bucket of 2^32 vertices before all others, which is not grown here, and one without edges after them."""
+    levels = oracles.networkx_lambda([*combinations(range(5), 2), (4, 5), (5, 6), *combinations(range(6, 10), 2)])
+    ingested, groups = extracted(tmp_path, levels, 3, 1)
+    shift, highest = 2**32, max(levels.values())
+    starts = np.concatenate([[0], ingested.starts + shift, [ingested.starts[-1] + shift + 1]])
+    buckets = [
+        replace(own, bucket=own.bucket + 1, starts=starts, highs=own.highs.astype(np.int64) + shift)
+        for own in ingested.edges
+    ]
+    buckets.append(merge_pairs(4, starts, kernels.to_host, {}))
+    asked = [{asker + 1: places for asker, places in own.asked.items()} for own in ingested.degrees]
+    degrees = [BucketDegrees(own.bucket, np.zeros(own.vertices, np.int64), {}) for own in buckets]
+    degrees = [replace(own, asked=questions) for own, questions in zip(degrees, [*asked, {}], strict=True)]
+    level = [np.array([levels[edge] for edge in edges_of(own)], np.int32) for own in ingested.edges]
+    results = [BucketResults(0, known, known, known) for known in [*level, np.zeros(0, np.int32)]]
+    trees = list(map(dense.grow_tree, buckets, degrees, results))
+    merged = dense.merge_outlines(starts, highest, collect(0, (dense.send_outline(tree, 0) for tree in trees)))
+    answers = [dense.answer_outlines(merged, highest)]
+    found = [dense.collect_groups(tree, highest, collect(tree.bucket, answers)) for tree in trees]
+    moved = shift * (highest + 1)
+    for known, own in zip(groups.found, found, strict=False):
+        assert np.array_equal(own.components.id, known.components.id + moved)
+        assert np.array_equal(own.components.parent, known.components.parent + moved * (known.components.parent >= 0))
+        assert np.array_equal(own.home, known.home + moved * (known.home >= 0))
+        assert np.array_equal(own.components.edges, known.components.edges)
+    assert (len(found[3].components), found[3].home.tolist()) == (0, [-1])
+    for tree, own in zip(trees, found, strict=True):
+        kept, place = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
+        assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
+
+
+def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) -> None:
+    """A clique that eight buckets share: each knows of all vertices after its own."""
+    levels = dict.fromkeys(combinations(range(64), 2), 62)
+    ingested, _ = extracted(tmp_path, levels, 8, 1)
+    known = [np.full(len(own), 62, np.int32) for own in ingested.edges]
+    results = [BucketResults(b, own, own, own) for b, own in enumerate(known)]
+    trees = map(dense.grow_tree, ingested.edges, ingested.degrees, results)
+    sent = [dense.send_outline(tree, 0) for tree in trees]
+    assert sum(len(part.low) for own in sent for part in own.parts.values()) > 200
+    (joined,) = dense.join_outlines(0, 0, collect(0, sent)).parts.values()
+    shared = 64 - int(ingested.starts[1])  # the first bucket's own vertices are in no other
+    assert (len(joined.low), joined.bucket.tolist()) == (shared - 1, list(range(8)))
 
 
 def test_planted_cliques_come_back(tmp_path: Path) -> None:

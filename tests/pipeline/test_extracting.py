@@ -1,0 +1,60 @@
+"""What extraction asks of the cluster, and what it keeps there meanwhile."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dense_answers import check_dense
+from edgemill.pipeline import mine
+from edgemill.pipeline.engine import Engine
+from edgemill.pipeline.partitioning import Ordered, count_supports
+
+FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
+
+
+def test_trees_are_let_go_when_groups_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[str] = set()
+
+    def counting(graph: Ordered, partitions: int) -> Any:
+        gc.collect()
+        held.update(str(future.key).partition("-2")[0] for future in graph.engine._futures)
+        return count_supports(graph, partitions)
+
+    monkeypatch.setattr("edgemill.pipeline.extracting.count_supports", counting)
+    mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
+    assert "dn-edges" in held
+    assert not held & {"grow-tree", "send-outline", "outlines", "answer-outlines"}
+
+
+def test_triangles_in_one_partition_need_no_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: set[str] = set()
+    start = Engine.map
+
+    def map_(engine: Engine, name: str, *arguments: Any, **named: Any) -> Any:
+        names.add(name)
+        return start(engine, name, *arguments, **named)
+
+    monkeypatch.setattr(Engine, "map", map_)
+    mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
+    assert "send-triangles" in names
+    assert not names & {"send-out-degrees", "out-degrees", "cuts"}
+
+
+def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joins: list[int] = []
+    start = Engine.map
+
+    def map_(engine: Engine, name: str, function: Any, arguments: Any, *more: Any, **named: Any) -> Any:
+        if name == "outlines":
+            joins.append(len(arguments))
+        return start(engine, name, function, arguments, *more, **named)
+
+    monkeypatch.setattr(Engine, "map", map_)
+    monkeypatch.setattr("edgemill.pipeline.extracting.ABREAST", 2)
+    result = mine(FACEBOOK, tmp_path / "out", partitions=7, cluster={"device": "cpu", "threads_per_worker": 2})
+    assert joins == [4, 2, 1]
+    check_dense(result)
