@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
@@ -133,6 +134,8 @@ def _looking_at(source: Source, settings: Settings) -> Iterator[Callable[[], Est
     """Gives, once, what a sample of the input says, which is looked at while workers start; and keeps none of it."""
     with ThreadPoolExecutor(1) as aside:
         looked = [aside.submit(estimate, source, settings.ingest.sample_rows)]
+        if settings.output.report:
+            aside.submit(import_module, ".report.page", __package__)  # Bokeh takes half a second, which is to spare now
         yield lambda: looked.pop().result()
 
 
