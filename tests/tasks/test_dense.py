@@ -19,6 +19,7 @@ import strategies
 from edgemill import kernels
 from edgemill.tasks import dense
 from edgemill.tasks.degrees import BucketDegrees
+from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.messages import collect
 from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
@@ -180,7 +181,9 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
         assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
 
 
-def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) -> None:
+def test_joined_outlines_are_no_larger_than_what_they_are_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A clique that eight buckets share: each knows of all vertices after its own."""
     levels = dict.fromkeys(combinations(range(64), 2), 62)
     ingested, _ = extracted(tmp_path, levels, 8, 1)
@@ -190,6 +193,9 @@ def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) 
     sent = [dense.send_outline(tree, 0) for tree in trees]
     assert sum(len(part.low) for own in sent for part in own.parts.values()) > 200
     (joined,) = dense.join_outlines(0, 0, collect(0, sent)).parts.values()
+    with monkeypatch.context() as patch, pytest.raises(OutOfRoom, match="over the 100 that a task can put together"):
+        patch.setattr("edgemill.tasks.dense.merge.MAX_LOCAL_EDGES", 100)
+        dense.merge_outlines(ingested.starts, 62, collect(0, sent))
     shared = 64 - int(ingested.starts[1])  # the first bucket's own vertices are in no other
     assert (len(joined.low), joined.bucket.tolist()) == (shared - 1, list(range(8)))
 
