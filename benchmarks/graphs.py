@@ -3,7 +3,8 @@
 `rmat18`: R-MAT of scale 18, with a, b, c = 0.57, 0.19, 0.19, edge factor 16. `cliques400`: so many disjoint cliques of
 8 vertices, whose λ takes the same few exchanges whatever their number. `grid1000`: a lattice of so many rows and
 columns, like roads. `products300000`, `pages300000`: so many vertices in overlapping communities, of five with
-scattered ids like products bought together, of fifteen in id order like the pages of sites. All with seed 1. Any other
+scattered ids like products bought together, of fifteen in id order like the pages of sites. `sparse2000000`,
+`string2000000`: so many rows of a tree by id_rows.py. All with seed 1. Any other
 name is one of the catalogue of real graphs beside the checkout, in ../shared/data.
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import ROOT
+from benchmarks.id_rows import id_rows
 from edgemill.tasks import generate, graph_kinds
 
 CACHE = Path(tempfile.gettempdir()) / f"edgemill-benchmarks-{os.getuid()}"
@@ -73,13 +75,16 @@ def graph(name: str, cache: Path = CACHE, files: int = 4) -> Graph:
         size = 5 if scattered else 15
         drawn = {"vertices": vertices, "communities": vertices // 3, "community_size": size, "permute": scattered}
         return Graph(name, _generated(cache, files, "communities", **drawn))
+    if match := re.fullmatch(r"(sparse|string)(\d+)", name):
+        return Graph(name, id_rows(match[1], int(match[2]), cache))
     entries = json.loads(CATALOGUE.read_text())["graphs"] if CATALOGUE.is_file() else []
     for entry in entries:
         if entry["name"] == name:
             answers = Answers(**{key: entry[key] for key in Answers.__dataclass_fields__})
             return Graph(name, CATALOGUE.parent / entry["file"], answers)
     raise LookupError(
-        f"{name!r} is neither rmat, cliques, grid, products or pages with a number nor a graph of {CATALOGUE}"
+        f"{name!r} is neither rmat, cliques, grid, products, pages, sparse or string with a number nor a graph of "
+        f"{CATALOGUE}"
     )
 
 

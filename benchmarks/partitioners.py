@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.simulate_partitions import Simulated, read_csv
+from benchmarks.svg import Panel, document, legend, powers
 from benchmarks.table import markdown
 from edgemill.pipeline.partitioning import METHODS
 
@@ -62,55 +63,28 @@ def picture(found: Sequence[Simulated]) -> str:
     """An SVG of copies against partitions."""
     graphs = list(dict.fromkeys(one.graph for one in found))
     rows = -(-len(graphs) // ACROSS)
-    width = ACROSS * (PANEL[0] + GAP[0]) + GAP[0]
-    height = rows * (PANEL[1] + GAP[1]) + GAP[1] + 30
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
-        ' font-family="sans-serif" font-size="12">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    for at, method in enumerate(METHODS):
-        x = GAP[0] + at * 110
-        parts.append(f'<text x="{x}" y="20" fill="{COLOURS[at]}">{MARKS[at]} {method}</text>')
+    parts = [legend(list(zip(MARKS, METHODS, COLOURS, strict=True)), GAP[0], 20, 110)]
     for at, graph in enumerate(graphs):
         left = GAP[0] + at % ACROSS * (PANEL[0] + GAP[0])
         top = 30 + GAP[1] + at // ACROSS * (PANEL[1] + GAP[1])
-        parts.append(f'<g transform="translate({left},{top})">{_panel([o for o in found if o.graph == graph])}</g>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+        parts.append(_panel([one for one in found if one.graph == graph]).drawn(left, top))
+    width = ACROSS * (PANEL[0] + GAP[0]) + GAP[0]
+    return document(width, rows * (PANEL[1] + GAP[1]) + GAP[1] + 30, parts)
 
 
-def _panel(found: Sequence[Simulated]) -> str:
+def _panel(found: Sequence[Simulated]) -> Panel:
     counts = sorted({one.partitions for one in found})
     least = 2.0 ** math.floor(math.log2(min(one.held for one in found)))
-    top = max(2 * least, 2.0 ** math.ceil(math.log2(max(one.held for one in found))))
-
-    def x(partitions: int) -> float:
-        return PANEL[0] * math.log2(partitions / counts[0]) / max(1.0, math.log2(counts[-1] / counts[0]))
-
-    def y(copies: float) -> float:
-        return PANEL[1] * (1 - math.log2(copies / least) / math.log2(top / least))
-
-    parts = [
-        f'<text x="0" y="-8" font-weight="bold">{found[0].graph}</text>',
-        f'<rect width="{PANEL[0]}" height="{PANEL[1]}" fill="none" stroke="#bbb"/>',
-    ]
-    for count in counts:
-        parts.append(f'<text x="{x(count):.0f}" y="{PANEL[1] + 16}" text-anchor="middle" fill="#555">{count}</text>')
-    copies = least
-    while copies <= top:
-        parts.append(f'<text x="-6" y="{y(copies) + 4:.0f}" text-anchor="end" fill="#555">{copies:g}</text>')
-        parts.append(f'<path d="M0 {y(copies):.1f}H{PANEL[0]}" stroke="#eee"/>')
-        copies *= 2
-    for at, method in enumerate(METHODS):
+    most = max(2 * least, 2.0 ** math.ceil(math.log2(max(one.held for one in found))))
+    across = counts[0], max(counts[-1], 2 * counts[0])
+    panel = Panel(found[0].graph, across, (least, most), PANEL, counts, powers(2, least, most))
+    for mark, method, colour in zip(MARKS, METHODS, COLOURS, strict=True):
         points = sorted((one.partitions, one.held) for one in found if one.method == method)
-        if not points:
-            continue
-        line = " ".join(f"{x(count):.1f},{y(held):.1f}" for count, held in points)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[at]}" stroke-width="1.6"/>')
-        for count, held in points:
-            mark = f'<text x="{x(count):.1f}" y="{y(held) + 4:.1f}" text-anchor="middle" fill="{COLOURS[at]}"'
-            parts.append(f'{mark} font-size="10">{MARKS[at]}</text>')
-    return "".join(parts)
+        if points:
+            panel.line(points, colour)
+        for point in points:
+            panel.mark(point, mark, colour)
+    return panel
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

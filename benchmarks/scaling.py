@@ -563,6 +563,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write", type=Path, help="page whose tables are replaced, each below a comment with its title"
     )
+    parser.add_argument("--pictures", type=Path, help="folder for what scaling_pictures.py draws of them, SVG")
     parser.add_argument("--edges", type=float, default=1e11)
     parser.add_argument("--nodes", type=int, default=32)
     parser.add_argument("--gpus", type=int, default=8, help="of each node (8)")
@@ -577,6 +578,11 @@ def report(options: argparse.Namespace) -> None:
         print(f"{title}:\n\n{text}\n")
     if options.write:
         write_page(options.write, found)
+    if options.pictures:
+        from benchmarks.scaling_pictures import pictures  # which is made of what is here
+
+        for name, drawn in pictures(points, simulated, machines, options.edges).items():
+            (options.pictures / name).write_text(drawn, encoding="utf-8")
 
 
 def tables(points: Sequence[Point], simulated: Sequence[Simulated], machines: Machines, edges: float) -> dict[str, str]:
@@ -626,7 +632,8 @@ def write_page(page: Path, found: Mapping[str, str]) -> None:
             raise LookupError(f"{page} has no place for {title!r}")
         old = re.match(r"(\|.*\n)*", after)
         assert old is not None
-        text = f"{before}{mark}{table}\n{after[old.end() :]}"
+        rest = after[old.end() :].lstrip("\n")  # a line right below a table would be a row of it
+        text = f"{before}{mark}{table}\n\n{rest}"
     page.write_text(text, encoding="utf-8")
 
 

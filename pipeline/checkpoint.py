@@ -36,7 +36,7 @@ from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph", "read_again"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True)

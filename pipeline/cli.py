@@ -150,6 +150,8 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
     if result.manifest.run != events.run_id:
         click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
     click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
+    if events.report_failed is not None:
+        click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
@@ -293,6 +295,17 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
     for notice in found.notices:
         click.echo(f"notice: {notice}", err=True)
     _print_json([found.as_dict()]) if as_json else _console().print(changes_table(found))
+
+
+@edgemill.command()
+@click.argument("out")
+@click.option("--output", metavar="FILE", help="Write the page there, and leave OUT as it is.")
+@_debug
+def report(out: str, output: str | None) -> None:
+    """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
+    from .report.written import write_report
+
+    click.echo(write_report(out, output))
 
 
 @edgemill.command()

@@ -22,6 +22,7 @@ from ..tasks.errors import ClusterLost, UsageError
 from .engine import GPU
 from .settings import ClusterSettings
 from .tls import check_address, is_encrypted, security, speaks_tls
+from .watch import workers_of
 
 __all__ = ["WORKER_BYTES", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
@@ -80,8 +81,6 @@ def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
     if settings.dashboard_address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
         return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
-    if find_spec("bokeh") is None:
-        raise UsageError("cluster.dashboard_address needs bokeh: pip install bokeh")
     return {"dashboard_address": settings.dashboard_address}
 
 
@@ -211,7 +210,7 @@ def _running(settings: ClusterSettings) -> Iterator[Client]:
     with silence_logging_cmgr(logging.CRITICAL), client:  # as above
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=_START_SECONDS)
-        if not client.scheduler_info(n_workers=1)["workers"]:
+        if not workers_of(client):
             raise ClusterLost(f"the Dask scheduler at {address} has no workers after {_START_SECONDS} s; start some")
         yield client
 

@@ -16,7 +16,7 @@ __all__ = ["difference", "fingerprint"]
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     "input": ("path", "source_column", "target_column"),  # these are in the fingerprint, as they were understood
-    "output": ("path", "overwrite"),
+    "output": ("path", "overwrite", "report"),
     "partitioning": (),
     "bounding": (),
 }

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -22,7 +23,7 @@ from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
 from .leaving import leave, why_they_left
-from .watch import Watch, WorkerGone
+from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
     from .telemetry import Stage
@@ -40,6 +41,9 @@ _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
+
+_turns: dict[int, BoundedSemaphore] = {}
+"""How many tasks this process runs at once → what lets in so many."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -76,7 +80,7 @@ class Engine:
         self._watch = Watch(client, run_id, waiting_seconds)
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
-        self._workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._workers = workers_of(client)
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         if not self._workers:
             raise ClusterLost("the Dask cluster has no workers: start some, and wait for them")
@@ -90,6 +94,9 @@ class Engine:
         self._kernel_threads = 1
         self._in_files = False
         self._linked = False
+        self._at_once: int | None = None
+        """Partitions that a worker works at, at most, where results lie in files; None: one with each thread."""
+        self._take_turns = False
         self._plugin: str | None = None
         """Name of what workers were given to keep results in files."""
         self._submitted = 0
@@ -135,18 +142,24 @@ class Engine:
 
     @contextmanager
     def on_device(self) -> Iterator[None]:
-        """Within it, where a GPU computes, a worker runs one task at a time: its memory is not shared out."""
+        """Within it tasks hold partitions. Where a GPU computes, a worker runs one at a time: its memory is not shared
+        out. Where results lie in files, as many as `keep_in_files` was told, which share its threads.
+        """
+        before = self._resources, self._take_turns
         if self.capacity.device_bytes and all(GPU in worker["resources"] for worker in self._workers.values()):
             self._resources = {GPU: 1}
+        self._take_turns = self._at_once is not None and self._at_once < self.capacity.threads
         try:
             yield
         finally:
-            self._resources = None
+            self._resources, self._take_turns = before
 
-    def keep_in_files(self) -> None:
+    def keep_in_files(self, at_once: int | None = None) -> None:
         """Have workers keep the arrays of their results in files, from now on to `end`, and map them for tasks; those
-        that come later, too. Raises ClusterLost if workers are lost time and again.
+        that come later, too. `on_device` they run so many `at_once`. Raises ClusterLost if workers are lost time and
+        again.
         """
+        self._at_once = at_once
         self._register(FilesOfRun(self.run_id))
         open_many()  # this process maps what it gathers
         offers = self.everywhere(offer)
@@ -251,7 +264,12 @@ class Engine:
         self._submitted += len(arguments)
         # Of equal digits: Dask takes tasks of one message in the order of their names.
         keys = [f"{name}-{self._tail}-{i:09}" for i in range(first, self._submitted + 1)]
-        task = partial(self._caller, function, self._kernel_threads)
+        if self._take_turns and not soon:
+            assert self._at_once is not None
+            threads = max(1, self.capacity.threads // self._at_once)
+            task = partial(_call_in_turn, self._at_once, self._linked, function, threads)
+        else:
+            task = partial(self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources, "priority": int(soon)}
         if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
@@ -306,7 +324,7 @@ class Engine:
         before = len(self._workers)
         with suppress(TimeoutError):
             self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
-        self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        self._workers = workers_of(self._client)
         return len(self._workers) >= before
 
     def _killed(self, error: KilledWorker) -> EdgemillError:
@@ -421,6 +439,14 @@ def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) ->
 
 def _call_in_files(linked: bool, function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
     return _call(_in_files, threads, (linked, function, arguments))
+
+
+def _call_in_turn(
+    at_once: int, linked: bool, function: Callable[..., Any], threads: int, arguments: Sequence[Any]
+) -> Any:
+    """A task that waits has mapped nothing yet."""
+    with _turns.setdefault(at_once, BoundedSemaphore(at_once)):
+        return _call_in_files(linked, function, threads, arguments)
 
 
 def _in_files(linked: bool, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:

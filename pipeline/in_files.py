@@ -5,8 +5,8 @@ result that has an array of an argument, whole, refers to its file. A file goes 
 Dask sees results of no size, and has nothing to spill. One that goes to another worker is read here and written there;
 where all workers share a disk, and the client with them, it is a link that goes.
 
-A link that nobody takes, as what was spilled with it was never read again or the one that was to get it is lost, keeps
-its file on the disk until the run ends that made it, or its worker; of runs at once, the last one.
+A link that nobody takes, as what was spilled with it was never read again or the one that was to get it is lost, goes
+when it is old and its worker makes another, or with the run that made it, or its worker; of runs at once, the last one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import mmap
 import os
 import resource
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -46,12 +47,18 @@ __all__ = [
 LEAST_BYTES = 2**13
 """Smaller arrays stay in memory, each by itself: as a part of a message it would keep all of that."""
 
+LINK_SECONDS = 300
+"""A link that is older is nobody's; who comes for it all the same takes the sender for lost, and asks again."""
+
 _folders: list[str] = []
 """Scratch folder of this process's worker, once for each run that keeps results in files. Arrays that come from others
 are taken in by threads that know of no worker.
 """
 _spilled_at: dict[str, float | Literal[False]] = {}
 """Scratch folder → the share of memory from which its worker spills while no such run is there."""
+
+_swept_at: dict[str, float] = {}
+"""Scratch folder → when it was last looked through for old links."""
 
 T = TypeVar("T")
 
@@ -77,10 +84,8 @@ class FilesOfRun(WorkerPlugin):
         if folder in _folders:
             return
         worker.memory_manager.memory_spill_fraction = _spilled_at.pop(folder)
-        with suppress(OSError):
-            for name in os.listdir(folder):
-                if name.startswith("sent-"):
-                    _remove(os.path.join(folder, name))
+        _swept_at.pop(folder, None)
+        _sweep(folder, float("inf"))
 
 
 def open_many() -> None:
@@ -146,9 +151,24 @@ class ArrayFile:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         if not self._linked:
             return _arrived, (self.map(),)
-        link = tempfile.mktemp(prefix="sent-", dir=os.path.dirname(self.path))
+        folder = os.path.dirname(self.path)
+        now = time.time()
+        if now - _swept_at.setdefault(folder, now) > LINK_SECONDS:
+            _swept_at[folder] = now
+            _sweep(folder, now - LINK_SECONDS)
+        link = tempfile.mktemp(prefix="sent-", dir=folder)
         os.link(self.path, link)
         return _taken, (link, self.dtype, self.shape)
+
+
+def _sweep(folder: str, before: float) -> None:
+    """Remove the links of a scratch folder to files that nobody linked to since `before`."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("sent-"):
+                with suppress(FileNotFoundError):  # taken meanwhile
+                    if entry.stat().st_ctime < before:
+                        os.unlink(entry.path)
 
 
 def _taken(link: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayFile:

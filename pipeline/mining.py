@@ -45,6 +45,7 @@ from .manifest import (
 )
 from .output import LOG_NAME
 from .plan import Plan, open_input, plan_run
+from .report.written import add_report
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -115,7 +116,10 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                     if client is not None:
                         engine.end()
             read = manifest.input.model_copy(update={"fingerprint": known})
-            write_manifest(staging.scratch, manifest.model_copy(update={"input": read}))
+            manifest = manifest.model_copy(update={"input": read})
+            write_manifest(staging.scratch, manifest)
+            if settings.output.report:
+                add_report(staging, manifest, events)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
@@ -126,10 +130,10 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
 
 @contextmanager
 def _looking_at(source: Source, settings: Settings) -> Iterator[Callable[[], Estimate]]:
-    """What a sample of the input says, found while workers start. It can be asked for once, and is not kept here."""
+    """Gives, once, what a sample of the input says, which is looked at while workers start; and keeps none of it."""
     with ThreadPoolExecutor(1) as aside:
-        looking = [aside.submit(estimate, source, settings.ingest.sample_rows)]
-        yield lambda: looking.pop().result()
+        looked = [aside.submit(estimate, source, settings.ingest.sample_rows)]
+        yield lambda: looked.pop().result()
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
@@ -171,7 +175,7 @@ def _run(
         engine.keep_apart(plan.partitions)
     elif plan.in_waves:
         engine.keep_apart(plan.partitions)
-        engine.keep_in_files()
+        engine.keep_in_files(plan.at_once)
     checkpoint = Checkpoint(settings, source, plan, staging.out)
     graph = checkpoint.load_graph(engine, events)
     if graph is None:

@@ -17,9 +17,10 @@ from .holder import Holder
 from .lock import FolderLock
 from .manifest import is_result
 
-__all__ = ["LOG_NAME", "Staging"]
+__all__ = ["LOG_NAME", "REPORT_NAME", "Staging"]
 
 LOG_NAME = "log.jsonl"
+REPORT_NAME = "report.html"
 
 
 class Staging:
@@ -50,6 +51,7 @@ class Staging:
         self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
         """Where the result is written until it is committed; the same file system as OUT."""
         self.scratch, self.tables, self.prefix = self.folder, Place(str(self.folder)), ""
+        self.named_from = self.tables
         self.aside = self.folder.with_name(self.folder.name + ".old")
         self.failed_log = self.out.with_name(f"{self.out.name}.failed.{LOG_NAME}")
         self._lock = FolderLock(self.out.with_name(f".{self.out.name}.edgemill.lock"), str(self.out), run_id)
@@ -113,6 +115,15 @@ class Staging:
         """Append this run's log to that of the result in OUT, which stays."""
         with (self.out / LOG_NAME).open("ab") as log:
             log.write((self.folder / LOG_NAME).read_bytes())
+
+    def add(self, name: str, content: bytes) -> None:
+        """Put a file, whole or not at all, beside the tables."""
+        path = self.folder / name
+        try:
+            path.write_bytes(content)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     def _refuse_at_start(self) -> None:
         if not (self.or_same and self.holds_result()):

@@ -24,7 +24,18 @@ from ..tasks.partition.neighbours import Parts
 from .engine import Engine, Future
 from .exchange import exchange, send
 
-__all__ = ["METHODS", "Ordered", "Placement", "count_supports", "place", "put_in_order", "send_owned"]
+__all__ = [
+    "METHODS",
+    "MOST_PASSES",
+    "MOST_ROUNDS",
+    "Ordered",
+    "Placement",
+    "count_supports",
+    "groups_of",
+    "place",
+    "put_in_order",
+    "send_owned",
+]
 
 Placement: TypeAlias = Partitioner | list[Future]
 """A formula, or [buckets] Parts."""
@@ -129,7 +140,7 @@ def _streamed(graph: Ordered, partitions: int, weights: Sequence[Future]) -> lis
     start = _ranges(graph, load, partitions)
     parts = engine.map("parts", streaming.start_parts, [(own, start) for own in near])
     total = sum(engine.peek(load, _sum))
-    groups = _groups(len(near))
+    groups = groups_of(len(near))
     moved = []
     for turn in range(MOST_PASSES * groups):
         half, group = turn % 2, turn // 2 % groups
@@ -202,13 +213,14 @@ def _ranges(graph: Ordered, load: Sequence[Future], partitions: int) -> RangePar
     return ranges.range_partitioner(engine.gather(cuts))
 
 
-def _groups(buckets: int) -> int:
+def groups_of(buckets: int) -> int:
+    """Groups that take turns at streaming."""
     return min(-(-buckets // ABREAST), MOST_GROUPS)
 
 
 def _workers(engine: Engine, active: Sequence[int], buckets: int) -> list[int]:
     """Where buckets walk: always at the same place, those that do it together at different ones."""
-    groups = _groups(buckets)
+    groups = groups_of(buckets)
     return engine.in_turn([b // groups for b in active])
 
 
@@ -227,10 +239,11 @@ def count_supports(graph: Ordered, partitions: int) -> list[Future]:
     sent = send_owned(graph, place(graph, "range", partitions), partitions)
     owned = exchange(engine, "owned", sent, ingest.collect_owned, [(p, graph.put) for p in everyone], homes)
     rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(own,) for own in owned])
-    lists = send(engine, "send-lists", "lists", triangulate.send_lists, [(own, partitions) for own in owned])
-    counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(own,) for own in owned])
-    replies = send(engine, "replies", "supports", attrgetter("replies"), [(own,) for own in counted])
-    found = exchange(engine, "supports", replies, triangulate.supports, [(own,) for own in counted])
+    with engine.on_device():
+        lists = send(engine, "send-lists", "lists", triangulate.send_lists, [(own, partitions) for own in owned], homes)
+        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(own,) for own in owned], homes)
+        replies = send(engine, "replies", "supports", attrgetter("replies"), [(own,) for own in counted])
+        found = exchange(engine, "supports", replies, triangulate.supports, [(own,) for own in counted], homes)
     results = send(engine, "send-results", "results", _as_results, list(zip(rows, found, strict=True)))
     by_bucket = exchange(engine, "results", results, publish.collect_results, [(edges,) for edges in graph.edges])
     return by_bucket

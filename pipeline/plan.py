@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import expm1
 from pathlib import Path
 
 from dask.utils import format_bytes
@@ -14,6 +15,7 @@ from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.errors import OutOfRoom, UsageError
 from ..tasks.estimate import Estimate, Figures, estimate
+from ..tasks.order import fits_table
 from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.places import place_of
 from ..tasks.replication import Copies
@@ -21,14 +23,23 @@ from ..tasks.sources import Block, Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import WORKER_BYTES, check_device, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
-from .settings import Settings
+from .plan_tasks import Layout
+from .settings import MAX_PARTITIONS, Settings
 
 __all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
 
-ROW_BYTES = 40
-"""Memory of a row of integers while it is read and cleaned."""
-TEXT_COPIES = 2
-"""Copies of its two ids that a row of strings takes then, each with 8 bytes besides."""
+ROW_BYTES = 50
+"""Memory of a row of integers while it is read and cleaned, beside what a worker takes before it holds anything."""
+HASHED_BYTES = 85
+"""More of it for each distinct id of the block, where ids are too far apart for a table of all between them."""
+TEXT_ROW_BYTES = 60
+"""The same of a row of strings."""
+TEXT_BYTES = 4.5
+"""More of it for each byte of an id: both ends are there, twice and more."""
+HERE = 1.4
+"""Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
+like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
+"""
 EDGE_BYTES = 18
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
 
@@ -54,9 +65,11 @@ MOST_CHOSEN = 256
 LOCAL = 1.2
 """`auto` leaves ranges as they are where they make no more copies of an edge."""
 MOST_STREAMING = 32
-"""Buckets that `auto` has stream: their tasks grow by the square, here up to 26,000."""
+"""Buckets that `auto` has stream: their tasks grow by the square, here up to 32,000 with 16 workers."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
+MOST_BUCKETS = 2**15 - 1
+"""As many as an int16 tells apart; with more rows buckets are larger."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
 MIN_BLOCK_ROWS = 250_000
@@ -108,12 +121,13 @@ class Plan:
     @property
     def buckets(self) -> int:
         """Ranges of ids that are numbered apart, at least: one for each partition on a GPU; on the CPU two for each
-        thread while they are large enough, and one for each partition up to four for each thread. `stages.number`
-        takes more where a worker's memory is too small for these.
+        thread while they are large enough, and one for each partition up to four for each thread; MOST_BUCKETS at
+        most. `stages.number` takes more where a worker's memory is too small for these.
         """
         if self.ingest_on_device:
             return self.partitions
-        return max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        wanted = max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        return min(wanted, MOST_BUCKETS)
 
     @property
     def files(self) -> int:
@@ -152,8 +166,27 @@ class Plan:
 
     @property
     def at_once(self) -> int:
-        """Partitions that a worker bounds at once."""
+        """Partitions that a worker bounds at once: one for each thread, or, where these do not fit, as many as do, and
+        one at least. They share the threads then.
+        """
+        most = self.most_at_once
+        if not self.in_waves or not self.partition_bytes:
+            return most
+        room = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES
+        return max(1, min(most, room // self.partition_bytes))
+
+    @property
+    def most_at_once(self) -> int:
+        """Partitions that a worker has threads for."""
         return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
+
+    @property
+    def too_many(self) -> str:
+        """What does not fit of partitions for all threads."""
+        needed = format_bytes(WORKER_BYTES + self.most_at_once * self.partition_bytes)
+        return (
+            f"{self.most_at_once} would need ~{needed}, over {FILL:.0%} of {format_bytes(self.capacity.memory_bytes)}"
+        )
 
     @property
     def block_rows(self) -> int:
@@ -162,10 +195,16 @@ class Plan:
 
     @property
     def _reading_bytes(self) -> int:
-        row = ROW_BYTES
-        if self.source.kind == "string":
-            row = int(TEXT_COPIES * 2 * (self.graph.id_bytes + 8))
-        return self.block_rows * row * self._blocks_at_once
+        row = row_bytes(self.source, self.graph, self.block_rows) * (HERE if self.capacity.in_process else 1)
+        return int(self.block_rows * row) * self._blocks_at_once
+
+    @property
+    def _read_bytes(self) -> int:
+        """What is kept of a worker's blocks until their ids have numbers."""
+        blocks = -(-len(self.blocks) // self.capacity.workers)
+        text = self.source.kind == "string"
+        ids = _distinct(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
+        return int(blocks * (ids + 8 * _distinct(self.edges, self.block_rows)))
 
     @property
     def _blocks_at_once(self) -> int:
@@ -194,7 +233,7 @@ class Plan:
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return WORKER_BYTES + max(self._reading_bytes, self._share_bytes)
+        return WORKER_BYTES + max(self._reading_bytes + self._read_bytes, self._share_bytes)
 
     @property
     def spilled_bytes(self) -> int:
@@ -218,16 +257,23 @@ class Plan:
     def in_waves(self) -> bool:
         """Whether workers hold partitions that they do not work at in files, as not all of them fit in memory."""
         limit = self.capacity.memory_bytes
-        return not self.capacity.device_bytes and 0 < FILL * limit < self.unspilled_bytes
+        return not self.capacity.device_bytes and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
 
     @property
     def tasks(self) -> int:
-        """Tasks until bounding starts and after it ends, without the parts that travel between workers."""
-        return (
-            5 * len(self.blocks)
-            + (14 if self.partitions == 1 else 19) * self.partitions
-            + (19 + 2 * self.files) * self.buckets
+        """Tasks until bounding starts and after it ends, and parcels between workers: hardly more, often fewer."""
+        together = self.in_waves
+        layout = Layout(
+            len(self.blocks),
+            self.buckets,
+            self.partitions,
+            self.files,
+            self.capacity.workers,
+            apart=not self.capacity.in_process,
+            placed=together,
+            homes=together or self.method == "peel",
         )
+        return layout.tasks(self.partitioning)
 
     @property
     def can_peel_in_step(self) -> bool:
@@ -313,6 +359,20 @@ class Plan:
             )
 
 
+def row_bytes(source: Source, graph: Figures, rows: int) -> float:
+    """Memory of each row of a block while it is read and cleaned, in a block of so many."""
+    if source.kind == "string":
+        return TEXT_ROW_BYTES + TEXT_BYTES * graph.id_bytes
+    if fits_table(graph.id_span, 2 * rows):
+        return ROW_BYTES
+    return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)
+
+
+def _distinct(among: int, drawn: int) -> float:
+    """How many different ones there are of so many that are drawn: at most, as what lies together repeats more."""
+    return among * -expm1(-drawn / among) if among else 0.0
+
+
 def make_plan(settings: Settings) -> Plan:
     """Plan a run without starting it. A running scheduler is asked for its workers; nothing else is contacted.
 
@@ -349,11 +409,10 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Esti
 
     Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
     """
-    share = -(-source.rows // (capacity.workers * capacity.threads))
-    blocks = plan_blocks(source, min(settings.ingest.rows_per_block, max(share, MIN_BLOCK_ROWS)))
     count = settings.partitioning.count
     graph = graph or estimate(source, settings.ingest.sample_rows)
     figures = graph.figures(settings.output.compression)
+    blocks = plan_blocks(source, _rows_per_block(settings.ingest.rows_per_block, source, figures, capacity))
     disk = _free_bytes(settings)
 
     def plan(partitions: int, reason: str) -> Plan:
@@ -367,7 +426,7 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Esti
     if isinstance(count, int):
         chosen = plan(count, "as partitioning.count says")
         return _peeled(chosen) if settings.bounding.method == "peel" else chosen
-    chosen = plan(capacity.workers, "one for each worker" if capacity.workers > 1 else "one worker holds them all")
+    chosen = plan(*_one_each(capacity.workers))
     if settings.bounding.method == "peel":
         return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
     tried = [chosen]
@@ -375,6 +434,26 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Esti
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
     return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _rows_per_block(most: int, source: Source, graph: Figures, capacity: Capacity) -> int:
+    """Such that all threads have some, and that what they read at once fits the workers' memory, if blocks can be as
+    small; row groups are read whole.
+    """
+    rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
+    if capacity.device_bytes or not capacity.memory_bytes:
+        return rows
+    room = (FILL * capacity.memory_bytes - WORKER_BYTES) / capacity.threads
+    while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
+        rows = max(rows // 2, MIN_BLOCK_ROWS)
+    return rows
+
+
+def _one_each(workers: int) -> tuple[int, str]:
+    """Partitions that `auto` starts with, and why."""
+    if workers > MAX_PARTITIONS:
+        return MAX_PARTITIONS, f"as many as are allowed, of {workers:,} workers the others have none"
+    return workers, "one for each worker" if workers > 1 else "one worker holds them all"
 
 
 def _tightest(plans: Sequence[Plan]) -> Plan:

@@ -36,7 +36,7 @@ def describe(plan: Plan) -> str:
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
         ("partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"),
         ("method", plan.method),
-        ("tasks", f"~{plan.tasks:,}, and up to {plan.partitions} for each exchange of bounding"),
+        ("tasks", f"~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
     ]
     if plan.partitions > 1:
         how = {"estimated": "~", "assumed": "assumed ~", "at most": "at most ~"}[copies.basis]
@@ -56,6 +56,9 @@ def describe(plan: Plan) -> str:
         rows.append(
             ("in one place", f"{_bytes(plan.in_one_place_bytes)} for the whole graph, in the worker that cuts it")
         )
+    if plan.at_once < plan.most_at_once:
+        each = _many(capacity.threads // plan.at_once, "thread")
+        rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {plan.too_many}"))
     rows += [
         (
             "memory",

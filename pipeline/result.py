@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
@@ -38,6 +38,13 @@ class Result:
             if size != output.bytes:
                 found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
                 raise InputError(f"the result is damaged: {self.place}/{output.path} {found}")
+
+    @classmethod
+    def unpublished(cls, place: Place, manifest: Manifest) -> Self:
+        """The tables that a run has written at `place`, before their manifest is there."""
+        made = cls.__new__(cls)
+        made.place, made.manifest = place, manifest
+        return made
 
     @property
     def path(self) -> Path:

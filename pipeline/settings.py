@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_seriali
 from ..tasks.passwords import without_passwords
 
 __all__ = [
+    "MAX_PARTITIONS",
     "SECTIONS",
     "BoundingSettings",
     "CheckpointSettings",
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 MAX_PARTITIONS = 4096
+"""Of a run."""
 
 
 def _partition_count(value: object) -> int | str:
@@ -80,6 +82,8 @@ class OutputSettings(_Section):
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int = Field(1_000_000, ge=1)
     """Most rows in one Parquet row group."""
+    report: bool = True
+    """Make `report.html`, the result on one page, with it; `edgemill report` makes it later."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
@@ -92,7 +96,7 @@ class IngestSettings(_Section):
     """How the input is read."""
 
     rows_per_block: int = Field(2_000_000, ge=1)
-    """Rows read by one task: consecutive row groups up to about this many."""
+    """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int = Field(20_000_000, ge=1)
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
 

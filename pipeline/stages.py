@@ -30,7 +30,7 @@ from .engine import Capacity, Engine, Future
 from .exchange import exchange, send
 from .extracting import Groups
 from .partitioning import place, put_in_order, send_owned
-from .plan import FILL, WORKER_BYTES
+from .plan import FILL, MOST_BUCKETS, WORKER_BYTES
 from .settings import OutputSettings
 from .telemetry import Events
 
@@ -54,8 +54,6 @@ MERGING = 60
 """The same for each edge that blocks send to it."""
 LEAST_ROOM = 32 * 2**20
 """For a bucket that is being numbered, however small the worker."""
-MOST_BUCKETS = 2**15 - 1
-"""As many as an int16 tells apart."""
 
 
 @dataclass(frozen=True)

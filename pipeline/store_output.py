@@ -1,7 +1,7 @@
 """The output in an object store: files of a run under a name of its own, and a manifest, written last, that names them.
 
 OUT/manifest.json          the result, from one PUT to the next
-OUT/edgemill-ID/edges/…    its tables and its log
+OUT/edgemill-ID/edges/…    its tables, its log and its report
 OUT/.edgemill.lock         while a run writes
 OUT/failed.log.jsonl       the log of a run that failed
 """
@@ -44,6 +44,8 @@ class StoreStaging:
         """What the names of the run's files begin with in the manifest."""
         self.tables = out.within(f"{RUN}{run_id}")
         """Where the tables are written."""
+        self.named_from = out
+        """What names in the manifest are relative to."""
         self.scratch: Path
         """A folder on this machine for the log and the manifest, until they are put."""
         self.left_by: Holder | None = None
@@ -103,6 +105,10 @@ class StoreStaging:
         for folder in self._folders_in_use():
             log = self.out.read(f"{folder}/{LOG_NAME}") or b""
             self.out.write(f"{folder}/{LOG_NAME}", log + (self.scratch / LOG_NAME).read_bytes())
+
+    def add(self, name: str, content: bytes) -> None:
+        """Put a file beside the tables."""
+        self.tables.write(name, content)
 
     def refuse_existing(self) -> None:
         """Raises UsageError if OUT holds something that is not to be replaced."""

@@ -57,6 +57,8 @@ class Events:
         self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
         self.stages: list[StageRecord] = []
         self.exchanges: list[ExchangeRecord] = []
+        self.report_failed: str | None = None
+        """Why there is no report, though there was to be one."""
         self._display = display
         self._log: TextIO | None = None
         self._lock = Lock()
@@ -66,6 +68,8 @@ class Events:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": now, "run": self.run_id, "event": event, **fields}
         with self._lock:
+            if event == "report_failed":
+                self.report_failed = str(fields["reason"])
             if self._log is not None:
                 self._log.write(json.dumps(line, default=_scalar, ensure_ascii=False) + "\n")
                 self._log.flush()

@@ -12,13 +12,23 @@ from distributed.comm.core import CommClosedError
 
 from ..tasks.errors import ClusterLost
 
-__all__ = ["Watch", "WorkerGone"]
+__all__ = ["Watch", "WorkerGone", "workers_of"]
 
 T = TypeVar("T")
 _OFTEN = 10
 """Looks in the time that a lack may last."""
 _PERIOD_SECONDS = 5.0
 """Most time between two looks. What ends sooner costs none."""
+
+
+def workers_of(client: Client) -> dict[str, Any]:
+    """What the scheduler says of each worker, by address.
+
+    `Client.scheduler_info` looks at what the client keeps, which a refresh every two seconds replaces by none.
+    """
+    scheduler: Any = client.scheduler
+    found: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1)["workers"]
+    return found
 
 
 class WorkerGone(ClusterLost):

@@ -76,7 +76,10 @@ def without_ids(block: BlockEdges) -> LocalEdges:
 
 def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
     """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
-    return clean(block.number, read_rows(source, block, nulls), put)
+    found = clean(block.number, read_rows(source, block, nulls), put)
+    if put is kernels.to_host:
+        pa.default_memory_pool().release_unused()  # beside the block itself Arrow would keep what it took to read it
+    return found
 
 
 def clean(number: int, rows: IdRows, put: Put = kernels.to_host) -> BlockEdges:

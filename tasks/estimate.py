@@ -46,6 +46,9 @@ class Figures:
     id_bytes: float
     """Length of an id; of an integer, 8."""
 
+    id_span: int
+    """Integers from the smallest to the largest id that was seen; 0 of strings."""
+
     output_bytes: int
     """All tables of the result."""
 
@@ -67,6 +70,12 @@ class Estimate:
             return 8.0
         return float(ids.nbytes / len(ids) - 8) if len(ids) else 0.0
 
+    @property
+    def id_span(self) -> int:
+        """Integers from the smallest id to the largest; 0 of strings."""
+        ids = self.sample.ids
+        return 0 if isinstance(ids, pa.Array) or not len(ids) else int(ids[-1]) - int(ids[0]) + 1
+
     @cached_property
     def witnesses(self) -> Witnesses:
         """Edges whose triangles are known."""
@@ -76,7 +85,7 @@ class Estimate:
         """What it comes to, for an output of that compression."""
         with_triangles = self.witnesses.with_triangles
         rows, output = self.sample.rows_read, self.output_bytes(compression)
-        return Figures(rows, self.edges, self.vertices, with_triangles, self.id_bytes, output)
+        return Figures(rows, self.edges, self.vertices, with_triangles, self.id_bytes, self.id_span, output)
 
     def copies(self, method: str, partitions: int) -> Copies:
         """Copies of an edge over so many partitions, by a partitioning method."""
@@ -109,4 +118,5 @@ class Estimate:
 def estimate(source: Source, most_rows: int) -> Estimate:
     """Look at `most_rows` rows of the input, about; at all, if there are no more. Raises InputError."""
     sample = take_sample(source, most_rows)
+    pa.default_memory_pool().release_unused()  # Arrow would keep what it took to read it
     return Estimate(source, sample, count_edges(sample), count_vertices(sample))

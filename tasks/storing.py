@@ -109,11 +109,12 @@ def _take_apart(value: Any, archive: zipfile.ZipFile) -> Any:
     return {"array": _add(archive, kernels.to_host(value)), "on_device": there}
 
 
-def _add(archive: zipfile.ZipFile, array: np.ndarray[Any, Any]) -> str:
+def _add(archive: zipfile.ZipFile, array: np.ndarray[Any, Any]) -> list[Any]:
+    """The array's name, dtype and shape."""
     name = f"{len(archive.namelist())}.npy"
     with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as entry:
-        np.lib.format.write_array(entry, array, allow_pickle=False)
-    return name
+        np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+    return [name, array.dtype.str, list(array.shape)]
 
 
 def _put_together(tree: Any, archive: zipfile.ZipFile) -> Any:
@@ -131,9 +132,19 @@ def _put_together(tree: Any, archive: zipfile.ZipFile) -> Any:
     return np.broadcast_to(put, (tree["repeated"],)) if "repeated" in tree else put
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
+def _read(archive: zipfile.ZipFile, stored: list[Any]) -> np.ndarray[Any, Any]:
+    """An array by what the tree says of it. NumPy would evaluate the text that an .npy starts with, and CPython's
+    parser sometimes fails when several threads are at it.
+    """
+    name, dtype, shape = stored
+    entry: Any  # typeshed does not know that it can read into a buffer
     with archive.open(name) as entry:
-        array: np.ndarray[Any, Any] = np.lib.format.read_array(entry, allow_pickle=False)
+        major, _ = np.lib.format.read_magic(entry)
+        entry.read(int.from_bytes(entry.read(2 if major == 1 else 4), "little"))
+        array: np.ndarray[Any, Any] = np.empty(shape, dtype)
+        content = array.data.cast("B") if array.size else memoryview(bytearray())
+        if entry.readinto(content) != len(content) or entry.read(1):
+            raise ValueError(f"{name} is not as long as its array")
     return array
 
 

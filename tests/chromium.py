@@ -41,7 +41,7 @@ class Page:
         self._number = 0
         self._session: str | None = None
         self.errors: list[str] = []
-        """Uncaught exceptions and what the browser logs as errors."""
+        """Uncaught exceptions, and errors that the page or the browser logs."""
         self.requests: list[str] = []
         """URLs that were asked for."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
@@ -75,6 +75,8 @@ class Page:
                 self.errors.append(str(details.get("exception", details).get("description", details)))
             case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "text": text}}}:
                 self.errors.append(text)
+            case {"method": "Runtime.consoleAPICalled", "params": {"type": "error", "args": arguments}}:
+                self.errors.append(str(arguments))
             case {"method": "Network.requestWillBeSent", "params": {"request": {"url": url}}}:
                 self.requests.append(url)
         return message
@@ -94,10 +96,12 @@ class Page:
                 const late = setTimeout(() => reject(new Error(document.body.innerText)), 60000);
                 function check() {{
                     if (!({condition})) return;
+                    document.removeEventListener("readystatechange", check);
                     watch.disconnect();
                     clearTimeout(late);
                     resolve();
                 }}
+                document.addEventListener("readystatechange", check);
                 watch.observe(document, {{ subtree: true, childList: true, attributes: true, characterData: true }});
                 check();
             }})"""

@@ -157,7 +157,7 @@ def test_light_install_has_no_gpu_package() -> None:
 
 
 def test_importing_the_public_api_loads_nothing_heavy() -> None:
-    heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy")
+    heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy", "bokeh", "jinja2")
     ask = f"import sys, edgemill.pipeline, edgemill.pipeline.cli; print(*sys.modules.keys() & set({heavy}))"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

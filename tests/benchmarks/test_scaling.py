@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 
 import pytest
 
-from benchmarks import all_to_all, scaling
+from benchmarks import all_to_all, scaling, scaling_pictures
 from benchmarks.graphs import graph
 from benchmarks.scaling import FOLDER, Machines, Model, Point, fit_curve, fit_model, fit_sum, jobs, limits, stage_times
 from benchmarks.simulate_partitions import Simulated, read_csv, simulate
+from benchmarks.svg import Panel, powers
 from benchmarks.whole_graph import whole_graph
 
 PAGE = FOLDER.with_suffix(".md")
@@ -93,11 +95,52 @@ def test_the_page_is_what_the_benchmark_prints(points: list[Point], simulated: l
         assert f"<!-- {title} -->\n\n{table}\n" in page, f"run python -m benchmarks scaling --write {PAGE}"
 
 
+def test_pictures_are_what_the_benchmark_draws(points: list[Point], simulated: list[Simulated]) -> None:
+    """And the page shows them; every point that was fitted to has its mark, and all lies within the axes."""
+    drawn = scaling_pictures.pictures(points, simulated, Machines(), 1e11)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, picture in drawn.items():
+        kept = (FOLDER / name).read_text(encoding="utf-8")
+        assert picture == kept, "run python -m benchmarks scaling --pictures docs/scaling"
+        assert f"](scaling/{name})" in page
+    fitted = sum(len(fit.points) for fit in fit_model(points, simulated).sums)
+    copies = sum(one.graph.startswith("rmat") and one.method == "hash" and one.partitions >= 4 for one in simulated)
+    held = sum(point.what == "held" for point in points)
+    assert drawn["measured.svg"].count('font-size="11"') == fitted + copies + held
+    for picture in drawn.values():
+        sizes = [
+            float(value) for value in re.findall(r'points="([^"]*)"', picture) for value in re.split("[ ,]", value)
+        ]
+        assert min(sizes) >= 0 and max(sizes) <= 400
+
+
+def test_a_panel() -> None:
+    """Both axes in powers; upwards is less."""
+    panel = Panel("one", (1, 100), (0.1, 10), (200, 100), powers(10, 1, 100), powers(10, 0.1, 10))
+    assert [panel.x(value) for value in (1, 10, 100)] == pytest.approx([0, 100, 200])
+    assert [panel.y(value) for value in (0.1, 1, 10)] == pytest.approx([100, 50, 0])
+    panel.line([(1, 0.1), (100, 10)], "red")
+    panel.upright(10, "here")
+    drawn = panel.drawn(5, 6)
+    assert "translate(5,6)" in drawn and 'points="0.0,100.0 200.0,0.0"' in drawn and 'd="M100.0 0V100"' in drawn
+    assert [text for text in re.findall(r">([^<>]+)</text>", drawn)] == [
+        "one",
+        "0.1",
+        "1",
+        "10",
+        "1",
+        "10",
+        "100",
+        "here",
+    ]
+    assert powers(2, 3, 40) == [4, 8, 16, 32]
+
+
 def test_tables_are_put_into_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- One -->\n\n| old |\n| --- |\n\nText.\n\n<!-- Two -->\n\nMore.\n")
     scaling.write_page(page, {"One": "| new |", "Two": "| λ |"})
-    assert page.read_text(encoding="utf-8") == "<!-- One -->\n\n| new |\n\nText.\n\n<!-- Two -->\n\n| λ |\nMore.\n"
+    assert page.read_text(encoding="utf-8") == "<!-- One -->\n\n| new |\n\nText.\n\n<!-- Two -->\n\n| λ |\n\nMore.\n"
     with pytest.raises(LookupError, match="Three"):
         scaling.write_page(page, {"Three": ""})
 

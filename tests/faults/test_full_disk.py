@@ -90,6 +90,7 @@ print(json.dumps(found))
         assert set(left) <= {"filler", "out", "out.failed.log.jsonl"}
         trials("the disk of the output is full", "refused")
     assert (last[0], last[2]) == (0, False)
+    assert "the result is complete, but has no report: no room left on the disk" in last[1]  # which it is larger than
 
 
 @pytest.mark.parametrize("step", [32, pytest.param(4, marks=pytest.mark.slow)])
@@ -107,6 +108,7 @@ def kept():
     return found == named
 
 settings = ["checkpoint.every_seconds=0", "checkpoint.every_exchanges=1", f"checkpoint.path={disk}/kept"]
+settings.append("output.report=false")
 arguments = ["--partitions", "2", *(part for each in settings for part in ("--set", each))]
 assert run(apart / "plain", "--partitions", "2")[0] == 0
 found = []

@@ -45,7 +45,7 @@ def in_one_process() -> Any:
     ("cluster", "exchanges"),
     [
         (in_one_process, 400),
-        pytest.param(in_one_process, 10_000, marks=pytest.mark.slow),
+        pytest.param(in_one_process, 10_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
         pytest.param(
             runs.two_processes,
             10_000,

@@ -71,8 +71,13 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
 
 
 @pytest.mark.slow
-def test_a_run_that_needs_more_than_a_worker_has(tmp_path: Path, trials: Trials) -> None:
-    """Its subgraphs do not fit the worker together: they lie in files of its own, and are mapped at every exchange."""
+@pytest.mark.parametrize(("threads", "limit", "count"), [(1, 500 * MIB, 32), (2, 450 * MIB, 16)])
+def test_a_run_that_needs_more_than_a_worker_has(
+    tmp_path: Path, trials: Trials, threads: int, limit: int, count: int
+) -> None:
+    """Its subgraphs do not fit the worker together: they lie in files of its own, and are mapped at every exchange. Two
+    do not fit either, so that two threads have one at a time.
+    """
 
     def peak_bytes() -> int:
         from pathlib import Path
@@ -82,13 +87,13 @@ def test_a_run_that_needs_more_than_a_worker_has(tmp_path: Path, trials: Trials)
         return int(line.split()[1]) * 1024
 
     rows = cliques(tmp_path / "in", 40_000)
-    limit = 500 * MIB
-    own: dict[str, Any] = {"workers": 1, "threads_per_worker": 1, "memory_limit_bytes": limit}
+    own: dict[str, Any] = {"workers": 1, "threads_per_worker": threads, "memory_limit_bytes": limit}
     own["local_directory"] = str(tmp_path / "disk")
-    how: dict[str, Any] = {"partitioning": {"count": 32, "method": "hash"}}
+    how: dict[str, Any] = {"partitioning": {"count": count, "method": "hash"}}
     own["device"] = "cpu"
     plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), **how, cluster=own))
     assert plan.in_waves
+    assert plan.at_once == 1
     assert plan.worker_bytes < limit < plan.unspilled_bytes
     with connect(ClusterSettings(**own)) as client:
         result = mine(rows, tmp_path / "out", client=client, device="cpu", **how)

@@ -17,16 +17,19 @@ TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"}
 
 CALLS: dict[str, Callable[[], object]] = {
+    "add_up": lambda: kernels.add_up(FOREIGN, FOREIGN),
     "adjacency": lambda: kernels.adjacency(TOPOLOGY),
     "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "grow": lambda: kernels.grow(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "least_up": lambda: kernels.least_up(FOREIGN, FOREIGN),
     "link_up": lambda: kernels.link_up(FOREIGN, 0, FOREIGN, []),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
     "mailbox": lambda: kernels.mailbox(FOREIGN, [0, 0]),
     "maxima_at": lambda: kernels.maxima_at(FOREIGN, FOREIGN, 1),
+    "nest": lambda: kernels.nest(FOREIGN, FOREIGN, FOREIGN, 1),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),
     "peeling": lambda: kernels.peeling(TOPOLOGY, FOREIGN),
     "peeling_in_step": lambda: kernels.peeling_in_step(TOPOLOGY, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),

@@ -65,7 +65,7 @@ def tables(result: Result) -> list[pa.Table]:
 
 
 def again(rows: Path, out: Path, **settings: Any) -> Result:
-    given: dict[str, Any] = {"device": "cpu"}
+    given: dict[str, Any] = {"device": "cpu", "output.report": False}
     if "partitioning" not in settings:
         given["partitions"] = 3
     return mine(rows, out, **(given | settings))

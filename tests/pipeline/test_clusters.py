@@ -96,6 +96,14 @@ def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path,
             assert client.run(kernel_types) == before
 
 
+def test_workers_are_there_while_the_client_forgets_them(
+    mined: Mine, rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every two seconds it asks the scheduler about none, and keeps that."""
+    monkeypatch.setattr(Client, "scheduler_info", lambda self, n_workers=5: {"workers": {}})
+    assert mined(rows, partitions=2).converged
+
+
 def test_a_folder_that_nothing_can_be_spilled_to(rows: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"cluster\.local_directory .*/file/x cannot be used: Not a directory; name"):

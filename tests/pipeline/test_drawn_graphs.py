@@ -52,6 +52,7 @@ def test_lambda_is_the_oracles(
             partitioning={"count": partitions, "method": partitioner},
             bounding=bounding,
             ingest={"rows_per_block": 10},
+            **{"output.report": False},
         )
         found = {name: runs.column(result, name) for name in ("support", "lambda")}
         of_vertices = runs.vertex_column(result, "lambda")

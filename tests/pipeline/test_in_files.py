@@ -8,12 +8,14 @@ import pickle
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from threading import BoundedSemaphore
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, get_worker
 
 import runs
 from edgemill.pipeline import in_files, mine
@@ -213,6 +215,30 @@ def test_links_that_nobody_takes_go_with_the_last_run(folder: Path, monkeypatch:
     assert worker.memory_manager.memory_spill_fraction == 0.7
 
 
+def test_old_links_go_when_another_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def links() -> list[Path]:
+        return sorted(folder.glob("sent-*"))
+
+    monkeypatch.setattr(in_files, "_swept_at", {})
+    kept: Any = put_in_files([LARGE, LARGE + 1], linked=True)
+    pickle.dumps(kept)
+    first = links()
+    pickle.dumps(kept[0])
+    assert len(links()) == 3
+    assert set(first) < set(links())  # they are new
+    assert list(in_files._swept_at) == [str(folder)]
+    in_files._swept_at[str(folder)] -= 2 * in_files.LINK_SECONDS
+    pickle.dumps(kept[0])
+    assert len(links()) == 4  # looked through, and none is old
+    monkeypatch.setattr(in_files, "LINK_SECONDS", -1)  # from here on all are
+    sent = pickle.dumps(kept[1])
+    (link,) = links()
+    assert link not in first
+    np.testing.assert_array_equal(mapped([pickle.loads(sent)])[0], LARGE + 1)
+    assert not links()
+    assert sorted(path.read_bytes() for path in files(folder)) == sorted([LARGE.tobytes(), (LARGE + 1).tobytes()])
+
+
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[Client]:
     with runs.two_processes() as client:
@@ -303,6 +329,84 @@ def test_a_run_in_waves(
     if processes:
         runs.assert_nothing_left(two_workers)
         assert_no_files_left(two_workers)
+
+
+class Counted:
+    """Lets one in at a time, and counts."""
+
+    def __init__(self) -> None:
+        self.entered = self.inside = self.most = 0
+        self._turn = BoundedSemaphore(1)
+
+    def __enter__(self) -> None:
+        self._turn.acquire()
+        self.entered, self.inside = self.entered + 1, self.inside + 1
+        self.most = max(self.most, self.inside)
+
+    def __exit__(self, *_: object) -> None:
+        self.inside -= 1
+        self._turn.release()
+
+
+def test_threads_take_turns_at_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they hold any: then a task has all of the threads, one that looks at a small part goes beside it."""
+
+    def prepare(dask_worker: Any) -> None:
+        from threading import Barrier, Event
+
+        dask_worker.place, dask_worker.within, dask_worker.looked = Barrier(2), Event(), Event()
+
+    def meet(_: int) -> tuple[bool, int]:
+        from threading import BrokenBarrierError
+
+        import numba
+
+        worker: Any = get_worker()
+        try:
+            worker.place.wait(0.5)
+        except BrokenBarrierError:
+            return False, numba.get_num_threads()
+        return True, numba.get_num_threads()
+
+    def hold(_: int) -> bool:
+        worker: Any = get_worker()
+        worker.within.set()
+        return bool(worker.looked.wait(30))
+
+    def look(_: int) -> bool:
+        worker: Any = get_worker()
+        met = worker.within.wait(30)
+        worker.looked.set()
+        return bool(met)
+
+    with runs.cluster(n_workers=1, threads_per_worker=2, processes=False) as client:
+        engine = Engine(client, "turns")
+        engine.keep_in_files(at_once=1)
+        engine.spread(2)
+        client.run(prepare)
+        assert engine.gather(engine.map("apart", meet, [(0,), (1,)])) == [(True, 1)] * 2
+        with engine.on_device():
+            together = engine.gather(engine.map("together", meet, [(0,), (1,)]))
+            assert together == [(False, min(2, numba.config.NUMBA_NUM_THREADS))] * 2
+            held = engine.map("hold", hold, [(0,)])
+            assert engine.gather(engine.map("look", look, [(0,)], soon=True)) == [True]
+            assert engine.gather(held) == [True]
+        client.run(prepare)
+        assert engine.gather(engine.map("apart-again", meet, [(0,), (1,)])) == [(True, 1)] * 2
+        engine.end()
+
+
+def test_a_run_of_one_partition_at_a_time(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mine(rows, tmp_path / "plain", device="cpu")
+    turns = {1: Counted()}
+    monkeypatch.setattr("edgemill.pipeline.engine._turns", turns)
+    monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
+    monkeypatch.setattr(Plan, "at_once", property(lambda _: 1))
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "cluster": {"threads_per_worker": 2}}
+    result = mine(rows, tmp_path / "out", **how)
+    assert result.edges.to_table() == plain.edges.to_table()
+    assert turns[1].entered > len(result.manifest.exchanges) > 3
+    assert (turns[1].most, turns[1].inside) == (1, 0)
 
 
 def test_one_run_after_the_other(

@@ -42,14 +42,10 @@ def served(dask_scheduler: Any) -> list[str]:
     return [socket.getsockname()[0] for socket in dask_scheduler.http_server._sockets.values()]
 
 
-def test_a_dashboard_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dashboard_where_it_is_asked_for() -> None:
     with closing(create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     settings = ClusterSettings(device="cpu", dashboard_address=f"127.0.0.1:{port}")
-    monkeypatch.setattr("edgemill.pipeline.cluster.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"cluster\.dashboard_address needs bokeh"), connect(settings):
-        pass
-    monkeypatch.setattr("edgemill.pipeline.cluster.find_spec", lambda name: object())
     before = listening()
     with connect(settings):
         opened = listening() - before

@@ -31,7 +31,7 @@ from edgemill.tasks.places import Place
 from edgemill.tasks.verify import verify
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
-HOW: dict[str, Any] = {"device": "cpu", "partitions": 2}
+HOW: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False}
 _numbers = itertools.count()
 
 
@@ -100,20 +100,21 @@ def start(s3: dict[str, Any], config: Path, script: str, *arguments: str) -> sub
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
-def assert_one_result(out: Place) -> None:
+def assert_one_result(out: Place, *others: str) -> None:
     """Nothing is there but a manifest and the files of its run."""
     result = Result(out)
     assert out.names() == [f"edgemill-{result.manifest.run}", "manifest.json"]
     found = {path.removeprefix(out.path() + "/") for path in everything(out)}
     listed = {output.path for output in result.manifest.outputs}
-    assert found == listed | {"manifest.json", f"edgemill-{result.manifest.run}/log.jsonl"}
+    own = {f"edgemill-{result.manifest.run}/{name}" for name in ("log.jsonl", *others)}
+    assert found == listed | own | {"manifest.json"}
 
 
 def test_there_and_back(rows: Path, plain: Result, out: Place, client: Client) -> None:
-    result = run(rows, out, client)
+    result = run(rows, out, client, **{"output.report": True})
     assert tables(result) == tables(plain)
     assert result.manifest.counts == plain.manifest.counts
-    assert_one_result(out)
+    assert_one_result(out, "report.html")
     again = Result(out.url, out.options)
     assert tables(again) == tables(plain)
     assert repr(again).startswith(f"Result('{out.url}': ")
@@ -200,7 +201,7 @@ def test_overwrite(rows: Path, plain: Result, out: Place, client: Client) -> Non
     assert Result(out).manifest.run == before
     after = run(rows, out, client, partitions=1, overwrite=True)
     assert after.manifest.run != before
-    assert len(after.manifest.outputs) == 2
+    assert len(after.manifest.outputs) == 5
     assert tables(after) == tables(plain)
     assert_one_result(out)
 

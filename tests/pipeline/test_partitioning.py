@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import runs
-from edgemill.pipeline import Result, mine
+from edgemill.kernels import to_host
+from edgemill.pipeline import Result, mine, stages
 from edgemill.pipeline import partitioning as partitioning_module
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import GPU, Engine, Future
 from edgemill.pipeline.partitioning import METHODS
+from edgemill.pipeline.plan import open_input
+from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
+from edgemill.tasks.sources import plan_blocks
 
 Mine = Callable[..., Result]
 
@@ -29,10 +37,38 @@ def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, monkeypatch: 
     cuts = {}
     with runs.two_processes() as client:
         for method in METHODS:
-            how = {"partitioning": {"count": 5, "method": method}, "device": "cpu"}
+            how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
             result = mine(rows, tmp_path / method, client=client, **how)
             assert result.edges.to_table() == expected.edges.to_table()
             assert len(result.manifest.partitions) == 5
             cuts[method] = sum(part.cut for part in result.manifest.partitions)
         runs.assert_nothing_left(client)
     assert max(cuts["streaming"], cuts["triangles"], cuts["multilevel"]) < 0.5 * cuts["range"]
+
+
+def test_triangles_are_counted_where_a_gpu_has_one_task_at_a_time(
+    rows: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Partitions of the weighing, too, are not to share a GPU's memory; what follows buckets goes beside them."""
+    asked: dict[str, set[bool]] = {}
+    start = Engine._start
+
+    def started(self: Engine, name: str, *given: Any) -> list[Future]:
+        asked.setdefault(name, set()).add(self._resources == {GPU: 1})
+        return start(self, name, *given)
+
+    monkeypatch.setattr(Engine, "_start", started)
+    settings = make_settings(str(rows), str(tmp_path / "out"))
+    source = open_input(settings)
+    options: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "resources": {GPU: 1}}
+    with runs.cluster(**options) as client, Events() as events:
+        engine = Engine(client, "run")
+        blocks, _ = stages.read(engine, events, source, plan_blocks(source, 1000), "refuse", to_host)
+        buckets = stages.number(engine, events, source, blocks, 2, to_host)
+        engine.capacity = replace(engine.capacity, device_bytes=1)
+        owned, _ = stages.partition(engine, events, buckets, 3, "triangles", to_host)
+        assert sum(engine.peek(owned, len)) == sum(engine.peek(buckets.edges, len)) > 0
+    within = {name for name, when in asked.items() if when == {True}}
+    assert within == {"send-lists", "lists", "replies", "supports"}
+    assert {"owned", "results", "restream"} <= asked.keys() - within
+    assert all(len(when) == 1 for when in asked.values())

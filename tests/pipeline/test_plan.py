@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import shutil
@@ -11,22 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline import OutOfRoom, UsageError, mine, stages
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.manifest import Manifest
-from edgemill.pipeline.plan import make_plan, open_input, plan_run
+from edgemill.pipeline.plan import make_plan, open_input, plan_run, row_bytes
 from edgemill.pipeline.plan_text import describe
-from edgemill.pipeline.stages import read
+from edgemill.pipeline.settings import MAX_PARTITIONS
 from edgemill.tasks.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
 from edgemill.tasks.replication import Copies
-from edgemill.tasks.sampling import Sample
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +44,70 @@ def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, t
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
     assert plan.buckets == buckets
     assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
+
+
+def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many workers there are: what numbers them is an int16."""
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
+    settings = make_settings(str(rows), "out")
+    plan = plan_run(settings, open_input(settings), Capacity(5_000, 8, 0))
+    assert plan.source.rows // 0.1 > plan_module.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
+    assert plan.partitions == MAX_PARTITIONS < plan_module.MOST_BUCKETS
+    assert plan.reason == "as many as are allowed, of 5,000 workers the others have none"
+    plan = plan_run(settings, plan.source, Capacity(MAX_PARTITIONS, 1, 0))
+    assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
+    with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
+        make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
+
+
+def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
+    """Integers near each other have a table, those far apart a hash table of the distinct ones, strings their bytes."""
+    numbers = np.random.default_rng(1).integers(0, 500, (2, 4000))
+    columns = {"near": numbers, "apart": numbers * 2**40 - 2**50, "text": numbers.astype("U") + "-" * 17}
+    found = {}
+    for name, (src, dst) in columns.items():
+        pq.write_table(pa.table({"src": pa.array(src), "dst": pa.array(dst)}), tmp_path / f"{name}.parquet")
+        plan = make_plan(make_settings(str(tmp_path / f"{name}.parquet"), str(tmp_path / "out"), device="cpu"))
+        found[name] = row_bytes(plan.source, plan.graph, 4000)
+        assert (plan.graph.id_span > 0) is (name != "text")
+        assert plan._reading_bytes == int(4000 * found[name] * plan_module.HERE)
+        assert replace(plan, capacity=Capacity(1, 1, 0))._reading_bytes == int(4000 * found[name])
+    assert found["near"] == plan_module.ROW_BYTES
+    assert found["apart"] == pytest.approx(found["near"] + plan_module.HASHED_BYTES * 500 / 4000, rel=0.01)
+    assert found["text"] == pytest.approx(plan_module.TEXT_ROW_BYTES + plan_module.TEXT_BYTES * 20, rel=0.02)
+
+
+def test_what_is_read_is_left_to_dask(rows: Path) -> None:
+    """Of blocks it spills what is kept, strings too, which never lie in files; partitions are what goes in waves."""
+    settings = make_settings(str(rows), "out", partitions=1)
+    source = open_input(settings)
+    free = plan_run(settings, source, Capacity(1, 1, 0))
+    figures = replace(free.graph, id_bytes=100_000.0)
+    limit = int((plan_module.WORKER_BYTES + free._share_bytes) / plan_module.FILL) + 1
+    plan = replace(free, graph=figures, capacity=Capacity(1, 1, limit))
+    assert plan.unspilled_bytes > plan_module.FILL * limit
+    assert plan.spilled_bytes > 0
+    assert not plan.in_waves
+    assert replace(plan, capacity=Capacity(1, 1, limit - 1000)).in_waves
+
+
+def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many threads as there are read one at a time; a GPU, and no limit, have the blocks that are asked for."""
+    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BLOCK_ROWS", 100)
+    settings = make_settings(str(rows), "out")
+    source = open_input(settings)
+
+    def most(threads: int, memory: int, device: int = 0) -> int:
+        capacity = Capacity(1, threads, memory, device)
+        figures = plan_run(settings, source, capacity).graph
+        return plan_module._rows_per_block(3000, source, figures, capacity)
+
+    room = int((plan_module.WORKER_BYTES + 1600 * plan_module.ROW_BYTES) / plan_module.FILL)
+    assert most(1, 0) == most(1, 2**40) == 3000
+    assert most(1, room) == 1500
+    assert most(2, room) == 750
+    assert most(1, plan_module.WORKER_BYTES) == 100
+    assert most(1, room, 2**30) == 3000
 
 
 def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
@@ -168,6 +231,31 @@ def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.Mon
     assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
 
 
+def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads work at one together rather than that there are more of them, which would hold more copies."""
+    monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
+    monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out")
+    source = open_input(settings)
+    roomy = plan_run(settings, source, Capacity(1, 4, 0))
+    limit = 1000 + roomy.partition_bytes // 2
+    one, four = (plan_run(settings, source, Capacity(1, threads, limit)) for threads in (1, 4))
+    assert one.partitions == four.partitions > 1
+    assert one.fits() and four.fits() and four.in_waves
+    assert (one.at_once, four.at_once, four.most_at_once) == (1, 1, 4)
+    assert not [line for line in describe(one).splitlines() if line.startswith("at once")]
+    (line,) = (line for line in describe(four).splitlines() if line.startswith("at once"))
+    needed, has = (f"{number / 1024:.2f} kiB" for number in (1000 + 4 * four.partition_bytes, limit))
+    assert line == f"at once      1 partition a worker, with 4 threads each: 4 would need ~{needed}, over 100% of {has}"
+    some = replace(four, capacity=Capacity(1, 4, 1000 + 3 * four.partition_bytes))
+    assert (some.at_once, some.in_waves, some.fits()) == (3, True, True)
+    assert some.worker_bytes == 1000 + 3 * four.partition_bytes
+    plenty = replace(four, capacity=Capacity(1, 4, four.unspilled_bytes))
+    assert (plenty.at_once, plenty.in_waves) == (4, False)
+    assert replace(four, capacity=Capacity(1, 4, 1)).at_once == 1  # which is refused
+
+
 def test_auto_does_not_split_in_vain(rows: Path) -> None:
     """What a worker takes with nothing to do is too much already."""
     settings = make_settings(str(rows), "out")
@@ -215,24 +303,26 @@ def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
     assert Manifest.model_validate(json.loads(written) | {"plan": None}).plan is None  # of an earlier release
 
 
-def test_a_run_lets_go_of_its_sample(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    samples: list[weakref.ref[Sample]] = []
-    kept: list[Sample | None] = []
+def test_the_sample_is_gone_when_rows_are_read(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is as large as 20 M rows, and in one process it would be so beside all of the run."""
+    seen: list[weakref.ref[Estimate]] = []
+    when_read: list[bool] = []
 
-    def looked(*arguments: Any) -> Estimate:
-        found = estimate(*arguments)
-        samples.append(weakref.ref(found.sample))
+    def watched(*given: Any) -> Estimate:
+        found = estimate(*given)
+        seen.append(weakref.ref(found))
         return found
 
-    def reading(*arguments: Any) -> Any:
-        gc.collect()
-        kept.extend(sample() for sample in samples)
-        return read(*arguments)
+    read = stages.read
 
-    monkeypatch.setattr("edgemill.pipeline.mining.estimate", looked)
-    monkeypatch.setattr("edgemill.pipeline.mining.stages.read", reading)
+    def reading(*given: Any) -> Any:
+        when_read.append(seen[0]() is None)
+        return read(*given)
+
+    monkeypatch.setattr("edgemill.pipeline.mining.estimate", watched)
+    monkeypatch.setattr("edgemill.pipeline.stages.read", reading)
     mine(rows, tmp_path / "out", device="cpu", partitions=1)
-    assert kept == [None]
+    assert when_read == [True]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import drive
 import known_graphs
 import strategies
+from edgemill.kernels import to_host
 from edgemill.tasks import ingest as steps
 from edgemill.tasks import messages, numbering
 from edgemill.tasks.errors import OutOfRoom
@@ -216,3 +217,14 @@ def test_real_graphs(graph: known_graphs.KnownGraph) -> None:
     largest_degree = max(int(degrees.degree.max()) for degrees in ingested.degrees)
     assert max(owned) - min(owned) <= 2 * largest_degree
     assert max(map(len, ingested.edges)) <= 2 * graph.edges / 7
+
+
+def test_the_last_bucket_that_can_be_told_apart() -> None:
+    """An int16 holds its number and that of the last partition; the next one is no other's."""
+    edge, here = np.array([0], np.int32), np.array([3], np.int16)
+    parts = {b: steps.EdgeParts(edge + b, edge + 2**15, here, edge) for b in (0, 2**15 - 2)}
+    owned = steps.collect_owned(4095, to_host, parts)
+    assert owned.bucket.tolist() == [0, 2**15 - 2]
+    assert (owned.rank.tolist(), owned.part.tolist()) == ([0, 2**15 - 2, 2**15], [4095, 4095, 3])
+    with pytest.raises(OverflowError):
+        steps.collect_owned(0, to_host, {2**15: parts[0]})

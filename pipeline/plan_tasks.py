@@ -1,0 +1,112 @@
+"""How many tasks the stages of a run give the scheduler, but for bounding: exchange by exchange, as `stages` has them.
+
+A look at counts of results and a parcel from one sender to one receiver, or to all receivers of one worker, are tasks
+too, where workers are processes. What depends on the graph is counted at its most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .partitioning import MOST_PASSES, MOST_ROUNDS, groups_of
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the number of tasks depends on."""
+
+    blocks: int
+    buckets: int
+    partitions: int
+    files: int
+    """Of each bucket and table."""
+    workers: int
+    apart: bool
+    """Whether workers are processes of their own."""
+    placed: bool
+    """Whether all receivers have workers that are known beforehand."""
+    homes: bool
+    """Whether partitions have."""
+
+    def tasks(self, method: str) -> int:
+        """Of all stages but bounding, with vertices placed by a partitioning method."""
+        before = self._ingest() + self._placing(method) + self._owned() + self._triangles()
+        return before + self._results() + self._extract() + self._publish()
+
+    def _looks(self, results: int) -> int:
+        return results if self.apart else 0
+
+    def _exchange(self, senders: int, receivers: int, placed: bool = False, upwards: bool = False) -> int:
+        """A task for each, a look at what each sender has, and parcels. `upwards`: to buckets of larger ids only."""
+        return senders + receivers + self._looks(senders + self._parcels(senders, receivers, placed, upwards))
+
+    def _parcels(self, senders: int, receivers: int, placed: bool, upwards: bool) -> int:
+        if placed or self.placed:
+            return senders * min(receivers, self.workers)
+        return senders * (senders + 1) // 2 if upwards else senders * receivers
+
+    def _ingest(self) -> int:
+        """Reading, numbering, and the order by degrees."""
+        blocks, buckets = self.blocks, self.buckets
+        read = blocks + self._looks(2 * blocks)
+        ids = 2 * blocks + self._exchange(blocks, buckets) + self._looks(buckets) + buckets
+        numbers = self._exchange(buckets, blocks)
+        pairs = self._exchange(blocks, buckets) - blocks + self._looks(buckets)  # sent by what numbers came to
+        return read + ids + numbers + pairs + self._order()
+
+    def _order(self) -> int:
+        return 2 * self._asked() + 2 * self.buckets
+
+    def _asked(self) -> int:
+        """Buckets ask or tell each other about their larger ends."""
+        return self._exchange(self.buckets, self.buckets, upwards=True)
+
+    def _owned(self) -> int:
+        return self._exchange(self.buckets, self.partitions) + self.partitions
+
+    def _placing(self, method: str) -> int:
+        buckets = self.buckets
+        cuts = buckets + self._looks(2 * buckets)
+        near = buckets + self._asked() + self._exchange(buckets, buckets, placed=True)
+        told = self._looks(buckets) + self._asked() - buckets  # what hears sends edges, counted with the owned ones
+        turn = self._looks(2 * buckets) + self._exchange(buckets, buckets, placed=True)
+        if self.partitions == 1 or method in ("hash", "vertices"):
+            return 0
+        if method == "range":
+            return self._asked() + cuts
+        if method == "multilevel":
+            return near + 1 + buckets + told
+        if method == "bfs":
+            return near + cuts + buckets + (MOST_ROUNDS + 1) * turn + told
+        weighing = 0 if method == "streaming" else self._asked() + cuts + self._owned() + self._counted()
+        return near + weighing + cuts + buckets + self._looks(buckets) + self._passes() + told
+
+    def _passes(self) -> int:
+        """Of streaming: some buckets move, and hear from all."""
+        groups = groups_of(self.buckets)
+        active = -(-self.buckets // groups)
+        turn = self._looks(self.buckets + active) + self._exchange(self.buckets, active, placed=True)
+        return MOST_PASSES * groups * turn
+
+    def _counted(self) -> int:
+        """Triangles of partitions, told to buckets."""
+        two = 2 * self._exchange(self.partitions, self.partitions, self.homes)
+        return two + self._exchange(self.partitions, self.buckets)
+
+    def _triangles(self) -> int:
+        return 2 * self._exchange(self.partitions, self.partitions, self.homes) + self._looks(self.partitions)
+
+    def _results(self) -> int:
+        return self._exchange(self.partitions, self.buckets)
+
+    def _extract(self) -> int:
+        """What is left of the graph in DN-graphs is taken to be one partition."""
+        buckets, left = self.buckets, replace(self, partitions=1)
+        trees = 2 * buckets + self._exchange(buckets, 1) + self._exchange(1, buckets) + self._looks(4 * buckets)
+        counted = left._owned() + left._counted()
+        return trees + buckets + self._order() + counted + self._exchange(buckets, buckets)
+
+    def _publish(self) -> int:
+        return 2 * self._asked() + (2 * self.files + 2) * self.buckets

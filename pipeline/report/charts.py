@@ -1,0 +1,189 @@
+"""The charts, by Bokeh. Colours of series are seen on white and on black; report.js sets those of text and axes.
+
+They are put together from models: `bokeh.plotting` takes half as long again to import and to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bokeh.embed import json_item
+from bokeh.models import (
+    BasicTicker,
+    CategoricalAxis,
+    CategoricalScale,
+    ColumnDataSource,
+    DataRange1d,
+    FactorRange,
+    FixedTicker,
+    Grid,
+    HBar,
+    HoverTool,
+    Line,
+    LinearAxis,
+    LinearScale,
+    LogAxis,
+    LogScale,
+    NumeralTickFormatter,
+    Plot,
+    Quad,
+    Range1d,
+    Scatter,
+    Step,
+    VBar,
+)
+from bokeh.models.annotations import Legend, LegendItem
+
+from .hierarchy import Block
+from .parts import Chart
+
+__all__ = ["bars", "curves", "icicle", "marks", "ribbons"]
+
+BLUE, ORANGE, GREEN = "#3f7fc4", "#c8691e", "#2f9268"
+BRANCHES = (BLUE, ORANGE, GREEN, "#a265bd", "#b38a00", "#c4577a")
+MOST_TICKS = 8
+WHOLE, SHORT, EXACT = "0,0", "0.[0]a", "0,0.[00]"
+"""Formats of numbers."""
+
+
+def bars(title: str, description: str, names: Sequence[str], stacks: Mapping[str, Sequence[int]], axis: str) -> Chart:
+    """Upright bars of whole numbers, one for each name, stacked, below a legend; one alone on a logarithmic axis."""
+    alone = len(stacks) == 1
+    most = max([1, *map(sum, zip(*stacks.values(), strict=True))])
+    heights = Range1d(start=0.7, end=1.5 * most) if alone else Range1d(start=0, end=1.3 * most)
+    plot = _plot(axis, "edges", y_range=heights, logarithmic=alone)
+    below: Sequence[int] = [0] * len(names)
+    for (stack, values), colour in zip(stacks.items(), BRANCHES, strict=False):
+        tops = [low + value for low, value in zip(below, values, strict=True)]
+        data = {"at": [*range(len(names))], "name": names, stack: values, "low": below, "high": tops}
+        if alone:
+            data["low"] = [0.5] * len(names)  # zero is nowhere on the axis
+        shape = VBar(x="at", width=0.86, bottom="low", top="high", fill_color=colour, line_color=None)
+        drawn = plot.add_glyph(ColumnDataSource(data), shape)
+        _tell(plot, drawn, [(axis, "@name"), (stack, f"@{{{stack}}}{{{WHOLE}}}")], None if alone else stack)
+        below = tops
+    plot.below[0].ticker = FixedTicker(ticks=[*range(0, len(names), -(-len(names) // MOST_TICKS))])
+    plot.below[0].major_label_overrides = {place: name.partition("-")[0] for place, name in enumerate(names)}
+    return _chart(plot, title, description)
+
+
+def curves(
+    title: str,
+    description: str,
+    at: Sequence[int],
+    lines: Mapping[str, Sequence[int]],
+    axes: tuple[str, str],
+    *,
+    logarithmic: bool,
+    steps: bool = True,
+) -> Chart:
+    """Lines over one axis, with marks at their points; without zeros on a logarithmic axis."""
+    heights = DataRange1d() if logarithmic else DataRange1d(start=0)
+    plot = _plot(*axes, y_range=heights, logarithmic=logarithmic)
+    for (name, values), colour in zip(lines.items(), BRANCHES, strict=False):
+        points = [(x, y) for x, y in zip(at, values, strict=True) if y > 0 or not logarithmic]
+        source = ColumnDataSource({"x": [x for x, _ in points], "y": [y for _, y in points]})
+        look: dict[str, Any] = {"x": "x", "y": "y", "line_color": colour}
+        plot.add_glyph(source, Step(**look, line_width=2, mode="before") if steps else Line(**look, line_width=2))
+        mark = Scatter(**look, fill_color=colour, size=5 if len(points) <= 5 * MOST_TICKS else 3)
+        told = [(axes[0], f"@x{{{WHOLE}}}"), (name, f"@y{{{WHOLE}}}")]
+        _tell(plot, plot.add_glyph(source, mark), told, name if len(lines) > 1 else None)
+    return _chart(plot, title, description)
+
+
+def ribbons(title: str, description: str, names: Sequence[str], seconds: Sequence[float]) -> Chart:
+    """Flat bars, one below the other."""
+    lengths, rows = DataRange1d(start=0), FactorRange(factors=[*reversed(names)])
+    plot = _plot("seconds", None, x_range=lengths, y_range=rows, height=60 + 26 * len(names))
+    source = ColumnDataSource({"name": names, "seconds": seconds})
+    drawn = plot.add_glyph(source, HBar(y="name", right="seconds", height=0.7, fill_color=BLUE, line_color=None))
+    _tell(plot, drawn, [("stage", "@name"), ("seconds", "@seconds{0.00}")])
+    return _chart(plot, title, description)
+
+
+def marks(title: str, description: str, points: Sequence[tuple[int, int, int]]) -> Chart:
+    """A mark for each (λ, vertices, count), larger where it stands for more."""
+    plot = _plot("λ", "vertices", logarithmic=True)
+    lam, vertices, count = ([point[part] for point in points] for part in range(3))
+    sizes = [6 + 16 * (number / max(count)) ** 0.5 for number in count]
+    source = ColumnDataSource({"lam": lam, "vertices": vertices, "count": count, "size": sizes})
+    shape = Scatter(x="lam", y="vertices", size="size", fill_color=BLUE, line_color=BLUE, fill_alpha=0.55)
+    told = {"λ about": "lam", "vertices up to": "vertices", "DN-graphs": "count"}
+    _tell(plot, plot.add_glyph(source, shape), [(name, f"@{{{column}}}{{{WHOLE}}}") for name, column in told.items()])
+    return _chart(plot, title, description)
+
+
+def icicle(title: str, description: str, blocks: Sequence[Block]) -> Chart:
+    """Components, as wide as they have edges, from their lowest λ upwards."""
+    names = ("left", "right", "bottom", "top", "vertices", "edges")
+    data: dict[str, Sequence[Any]] = {name: [getattr(block, name) for block in blocks] for name in names}
+    data["colour"] = [BRANCHES[block.depth % len(BRANCHES)] for block in blocks]
+    data["component"] = [str(block.component) for block in blocks]  # JavaScript has no int64
+    data["upto"] = [block.top - 1 for block in blocks]
+    widths, heights = (Range1d(start=0, end=max([1, *data[end]])) for end in ("right", "top"))
+    plot = _plot("edges", "λ", x_range=widths, y_range=heights, height=340)
+    plot.below[0].formatter = NumeralTickFormatter(format=SHORT)
+    plot.below[0].ticker = BasicTicker(desired_num_ticks=5)
+    ends: dict[str, Any] = {end: end for end in ("left", "right", "bottom", "top")}
+    shape = Quad(**ends, fill_color="colour", fill_alpha=0.75, line_color=None)
+    told = [("component", "@component"), ("λ", "@bottom to @upto")]
+    told += [(name, f"@{name}{{{WHOLE}}}") for name in ("vertices", "edges")]
+    _tell(plot, plot.add_glyph(ColumnDataSource(data), shape), told)
+    return _chart(plot, title, description)
+
+
+_KINDS: Mapping[str, tuple[Any, Any]] = {
+    "linear": (LinearScale, LinearAxis),
+    "log": (LogScale, LogAxis),
+    "categorical": (CategoricalScale, CategoricalAxis),
+}
+
+
+def _plot(
+    x_label: str,
+    y_label: str | None,
+    *,
+    x_range: Any = None,
+    y_range: Any = None,
+    logarithmic: bool = False,
+    height: int = 280,
+) -> Any:
+    """A plot with its axes, as wide as it has room. Drawn as SVG, which is sharp on paper."""
+    plot = Plot(
+        height=height,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        output_backend="svg",
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        min_border_right=16,
+        x_range=x_range or DataRange1d(),
+        y_range=y_range or DataRange1d(),
+    )
+    scale, axis = _KINDS["categorical" if isinstance(y_range, FactorRange) else "log" if logarithmic else "linear"]
+    x_axis, y_axis = LinearAxis(axis_label=x_label), axis(axis_label=y_label)
+    numbers: Any = NumeralTickFormatter(format=EXACT)
+    for one in (x_axis, y_axis):
+        one.axis_label_text_font_style = "normal"
+        if isinstance(one, LinearAxis):
+            one.formatter = numbers
+    plot.y_scale = scale()
+    plot.add_layout(x_axis, "below")
+    plot.add_layout(y_axis, "left")
+    plot.add_layout(Grid(axis=y_axis, dimension=1))
+    return plot
+
+
+def _tell(plot: Any, drawn: Any, tooltips: list[tuple[str, str]], legend: str | None = None) -> None:
+    """Say what is under the pointer, and in the legend, at the top on the right, what it is."""
+    plot.add_tools(HoverTool(tooltips=tooltips, renderers=[drawn]))
+    if legend is not None:
+        if not plot.legend:
+            plot.add_layout(Legend(background_fill_color=None, border_line_color=None))
+        plot.legend[0].items.append(LegendItem(label={"value": legend}, renderers=[drawn]))
+
+
+def _chart(plot: Any, title: str, description: str) -> Chart:
+    return Chart(title, description, json_item(plot))

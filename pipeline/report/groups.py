@@ -1,0 +1,110 @@
+"""The top DN-graphs, some of their members, and how many there are by λ and size; in memory that does not grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .levels import range_starts
+from .reading import batches
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+__all__ = ["Cell", "DNGraph", "Groups", "groups", "members"]
+
+COLUMNS = ["id", "lambda", "vertices", "edges", "density", "triangles"]
+BY_LAMBDA = [("lambda", "descending"), ("vertices", "descending"), ("id", "ascending")]
+BY_VERTICES = [("vertices", "descending"), ("lambda", "descending"), ("id", "ascending")]
+SIZES = np.unique(np.geomspace(3, 2**62, 2 * 62).round().astype(np.int64))
+"""Where ranges of sizes begin, two for each doubling."""
+
+
+@dataclass(frozen=True)
+class DNGraph:
+    """A row of the table."""
+
+    id: int
+    lam: int
+    vertices: int
+    edges: int
+    density: float
+    triangles: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """DN-graphs of a range of λ and a range of sizes."""
+
+    lam: int
+    """The middle of their λ."""
+    vertices: int
+    """Of the largest of them."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What a page says of the DN-graphs."""
+
+    by_lambda: list[DNGraph]
+    by_vertices: list[DNGraph]
+    cells: list[Cell]
+
+
+def groups(table: ds.Dataset, top: int, most: int) -> Groups:
+    """The `most` DN-graphs by λ and by vertices, and all of them counted; `top` is the highest λ. Raises InputError."""
+    starts = range_starts(top)
+    counts = np.zeros((starts.size, SIZES.size), np.int64)
+    largest = np.zeros_like(counts)
+    schema = pa.schema([table.schema.field(name) for name in COLUMNS])
+    by_lambda = by_vertices = schema.empty_table()
+    for batch in batches(table, COLUMNS):
+        rows = pa.Table.from_batches([batch])
+        by_lambda, by_vertices = _first(by_lambda, rows, BY_LAMBDA, most), _first(by_vertices, rows, BY_VERTICES, most)
+        lam, vertices = batch["lambda"].to_numpy(), batch["vertices"].to_numpy()
+        at = np.searchsorted(starts, lam, "right") - 1, np.searchsorted(SIZES, vertices, "right") - 1
+        np.add.at(counts, at, 1)
+        np.maximum.at(largest, at, vertices)
+    last = np.append(starts[1:] - 1, top)
+    cells = [
+        Cell(lam=int(starts[i] + last[i]) // 2, vertices=int(largest[i, j]), count=int(counts[i, j]))
+        for i, j in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True)
+    ]
+    return Groups(_rows(by_lambda), _rows(by_vertices), cells)
+
+
+def members(table: ds.Dataset, wanted: Sequence[int], most: int) -> dict[int, list[Any]]:
+    """The first `most` vertices of each of the DN-graphs `wanted`, in the order of their ids. Raises InputError."""
+    found: dict[int, list[Any]] = {group: [] for group in wanted}
+    asked = pc.field("dn_graph").isin(pa.array(sorted(found), pa.int64()))
+    for batch in batches(table, ["dn_graph", "vertex"], asked):
+        numbers = batch["dn_graph"]
+        for group in pc.unique(numbers).to_pylist():
+            vertices = batch["vertex"].filter(pc.equal(numbers, group))
+            found[group] = sorted([*found[group], *vertices[:most].to_pylist()])[:most]
+    return found
+
+
+def _first(kept: pa.Table, rows: pa.Table, order: list[tuple[str, str]], most: int) -> pa.Table:
+    both = pa.concat_tables([kept, rows])
+    return both.take(pc.select_k_unstable(both, min(most, both.num_rows), order))
+
+
+def _rows(table: pa.Table) -> list[DNGraph]:
+    return [
+        DNGraph(
+            row["id"],
+            lam=row["lambda"],
+            vertices=row["vertices"],
+            edges=row["edges"],
+            density=row["density"],
+            triangles=row["triangles"],
+        )
+        for row in table.to_pylist()
+    ]

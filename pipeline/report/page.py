@@ -1,0 +1,94 @@
+"""The page: one HTML file that asks the network for nothing, whatever is in the result.
+
+Jinja escapes all text. The policy in the page's head lets the browser run our two scripts, known by their SHA-256, and
+load nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from bokeh.resources import Resources
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from ...tasks.passwords import without_passwords
+from ..manifest import DenseRecord, Manifest
+from ..result import Result
+from . import sections
+from .dense import dense, distribution
+from .parts import Fact, clipped, duration, number, share
+
+__all__ = ["page"]
+
+
+def page(result: Result, place: str) -> bytes:
+    """The report of a result, as UTF-8 HTML; `place` is where the result is, or will be. Raises InputError."""
+    manifest = result.manifest
+    scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
+    pages = Environment(loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    pages.policies["json.dumps_kwargs"] = {}  # sorted keys would put uses of Bokeh's models before what they are
+    html = pages.get_template("report.html").render(
+        place=without_passwords(place),
+        name=clipped(PurePosixPath(without_passwords(place)).name),
+        manifest=manifest,
+        made=datetime.now(UTC),
+        facts=_facts(manifest),
+        sections=[
+            distribution(result),
+            *dense(result),
+            sections.read(manifest),
+            sections.stages(manifest),
+            sections.bounding(manifest),
+            sections.partitions(manifest),
+            sections.plan(manifest),
+            sections.settings(manifest),
+        ],
+        style=Markup(_file("report.css")),
+        scripts=scripts,
+        policy=_policy(scripts),
+    )
+    return html.encode("utf-8", "replace")  # a path may hold what is not UTF-8
+
+
+def _facts(manifest: Manifest) -> list[Fact]:
+    counts, record = manifest.counts, manifest.dense
+    top = number(manifest.lam.max)
+    if manifest.lambda_high is not None:
+        top = f"{top} to {number(manifest.lambda_high.max)}"
+    dropped = counts.rows - counts.edges
+    return [
+        Fact("edges", number(counts.edges), f"of {number(counts.rows)} rows" if dropped else ""),
+        Fact("vertices", number(counts.vertices)),
+        Fact("triangles", number(counts.triangles)),
+        Fact("highest λ", top),
+        *([] if record is None else _dense_facts(record, counts.vertices)),
+        Fact("time", duration(manifest.seconds), clipped(manifest.device)),
+    ]
+
+
+def _dense_facts(record: DenseRecord, vertices: int) -> list[Fact]:
+    return [
+        Fact("DN-graphs", number(record.dn_graphs), f"with {share(record.members, vertices)} of the vertices"),
+        Fact("components", number(record.components), f"at all λ; {number(record.roots)} of the whole graph"),
+    ]
+
+
+def _bokeh() -> str:
+    """BokehJS without widgets and tables."""
+    return Resources(mode="inline", components=["bokeh"]).js_raw[0]
+
+
+def _file(name: str) -> str:
+    return files("edgemill.pipeline.report").joinpath(name).read_text("utf-8")
+
+
+def _policy(scripts: list[Markup]) -> str:
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    ours = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    load = f"default-src 'none'; script-src {ours}; style-src 'unsafe-inline'; img-src data:"
+    return f"{load}; base-uri 'none'; form-action 'none'"

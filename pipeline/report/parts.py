@@ -1,0 +1,92 @@
+"""What a page is made of, and how figures are written on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dask.utils import format_bytes
+
+__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "duration", "number", "share", "size"]
+
+MOST_CHARACTERS = 200
+"""Of one value on the page: an id or a path may be of any length."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One figure that is seen at a glance."""
+
+    name: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure with its title, and in words what it shows."""
+
+    title: str
+    description: str
+    item: Mapping[str, Any]
+    """As Bokeh's `json_item` gives it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a caption; columns whose name ends in ">" are set flush right."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+
+    @property
+    def columns(self) -> list[tuple[str, bool]]:
+        """Names, and whether the column is one of numbers."""
+        return [(name.removesuffix(">"), name.endswith(">")) for name in self.header]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under a heading: sentences, then charts, then the tables that carry their figures."""
+
+    key: str
+    """The anchor: letters alone."""
+    title: str
+    text: list[str]
+    charts: list[Chart]
+    tables: list[Table]
+    beside: int = 0
+    """Tables, the first of them, that are narrow enough to stand beside the charts and each other."""
+
+
+def number(value: int) -> str:
+    """With commas between thousands."""
+    return f"{value:,}"
+
+
+def share(part: int, whole: int) -> str:
+    """A part in per cent of the whole; nothing of nothing is an empty text."""
+    return f"{part / whole:.1%}" if whole else ""
+
+
+def size(count: int) -> str:
+    """Bytes, in the unit that suits."""
+    return str(format_bytes(count))
+
+
+def duration(seconds: float) -> str:
+    """Seconds, or minutes and hours where there are many."""
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def clipped(value: object) -> str:
+    """A value as text, cut where it is too long for a page."""
+    text = str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

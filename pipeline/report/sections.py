@@ -1,0 +1,245 @@
+"""What the page says of the run itself: all from the manifest, and bounded whatever the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+from ...tasks.passwords import without_passwords
+from ..manifest import ExchangeRecord, Manifest, PartitionRecord
+from .charts import bars, curves, ribbons
+from .parts import Section, Table, clipped, duration, number, share, size
+
+__all__ = ["bounding", "partitions", "plan", "read", "settings", "stages"]
+
+MOST_FILES = 10
+MOST_STEPS = 24
+MOST_POINTS = 300
+MOST_BARS = 48
+MOST_PARTITIONS = 16
+
+T = TypeVar("T")
+
+
+def read(manifest: Manifest) -> Section:
+    """What was read and dropped."""
+    counts, files, given = manifest.counts, manifest.input.files, manifest.input
+    many = f"{number(len(files))} file{'' if len(files) == 1 else 's'}"
+    text = [
+        f"{many}, {size(sum(file.bytes for file in files))}, columns {clipped(given.source_column)} and "
+        f"{clipped(given.target_column)} ({given.id_type})."
+    ]
+    rows = {
+        "rows read": counts.rows,
+        "self-loops dropped": counts.self_loops,
+        "duplicates dropped": counts.duplicates,
+        "rows with nulls dropped": counts.nulls_dropped,
+        "edges kept": counts.edges,
+    }
+    kept = Table(
+        "Rows of the input",
+        ("", "rows>", "share>"),
+        [(name, number(count), share(count, counts.rows)) for name, count in rows.items()],
+    )
+    listed = Table(
+        "Files of the input",
+        ("file", "rows>", "bytes>"),
+        [(clipped(without_passwords(file.path)), number(file.rows), number(file.bytes)) for file in files[:MOST_FILES]],
+        f"{number(len(files) - MOST_FILES)} more files are in the manifest." if len(files) > MOST_FILES else "",
+    )
+    return Section("read", "What was read", text, [], [kept, listed])
+
+
+def stages(manifest: Manifest) -> Section:
+    """How long each stage took."""
+    sums: dict[str, float] = {}
+    for stage in manifest.stages:  # one that was done again is there twice
+        sums[stage.stage] = sums.get(stage.stage, 0) + stage.seconds
+    total = manifest.seconds
+    rows = [(name, duration(seconds), share_of_time(seconds, total)) for name, seconds in sums.items()]
+    rows.append(("the run", duration(total), share_of_time(total, total)))
+    table = Table("Stages", ("stage", "time>", "share>"), rows)
+    start = f"{manifest.started:%Y-%m-%d %H:%M:%S} UTC"
+    text = [f"Started {start}, {duration(total)} in all, on {clipped(manifest.device)}."]
+    chart = ribbons("Time of each stage", "Wall time by stage, as in the table.", [*sums], [*sums.values()])
+    return Section("stages", "Stages", text, [chart] if sums else [], [table], beside=1)
+
+
+def share_of_time(seconds: float, total: float) -> str:
+    """In per cent."""
+    return f"{seconds / total:.0%}" if total > 0 else ""
+
+
+def bounding(manifest: Manifest) -> Section:
+    """Steps and exchanges, with edges settled and messages."""
+    how, exchanges = manifest.bounding, manifest.exchanges
+    text = [
+        f"Method {how.method}: {number(how.steps)} steps, {number(how.exchanges)} exchanges between partitions, "
+        f"{number(how.evaluations)} looks at an edge."
+    ]
+    if not exchanges:
+        text += ["Peeling keeps no record of single exchanges."] if how.exchanges else []
+        return Section("bounding", "Steps and exchanges", text, [], [])
+    messages = sum(exchange.messages for exchange in exchanges)
+    text.append(f"{number(messages)} messages, {size(sum(exchange.bytes for exchange in exchanges))}, were sent.")
+    points = [*_runs(exchanges, MOST_POINTS)]
+    last = [run[-1].exchange for run in points]
+    charts = [
+        curves(
+            "Edges settled",
+            "Edges whose λ is known after each exchange.",
+            last,
+            {"settled": [run[-1].settled for run in points]},
+            ("exchange", "edges"),
+            logarithmic=False,
+            steps=False,
+        ),
+        curves(
+            "Messages",
+            "Messages of each exchange, on average where exchanges share a point.",
+            last,
+            {"messages": [round(sum(one.messages for one in run) / len(run)) for run in points]},
+            ("exchange", "messages"),
+            logarithmic=False,
+            steps=False,
+        ),
+    ]
+    return Section("bounding", "Steps and exchanges", text, charts, [_steps(exchanges)])
+
+
+def _steps(exchanges: Sequence[ExchangeRecord]) -> Table:
+    by_step = [[*run] for _, run in groupby(exchanges, lambda exchange: exchange.step)]
+    rows = []
+    for steps in _runs(by_step, MOST_STEPS):
+        run = [exchange for step in steps for exchange in step]
+        rows.append(
+            (
+                _span(run[0].step, run[-1].step),
+                _span(run[0].exchange, run[-1].exchange),
+                number(run[-1].settled),
+                number(run[-1].unsettled),
+                number(sum(exchange.messages for exchange in run)),
+                number(sum(exchange.bytes for exchange in run)),
+                number(sum(exchange.evaluations for exchange in run)),
+                duration(sum(exchange.seconds for exchange in run)),
+            )
+        )
+    header = ("step>", "exchanges>", "settled>", "unsettled>", "messages>", "bytes>", "looks>", "time>")
+    return Table("Steps, with the exchanges of each", header, rows)
+
+
+def partitions(manifest: Manifest) -> Section:
+    """Balance and replication."""
+    found = manifest.partitions
+    edges, owned, ghosts = manifest.counts.edges, [p.owned for p in found], sum(p.ghost for p in found)
+    if len(found) < 2:
+        return Section("partitions", "Partitions", ["One partition holds the whole graph."], [], [])
+    mean = edges / len(found)
+    text = [
+        f"{number(len(found))} partitions hold {(edges + ghosts) / max(1, edges):.2f} copies of each edge on average; "
+        f"the largest decides {max(owned) / mean if mean else 1:.2f} times as many edges as the mean."
+    ]
+    inner, around, cut = (sum(getattr(p, name) for p in found) for name in ("inner", "peripheral", "cut"))
+    kinds = Table(
+        "Edges by where their triangles lie",
+        ("", "edges>", "share>"),
+        [
+            ("inner: both ends and all common neighbours in one partition", number(inner), share(inner, edges)),
+            ("peripheral: both ends in one, a common neighbour elsewhere", number(around), share(around, edges)),
+            ("cut: the ends in two partitions", number(cut), share(cut, edges)),
+        ],
+    )
+    ranked = sorted(found, key=lambda p: (-p.owned - p.ghost, p.partition))
+    shown = [run[0] for run in _runs(ranked, MOST_BARS)]
+    some = "" if len(shown) == len(ranked) else f" {len(shown)} of {number(len(ranked))}, evenly picked."
+    chart = bars(
+        "Edges of each partition",
+        f"Partitions by the edges they hold, the largest first: their own, and ghosts of others.{some}",
+        [str(p.partition) for p in shown],
+        {"owned": [p.owned for p in shown], "ghost": [p.ghost for p in shown]},
+        "partition",
+    )
+    return Section("partitions", "Partitions", text, [chart], [kinds, _partition_table(ranked)])
+
+
+def _partition_table(ranked: Sequence[PartitionRecord]) -> Table:
+    names = ("owned", "ghost", "inner", "peripheral", "cut", "vertices")
+    rows = [(number(p.partition), *(number(getattr(p, name)) for name in names)) for p in ranked[:MOST_PARTITIONS]]
+    if rest := ranked[MOST_PARTITIONS:]:
+        sums = (number(sum(getattr(p, name) for p in rest)) for name in names)
+        rows.append((f"{number(len(rest))} smaller", *sums))
+    return Table("Partitions, the largest first", ("partition>", *(f"{name}>" for name in names)), rows)
+
+
+def plan(manifest: Manifest) -> Section:
+    """What was expected, beside what came."""
+    expected, counts = manifest.plan, manifest.counts
+    if expected is None:
+        text = ["The release that made this result kept no plan."]
+        return Section("plan", "Plan and outcome", text, [], [])
+    copies = (counts.edges + sum(p.ghost for p in manifest.partitions)) / max(1, counts.edges)
+    rows = [
+        ("edges", number(expected.edges), number(counts.edges), _off(expected.edges, counts.edges)),
+        ("vertices", number(expected.vertices), number(counts.vertices), _off(expected.vertices, counts.vertices)),
+        ("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", _off(expected.replication, copies)),
+    ]
+    table = Table("Expected before the run, and found", ("", "expected>", "found>", "expected is off by>"), rows)
+    text = [
+        f"{number(expected.rows_looked_at)} of {number(counts.rows)} rows were looked at. {len(manifest.partitions):,} "
+        f"partition{'' if len(manifest.partitions) == 1 else 's'}: {clipped(expected.reason)}. "
+        f"{size(expected.worker_bytes)} of memory were expected of a worker that spills nothing."
+    ]
+    return Section("plan", "Plan and outcome", text, [], [table])
+
+
+def settings(manifest: Manifest) -> Section:
+    """Settings in effect and versions. The manifest has no secrets; passwords in URLs are left out once more."""
+    rows = [(name, clipped(without_passwords(_plain(value)))) for name, value in _dotted(manifest.settings)]
+    versions = [*manifest.versions.items()]
+    return Section(
+        "settings",
+        "Settings and versions",
+        [],
+        [],
+        [
+            Table("Settings in effect", ("setting", "value"), rows),
+            Table("Versions", ("package", "version"), [(clipped(name), clipped(value)) for name, value in versions]),
+        ],
+        beside=2,
+    )
+
+
+def _dotted(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _plain(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case int():
+            return number(value)
+        case _:
+            return str(value)
+
+
+def _off(expected: float, found: float) -> str:
+    return f"{(expected - found) / found:+.1%}" if found else ""
+
+
+def _span(first: int, last: int) -> str:
+    return number(first) if first == last else f"{number(first)} to {number(last)}"
+
+
+def _runs(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    """The values in at most so many consecutive runs of about one length."""
+    runs = min(most, len(values))
+    for run in range(runs):
+        yield values[run * len(values) // runs : (run + 1) * len(values) // runs]

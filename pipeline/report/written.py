@@ -1,0 +1,89 @@
+"""Where report.html lies, and how it comes there: with a run's result, or anew.
+
+It stands beside the log, in OUT or in the folder of the run in an object store, and is no part of the result: the
+manifest does not list it, and a result without is as good.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+from ...tasks.errors import OutOfRoom, UsageError
+from ...tasks.places import Place
+from ..exits import NO_SPACE, message
+from ..manifest import Manifest, read_manifest
+from ..output import REPORT_NAME
+from ..result import Result
+from ..staging import AnyStaging
+from ..store_output import RUN
+from ..telemetry import Events
+
+__all__ = ["add_report", "write_report"]
+
+
+def add_report(staging: AnyStaging, manifest: Manifest, events: Events) -> None:
+    """Put the report of a run beside its tables, to be published with them.
+
+    What goes wrong is told as the event `report_failed`: a result is worth more than a page about it.
+    """
+    start = time.perf_counter()
+    try:
+        from .page import page
+
+        content = page(Result.unpublished(staging.named_from, manifest), str(staging.out))
+        staging.add(REPORT_NAME, content)
+    except Exception as error:
+        events.emit("report_failed", reason=message(error))
+        return
+    events.emit("report_written", bytes=len(content), seconds=round(time.perf_counter() - start, 3))
+
+
+def write_report(out: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> str:
+    """Make the report of the finished run in the folder or at the URL `out`: in its place, or as the file `output`.
+
+    Returns where it is. Raises UsageError if there is no result or the file cannot be written, InputError for damage,
+    OutOfRoom for a full disk.
+    """
+    from .page import page
+
+    result = Result(out)
+    content = page(result, str(result.place))
+    if output is not None:
+        _replace(Path(output), content)
+        return str(output)
+    if (now := read_manifest(result.place).run) != result.manifest.run:
+        raise UsageError(f"{result.place} has become the result of run {now} meanwhile: make the report again")
+    name = f"{_folder(result.place, result.manifest)}{REPORT_NAME}"
+    if result.place.is_local:
+        _replace(result.path / name, content)
+    else:
+        result.place.write(name, content)
+    return f"{result.place}/{name}"
+
+
+def _folder(place: Place, manifest: Manifest) -> str:
+    """That of the run in an object store, as the names of its files have it."""
+    return "" if place.is_local else f"{RUN}{manifest.run}/"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside `path`, then rename it, so that nobody sees half of it. Raises UsageError, OutOfRoom."""
+    half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        with half.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(half, path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        kind = OutOfRoom if error.errno in NO_SPACE else UsageError
+        raise kind(f"cannot write the report {path}: {error.strerror}; --output names another place") from error
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise

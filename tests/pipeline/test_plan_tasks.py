@@ -1,0 +1,109 @@
+"""Tasks that a plan tells of against those that the scheduler is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import mine
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Engine, Future
+from edgemill.pipeline.plan import Plan, make_plan, open_input, plan_run
+from edgemill.pipeline.plan_tasks import Layout
+from edgemill.pipeline.telemetry import Events, Stage
+from edgemill.tasks.generate import generate
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Without locality: everybody has something for everybody."""
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[Client]:
+    with runs.two_processes() as client:
+        yield client
+
+
+class Count:
+    """Of the tasks of all stages but bounding."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tasks = 0
+        stages: list[str] = []
+        start, stage = Engine._start, Events.stage
+
+        def started(engine: Engine, name: str, function: Any, arguments: Sequence[Any], *given: Any) -> list[Future]:
+            self.tasks += len(arguments) if stages[-1:] != ["bound"] else 0
+            return start(engine, name, function, arguments, *given)
+
+        @contextmanager
+        def within(events: Events, name: str, tasks: int) -> Iterator[Stage]:
+            stages.append(name)
+            with stage(events, name, tasks) as opened:
+                yield opened
+            stages.pop()
+
+        monkeypatch.setattr(Engine, "_start", started)
+        monkeypatch.setattr(Events, "stage", within)
+
+
+@pytest.mark.parametrize(
+    ("method", "partitions", "waves"),
+    [
+        ("range", 7, False),
+        ("streaming", 4, False),
+        pytest.param("streaming", 8, True, marks=pytest.mark.slow),
+        pytest.param("triangles", 5, False, marks=pytest.mark.slow),
+    ],
+)
+def test_a_plan_counts_tasks(
+    rows: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    two_workers: Client,
+    method: str,
+    partitions: int,
+    waves: bool,
+) -> None:
+    if waves:
+        monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
+    counted = Count(monkeypatch)
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": partitions, "method": method}}
+    how |= {"ingest": {"rows_per_block": 3000}, "checkpoint": {"every_seconds": None}}
+    settings = make_settings(str(rows), str(tmp_path / "out"), **how)
+    plan = plan_run(settings, open_input(settings), Engine(two_workers, "plan").capacity)
+    mine(rows, tmp_path / "out", client=two_workers, **how)
+    assert 0.85 * plan.tasks <= counted.tasks <= 1.05 * plan.tasks
+
+
+def test_in_one_process(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Count(monkeypatch)
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}}
+    manifest = mine(rows, tmp_path / "out", **how).manifest
+    settings = make_settings(str(rows), str(tmp_path / "out"), **how)
+    assert len(manifest.partitions) == 3
+    assert counted.tasks == make_plan(settings).tasks
+
+
+def test_they_grow_by_the_square_of_the_buckets() -> None:
+    """Of streaming by parcels, unless workers are few: each gets one of all."""
+    few = Layout(10, 16, 16, 1, 2, apart=True, placed=False, homes=False)
+    many = replace(few, workers=64)
+    assert many.tasks("streaming") - few.tasks("streaming") == 25 * 16 * (16 - 2)  # half-edges, and 24 passes
+    twice = replace(many, buckets=32, partitions=32)
+    assert 3 < twice.tasks("range") / many.tasks("range") < 4
+    assert 3 < twice.tasks("streaming") / many.tasks("streaming") < 4
+    assert few.tasks("hash") < few.tasks("range") < few.tasks("streaming") < few.tasks("triangles")
+    here = replace(few, apart=False)
+    assert here.tasks("range") < few.tasks("range") / 4

@@ -1,0 +1,427 @@
+"""report.html: what it says is what the result says, whatever the result, and it asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from distributed import Client
+
+import runs
+from chromium import chromium
+from chromium import page as tab_of
+from edgemill.pipeline import InputError, Result, UsageError, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.manifest import ExchangeRecord, InputFile, LambdaRecord, Manifest, PartitionRecord
+from edgemill.pipeline.report.page import page
+from edgemill.pipeline.report.written import write_report
+from edgemill.tasks.generate import generate
+from edgemill.tasks.verify import verify
+from pages import Shown, read_page
+
+WriteResult = Callable[..., Manifest]
+Mine = Callable[..., Result]
+
+FACEBOOK = Path(__file__).resolve().parent.parent / "graphs" / "facebook_combined.parquet"
+WITH_REPORT: dict[str, Any] = {"output.report": True}
+HOSTILE = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}'\"&amp;"
+
+
+def shown(path: Path) -> Shown:
+    return read_page(path.read_text("utf-8"))
+
+
+def whole(cell: str) -> int:
+    return int(cell.replace(",", ""))
+
+
+def log(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (result.path / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """In four partitions, with its report."""
+    return mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, partitions=4)
+
+
+@pytest.fixture(scope="module")
+def report(facebook: Result) -> Shown:
+    return shown(facebook.path / "report.html")
+
+
+def test_a_run_leaves_its_report(facebook: Result, report: Shown) -> None:
+    manifest = facebook.manifest
+    assert report.headings[0] == ("h1", "out")
+    assert str(facebook.path) in report.text
+    assert f"Run {manifest.run}, finished" in report.text
+    assert "Converged: λ of every edge is exact." in report.text
+    assert "report.html" not in {output.path for output in manifest.outputs}
+    assert verify(facebook.path).ok
+    *_, written, last = log(facebook)
+    assert (written["event"], last["event"]) == ("report_written", "run_finished")
+    assert written["bytes"] == (facebook.path / "report.html").stat().st_size < 2_000_000
+    assert sorted(path.name for path in facebook.path.iterdir() if path.name.startswith((".", "report"))) == [
+        "report.html"
+    ]
+
+
+def test_lambda_and_trusses(facebook: Result, report: Shown) -> None:
+    lam = facebook.edges.to_table()["lambda"].to_numpy()
+    vertices = facebook.vertices.to_table()["lambda"].to_numpy()
+    [caption] = [caption for caption in report.tables if caption.startswith("Edges by λ")]
+    header, *rows = report.tables[caption]
+    assert header == ["λ", "edges", "edges with λ at least", "of all", "their vertices"]
+    assert len(rows) == 32
+    after = -1
+    for name, *cells in rows:
+        first, last = (int(end) for end in (name.split("-") * 2)[:2])
+        assert first == after + 1
+        after = last
+        edges, above, vertices_above = (whole(cells[at]) for at in (0, 1, 3))
+        assert edges == int(((lam >= first) & (lam <= last)).sum())
+        assert (above, vertices_above) == (int((lam >= first).sum()), int((vertices >= first).sum()))
+        assert cells[2] == f"{above / lam.size:.1%}"
+    assert after == lam.max()
+
+
+def test_the_run(facebook: Result, report: Shown) -> None:
+    manifest = facebook.manifest
+    steps = report.tables["Steps, with the exchanges of each"][1:]
+    assert whole(steps[-1][2]) == manifest.counts.edges
+    assert sum(whole(step[4]) for step in steps) == sum(exchange.messages for exchange in manifest.exchanges)
+    assert sum(whole(step[5]) for step in steps) == sum(exchange.bytes for exchange in manifest.exchanges)
+    parts = report.tables["Partitions, the largest first"][1:]
+    assert {tuple(map(whole, part)) for part in parts} == {
+        (p.partition, p.owned, p.ghost, p.inner, p.peripheral, p.cut, p.vertices) for p in manifest.partitions
+    }
+    stages = [row[0] for row in report.tables["Stages"][1:-1]]
+    assert stages == list(dict.fromkeys(stage.stage for stage in manifest.stages))
+    assert report.tables["Rows of the input"][1] == ["rows read", "88,234", "100.0%"]
+    assert report.tables["Files of the input"][1] == [str(FACEBOOK), "88,234", f"{FACEBOOK.stat().st_size:,}"]
+    expected = report.tables["Expected before the run, and found"]
+    assert manifest.plan is not None
+    assert [whole(cell) for cell in expected[1][1:3]] == [manifest.plan.edges, manifest.counts.edges]
+    settings = {name: value for name, value in report.tables["Settings in effect"][1:]}
+    assert (settings["partitioning.count"], settings["output.report"]) == ("4", "true")
+    assert settings.keys() == {f"{a}.{b}" for a, inner in manifest.settings.items() for b in inner}
+    assert not [name for name in settings if "storage_options" in name]
+    assert {name: value for name, value in report.tables["Versions"][1:]} == manifest.versions
+
+
+def test_the_groups(facebook: Result, report: Shown) -> None:
+    groups = facebook.dn_graphs.to_table().sort_by([("lambda", "descending"), ("vertices", "descending")]).to_pylist()
+    rows = report.tables["DN-graphs with the highest λ"][1:]
+    assert [[whole(cell) for cell in row[:4]] for row in rows] == [
+        [group[name] for name in ("id", "lambda", "vertices", "edges")] for group in groups
+    ]
+    members = facebook.dn_graph_members.to_table()
+    for row in rows:
+        ids = sorted(
+            v for g, v in zip(*map(pa.ChunkedArray.to_pylist, members.columns), strict=True) if g == int(row[0])
+        )
+        assert row[6] == ", ".join(map(str, ids[:6])) + ", …"
+    branches = report.tables["Largest branches"][1:]
+    assert branches[0][:4] == ["0", "88,234", "4,039", "95"]
+    assert {row[5] for row in branches} == {str(group["id"]) for group in groups}
+
+
+def test_only_what_is_in_the_page_is_loaded(report: Shown) -> None:
+    assert all(value.startswith(("#", "data:")) for name in ("href", "src") for value in report.attribute(name))
+    assert not {"iframe", "object", "embed", "base", "form", "img"} & report.elements.keys()
+    [policy] = [value for value in report.attribute("content") if "default-src" in value]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    ours = [script for kind, script in report.scripts if kind is None]
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in ours]
+    assert len(digests) == 2
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    charts = [json.loads(script) for kind, script in report.scripts if kind == "application/json"]
+    assert len(charts) == report.elements["figure"] == 8
+
+
+def test_it_can_be_read_by_all(report: Shown) -> None:
+    levels = [int(name[1]) for name, _ in report.headings]
+    assert levels[0] == 1 == levels.count(1)
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert report.elements["caption"] == report.elements["table"] > 0
+    assert report.attribute("scope") == ["col"] * report.elements["th"]
+    labels = [value for element, name, value in report.attributes if (element, name) == ("div", "aria-label")]
+    assert all(labels)
+    assert report.attribute("role").count("img") == report.elements["figure"] == report.elements["figcaption"]
+    anchors = {value.removeprefix("#") for value in report.attribute("href") if value.startswith("#")}
+    assert anchors <= {*report.attribute("id")}
+    assert "The charts need JavaScript; the tables hold their figures." in report.text
+
+
+def test_nothing_from_outside_is_taken_for_html(tmp_path: Path, client: Client, report: Shown) -> None:
+    """Ids, columns, files and folders by the same hostile name."""
+    edges = [(f"{u}{HOSTILE}", f"{v}{HOSTILE}") for u in range(6) for v in range(u)]
+    ends = [pa.array(end) for end in zip(*edges, strict=True)]
+    place = tmp_path / HOSTILE.replace("/", "∕")
+    place.mkdir()
+    rows = place / HOSTILE.replace("/", "\\")
+    pq.write_table(pa.table(ends, names=[HOSTILE, f"b{HOSTILE}"]), rows.with_suffix(".parquet"))
+    result = mine(rows.with_suffix(".parquet"), place / HOSTILE.replace("/", ""), client=client, device="cpu")
+    found = shown(result.path / "report.html")
+    assert found.elements.keys() <= report.elements.keys()
+    assert {name for _, name, _ in found.attributes} <= {name for _, name, _ in report.attributes}
+    assert found.headings[0][1] == HOSTILE.replace("/", "")
+    assert f"columns {HOSTILE} and b{HOSTILE} (string)" in found.text
+    assert str(rows.with_suffix(".parquet")) in found.text
+    assert found.tables["DN-graphs with the highest λ"][1][6] == ", ".join(f"{v}{HOSTILE}" for v in range(6))
+    ours = [script for kind, script in found.scripts if kind is None]
+    assert ours == [script for kind, script in report.scripts if kind is None]
+
+
+@pytest.mark.skipif(chromium() is None, reason="no Chromium here")
+def test_in_a_browser(facebook: Result, tmp_path: Path) -> None:
+    """The charts are drawn, nothing is asked of the network, nothing is complained of; narrow, dark, printed."""
+    address = (facebook.path / "report.html").as_uri()
+    drawn = """new Promise((done) => {
+      const has = (node) => node.querySelector("svg") !== null
+        || [...node.querySelectorAll("*")].some((inner) => inner.shadowRoot && has(inner.shadowRoot));
+      const look = () => {
+        const charts = [...document.querySelectorAll(".chart")];
+        if (charts.every(has)) done(charts.length); else setTimeout(look, 20);
+      };
+      look();
+    })"""
+    with tab_of(tmp_path) as tab:
+        tab.size(1200, 900)
+        tab.open(address)
+        assert tab.run(drawn) == 8
+        assert tab.run("document.querySelectorAll('.chart[data-dark]').length") == 0
+        tab.size(390, 900, dark=True)
+        tab.open(address)
+        assert tab.run(drawn) == 8
+        assert tab.run("document.querySelectorAll('.chart[data-dark]').length") == 8
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert base64.b64decode(tab.send("Page.printToPDF")["data"]).startswith(b"%PDF")
+        tab.send("Emulation.setScriptExecutionDisabled", value=True)
+        tab.send("Page.navigate", url=address)
+        while tab.run("document.readyState") != "complete":
+            pass
+        text = tab.run("document.body.innerText")
+        assert "The charts need JavaScript" in text
+        assert "88,234" in text
+        assert tab.run("[...document.querySelectorAll('.chart')].every((chart) => chart.offsetHeight === 0)")
+        assert set(tab.requests) == {address}
+        assert not tab.errors
+
+
+def test_large_runs_have_small_pages(tmp_path: Path, write_result: WriteResult) -> None:
+    long = "x" * 10_000
+    exchanges = [
+        ExchangeRecord(
+            exchange=at,
+            step=at // 3,
+            open_bands=9,
+            settled=at,
+            unsettled=0,
+            messages=at,
+            bytes=4,
+            evaluations=1,
+            seconds=1,
+        )
+        for at in range(1, 5_001)
+    ]
+    names = ("owned", "ghost", "inner", "peripheral", "cut", "vertices")
+    top = 50_000
+    write_result(tmp_path / "small")
+    manifest = write_result(
+        tmp_path / "large",
+        exchanges=exchanges,
+        partitions=[PartitionRecord(partition=at, **dict.fromkeys(names, at)) for at in range(4096)],
+        lam=LambdaRecord(max=top, sum=1, histogram=[(at, at + 1) for at in range(top + 1)]),
+        settings={"input": {"path": long}, "output": {"path": f"s3://me:secret@bucket/{long}"}},
+        input=Result(tmp_path / "small").manifest.input.model_copy(
+            update={"files": [InputFile(path=f"{at}{long}", bytes=1, rows=1) for at in range(3000)]}
+        ),
+    )
+    small, large = (page(Result(tmp_path / name), name) for name in ("small", "large"))
+    assert len(large) - len(small) < 200_000
+    found = read_page(large.decode())
+    assert "secret" not in found.text
+    rows = next(rows for caption, rows in found.tables.items() if caption.startswith("Edges by λ"))[1:]
+    assert len(rows) <= 40
+    assert sum(whole(row[1]) for row in rows) == sum(edges for _, edges in manifest.lam.histogram)
+    assert rows[-1][0].endswith(str(top))
+    steps = found.tables["Steps, with the exchanges of each"][1:]
+    assert len(steps) == 24
+    assert sum(whole(step[4]) for step in steps) == sum(exchange.messages for exchange in exchanges)
+    parts = found.tables["Partitions, the largest first"][1:]
+    assert len(parts) == 17
+    assert sum(whole(part[1]) for part in parts) == sum(p.owned for p in manifest.partitions)
+
+
+def test_a_result_of_an_earlier_release(tmp_path: Path, write_result: WriteResult) -> None:
+    write_result(tmp_path / "out", plan=None, exchanges=[])
+    found = read_page(page(Result(tmp_path / "out"), "out").decode())
+    assert "was made by an earlier release" in found.text
+    assert "kept no plan" in found.text
+    assert "DN-graphs with the highest λ" not in found.tables
+
+
+def test_a_run_that_a_limit_ended(tmp_path: Path, mined: Mine) -> None:
+    generate("rmat", str(tmp_path / "rows"), files=1, seed=3, scale=8, edge_factor=8)
+    bounding = {"method": "band", "max_exchanges": 3}
+    result = mined(tmp_path / "rows", partitions=2, bounding=bounding, **WITH_REPORT)
+    found = shown(result.path / "report.html")
+    assert f"Not converged: {result.manifest.unsettled:,} edges" in found.text
+    assert "The run did not converge, so the groups are not known" in found.text
+    header, *rows = next(
+        rows for caption, rows in found.tables.items() if caption.startswith("Edges by lower end of λ")
+    )
+    assert header[-1] == "edges with upper end at least"
+    high = result.edges.to_table()["lambda_high"].to_numpy()
+    assert [whole(row[5]) for row in rows] == [int((high >= int(row[0].split("-")[0])).sum()) for row in rows]
+
+
+@pytest.mark.parametrize("edges", [[], [(1, 1)], [(1, 2)], [(1, 2), (3, 4)], [(1, 2), (2, 3), (1, 3)]])
+def test_small_graphs(tmp_path: Path, mined: Mine, edges: list[runs.Edge]) -> None:
+    result = mined(runs.write_rows(tmp_path / "rows.parquet", edges), **WITH_REPORT)
+    assert log(result)[-2]["event"] == "report_written"
+    assert shown(result.path / "report.html").headings[0] == ("h1", "out")
+
+
+def test_without(tmp_path: Path, mined: Mine) -> None:
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
+    result = mined(rows, **{"output.report": False})
+    assert not (result.path / "report.html").exists()
+    assert not [line for line in log(result) if line["event"].startswith("report")]
+    again = mine(rows, result.path, **WITH_REPORT)
+    assert log(again)[-1]["event"] == "nothing_to_do"  # a page is no reason to find λ anew
+    assert not (result.path / "report.html").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError("no picture"), MemoryError(), OSError(28, "No space left", "f")])
+def test_a_page_that_fails_loses_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fails(*_: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", fails)
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
+    out = tmp_path / "out"
+    done = CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"])
+    assert done.exit_code == 0
+    assert done.stderr.startswith("warning: the result is complete, but has no report: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (out / "report.html").exists()
+    assert verify(out, rows).ok
+    *_, failed, last = log(Result(out))
+    assert (failed["event"], last["event"]) == ("report_failed", "run_finished")
+    assert failed["reason"] in done.stderr
+
+
+def test_half_a_page_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the disk is full in the midst of it."""
+    write = Path.write_bytes
+
+    def fills(path: Path, content: bytes) -> int:
+        write(path, content[: len(content) // 2])
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", fills)
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
+    result = mine(rows, tmp_path / "out", device="cpu")
+    assert not (result.path / "report.html").exists()
+    assert [line["event"] for line in log(result)][-2:] == ["report_failed", "run_finished"]
+
+
+def test_a_user_may_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", interrupted)
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
+    with pytest.raises(KeyboardInterrupt):
+        mine(rows, tmp_path / "out", device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def command(*arguments: str | Path) -> tuple[int, str, str]:
+    done = CliRunner().invoke(edgemill, ["report", *(str(argument) for argument in arguments)])
+    return done.exit_code, done.stdout.strip(), done.stderr.strip()
+
+
+def test_anew(tmp_path: Path, write_result: WriteResult) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "page.html"
+    write_result(out)
+    files = sorted(path.name for path in out.iterdir())
+    assert command(out, "--output", elsewhere) == (0, str(elsewhere), "")
+    assert sorted(path.name for path in out.iterdir()) == files
+    assert command(out) == (0, f"{out}/report.html", "")
+    before = (out / "report.html").stat().st_ino
+    with (out / "report.html").open("rb") as earlier:  # a reader keeps what it has
+        assert command(out) == (0, f"{out}/report.html", "")
+        assert read_page(earlier.read().decode()).headings == shown(elsewhere).headings
+    assert (out / "report.html").stat().st_ino != before
+    assert sorted(path.name for path in out.iterdir()) == sorted([*files, "report.html"])
+    assert Result(out).manifest.run in (out / "report.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "page.html"]
+
+
+def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
+    out = tmp_path / "out"
+    assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
+    write_result(out)
+    for place, why in ((tmp_path / "none" / "x", "No such file or directory"), (tmp_path, "it is a folder")):
+        told = f"error: cannot write the report {place}: {why}; --output names another place"
+        assert command(out, "--output", place) == (2, "", told)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    (out / "manifest.json").unlink()
+    code, _, told = command(out)
+    assert (code, "is not an edgemill result" in told) == (3, True)
+
+
+def test_a_damaged_table_is_told(tmp_path: Path, write_result: WriteResult) -> None:
+    write_result(tmp_path / "out")
+    table = tmp_path / "out" / "vertices" / "part-00000.parquet"
+    table.write_bytes(b"\0" * table.stat().st_size)
+    with pytest.raises(InputError, match="the result is damaged"):
+        write_report(tmp_path / "out")
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_another_result_has_come_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult
+) -> None:
+    out = tmp_path / "out"
+    write_result(out)
+
+    def overtaken(*_: object) -> bytes:
+        (out / "manifest.json").unlink()
+        write_result(out, run="20261102T120000-fedcba")
+        return b"of the earlier run"
+
+    monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
+    with pytest.raises(UsageError, match="has become the result of run 20261102T120000-fedcba meanwhile"):
+        write_report(out)
+    assert not (out / "report.html").exists()
+
+
+def test_in_an_object_store(tmp_path: Path, client: Client) -> None:
+    rows, url = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)]), "memory://reports/out"
+    result = mine(rows, url, client=client, device="cpu")
+    name = f"edgemill-{result.manifest.run}/report.html"
+    first = result.place.read(name)
+    assert first is not None
+    assert read_page(first.decode()).headings[0] == ("h1", "out")
+    assert url in read_page(first.decode()).text
+    fsspec.filesystem("memory").rm(f"/reports/out/{name}")
+    assert command(url) == (0, f"{url}/{name}", "")
+    assert result.place.names() == [f"edgemill-{result.manifest.run}", "manifest.json"]
+    assert verify(url, rows).ok
