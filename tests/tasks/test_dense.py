@@ -19,7 +19,8 @@ import strategies
 from edgemill import kernels
 from edgemill.tasks import dense
 from edgemill.tasks.degrees import BucketDegrees
-from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.dense.triangles import Sums
+from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.messages import collect
 from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
@@ -147,6 +148,19 @@ def test_a_component_of_one_bucket_within_one_of_two(tmp_path: Path) -> None:
     ingested, groups = extracted(tmp_path, levels, 2, 1)
     assert ingested.starts.tolist() == [0, 3, 7]
     check(levels, groups)
+
+
+def test_a_dn_graph_of_which_a_bucket_has_two_parts(tmp_path: Path) -> None:
+    """They hang together in the other bucket only; and supports that no triangles make are refused."""
+    sides = [{0, 4, 5, 6}, {1, 7, 8, 9}]
+    levels = {(6, 7): 2} | {edge: 2 for side in sides for edge in combinations(sorted(side), 2)}
+    ingested, groups = extracted(tmp_path, levels, 2, 1)
+    assert 2 <= ingested.starts[1] <= 6
+    check(levels, groups)
+    own = groups.found[0]
+    assert own.dn_graphs.id.tolist() == [2] and groups.triangles[0].tolist() == [8]
+    with pytest.raises(InternalError, match="bucket 0 has a DN-graph whose supports are no multiple of three"):
+        dense.collect_triangles(own, {1: Sums(own.dn_graphs.id, np.array([25]))})
 
 
 def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
