@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .extracting import ABREAST
 from .partitioning import MOST_PASSES, MOST_ROUNDS, groups_of
 
 __all__ = ["Layout"]
@@ -104,9 +105,19 @@ class Layout:
     def _extract(self) -> int:
         """What is left of the graph in DN-graphs is taken to be one partition."""
         buckets, left = self.buckets, replace(self, partitions=1)
-        trees = 2 * buckets + self._exchange(buckets, 1) + self._exchange(1, buckets) + self._looks(4 * buckets)
+        trees = buckets + self._joined() + self._exchange(1, buckets) + self._looks(4 * buckets)
         counted = left._owned() + left._counted()
-        return trees + buckets + self._order() + counted + self._exchange(buckets, buckets)
+        return trees + 2 * buckets + self._order() + counted + self._exchange(buckets, buckets)
+
+    def _joined(self) -> int:
+        """Outlines of buckets become one; each goes to one task, with others."""
+        senders = tasks = self.buckets
+        while True:
+            receivers = -(-senders // ABREAST)
+            tasks += receivers + self._looks(2 * senders)
+            if receivers == 1:
+                return tasks
+            senders = receivers
 
     def _publish(self) -> int:
         return 2 * self._asked() + (2 * self.files + 2) * self.buckets

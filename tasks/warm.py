@@ -90,7 +90,8 @@ def _extract(
         publish.BucketResults(own.bucket, own.support, low, low) for own, low in zip(results, levels, strict=True)
     ]
     trees = list(map(dense.grow_tree, edges, degrees, results))
-    merged = dense.merge_outlines(starts, highest, collect(0, (dense.send_outline(tree, 0) for tree in trees)))
+    joined = dense.join_outlines(0, 0, collect(0, [dense.send_outline(tree, 0) for tree in trees]))
+    merged = dense.merge_outlines(starts, highest, collect(0, [joined]))
     answers = [dense.answer_outlines(merged, highest)]
     for b, tree in enumerate(trees):
         found = dense.collect_groups(tree, highest, collect(b, answers))

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import Nested
+from ...kernels.graph import MAX_LOCAL_EDGES, Nested
 from ...kernels.held import Held
 from .. import order
+from ..errors import OutOfRoom
 from ..messages import Bundle, bundle
 from ..order import Ints
 from .tree import ROOT, Outline
@@ -160,7 +161,15 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
 
 
 def _nested(outlines: Sequence[Outline]) -> tuple[Ints, Nested]:
-    """The shared vertices of several outlines, ascending, and their components; lines are edges before joins."""
+    """The shared vertices of several outlines, ascending, and their components; lines are edges before joins.
+
+    Raises OutOfRoom for more than 2^31 - 2 of these: numbers of more would wrap.
+    """
+    if sum(map(len, outlines)) > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"ranges of ids share vertices by {sum(map(len, outlines)):,} components and joins, over the "
+            f"{MAX_LOCAL_EDGES:,} that a task can put together; give neighbours ids that are near each other"
+        )
     speaker, low, high = (_column(outlines, name) for name in ("speaker", "low", "high"))
     level = np.asarray(_column(outlines, "level"), like=low)
     vertex, (speaker_code, low_code, high_code) = order.encode(speaker, low, high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.partitioning import Ordered, count_supports
+from runs import write_rows
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
 
@@ -42,6 +44,26 @@ def test_triangles_in_one_partition_need_no_ranges(tmp_path: Path, monkeypatch: 
     mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
     assert "send-triangles" in names
     assert not names & {"send-out-degrees", "out-degrees", "cuts"}
+
+
+@pytest.mark.parametrize(("clique", "counts"), [(True, [3]), (False, [1])])
+def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clique: bool, counts: list[int]
+) -> None:
+    """All edges of a clique are in a DN-graph, and few of facebook. Beside the clique is a star: its component is a
+    leaf that is none, and the last bucket has no edge.
+    """
+    found: list[int] = []
+
+    def counting(graph: Ordered, partitions: int) -> Any:
+        found.append(partitions)
+        return count_supports(graph, partitions)
+
+    monkeypatch.setattr("edgemill.pipeline.extracting.count_supports", counting)
+    rows = [*combinations(range(12), 2), *((12, leaf) for leaf in range(13, 35))]
+    path = write_rows(tmp_path / "rows.parquet", rows) if clique else FACEBOOK
+    check_dense(mine(path, tmp_path / "out", device="cpu", partitions=3))
+    assert found == counts
 
 
 def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

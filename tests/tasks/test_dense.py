@@ -19,6 +19,8 @@ import strategies
 from edgemill import kernels
 from edgemill.tasks import dense
 from edgemill.tasks.degrees import BucketDegrees
+from edgemill.tasks.dense.triangles import Sums
+from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.messages import collect
 from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
@@ -148,6 +150,19 @@ def test_a_component_of_one_bucket_within_one_of_two(tmp_path: Path) -> None:
     check(levels, groups)
 
 
+def test_a_dn_graph_of_which_a_bucket_has_two_parts(tmp_path: Path) -> None:
+    """They hang together in the other bucket only; and supports that no triangles make are refused."""
+    sides = [{0, 4, 5, 6}, {1, 7, 8, 9}]
+    levels = {(6, 7): 2} | {edge: 2 for side in sides for edge in combinations(sorted(side), 2)}
+    ingested, groups = extracted(tmp_path, levels, 2, 1)
+    assert 2 <= ingested.starts[1] <= 6
+    check(levels, groups)
+    own = groups.found[0]
+    assert own.dn_graphs.id.tolist() == [2] and groups.triangles[0].tolist() == [8]
+    with pytest.raises(InternalError, match="bucket 0 has a DN-graph whose supports are no multiple of three"):
+        dense.collect_triangles(own, {1: Sums(own.dn_graphs.id, np.array([25]))})
+
+
 def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     """A bucket of 2^32 vertices before all others, which is not grown here, and one without edges after them."""
     levels = oracles.networkx_lambda([*combinations(range(5), 2), (4, 5), (5, 6), *combinations(range(6, 10), 2)])
@@ -180,7 +195,9 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
         assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
 
 
-def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) -> None:
+def test_joined_outlines_are_no_larger_than_what_they_are_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A clique that eight buckets share: each knows of all vertices after its own."""
     levels = dict.fromkeys(combinations(range(64), 2), 62)
     ingested, _ = extracted(tmp_path, levels, 8, 1)
@@ -190,6 +207,9 @@ def test_joined_outlines_are_no_larger_than_what_they_are_about(tmp_path: Path) 
     sent = [dense.send_outline(tree, 0) for tree in trees]
     assert sum(len(part.low) for own in sent for part in own.parts.values()) > 200
     (joined,) = dense.join_outlines(0, 0, collect(0, sent)).parts.values()
+    with monkeypatch.context() as patch, pytest.raises(OutOfRoom, match="over the 100 that a task can put together"):
+        patch.setattr("edgemill.tasks.dense.merge.MAX_LOCAL_EDGES", 100)
+        dense.merge_outlines(ingested.starts, 62, collect(0, sent))
     shared = 64 - int(ingested.starts[1])  # the first bucket's own vertices are in no other
     assert (len(joined.low), joined.bucket.tolist()) == (shared - 1, list(range(8)))
 
