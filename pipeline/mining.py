@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +14,6 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, UsageError
-from ..tasks.estimate import Estimate, estimate
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
@@ -46,7 +42,7 @@ from .manifest import (
 )
 from .output import LOG_NAME
 from .plan import Plan, open_input, plan_run
-from .report.written import add_report
+from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -105,10 +101,10 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
-            with _looking_at(source, settings) as looked, cluster as connected:
+            with cluster as connected:
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, looked, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -127,16 +123,6 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             staging.commit()
             checkpoint.clear()
     return Result(place_of(staging.out))
-
-
-@contextmanager
-def _looking_at(source: Source, settings: Settings) -> Iterator[Callable[[], Estimate]]:
-    """Gives, once, what a sample of the input says, which is looked at while workers start; and keeps none of it."""
-    with ThreadPoolExecutor(1) as aside:
-        looked = [aside.submit(estimate, source, settings.ingest.sample_rows)]
-        if settings.output.report:
-            aside.submit(import_module, ".report.page", __package__)  # Bokeh takes half a second, which is to spare now
-        yield lambda: looked.pop().result()
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
@@ -161,15 +147,10 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events) -> Result:
 
 
 def _run(
-    settings: Settings,
-    source: Source,
-    looked: Callable[[], Estimate],
-    engine: Engine,
-    events: Events,
-    staging: AnyStaging,
+    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
 ) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
-    plan = plan_run(settings, source, engine.capacity, looked())
+    plan = plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
@@ -234,6 +215,8 @@ def _find_lambda(
 
     When a worker is lost with what it held of the search, that starts again from what was kept last.
     """
+    if settings.output.report:
+        import_early()
 
     def attempt() -> Manifest:
         with events.stage("bound", 0), engine.on_device():

@@ -404,13 +404,13 @@ def open_input(settings: Settings) -> Source:
     return open_source(given.path, given.source_column, given.target_column, given.storage_options, VALUE_COLUMNS)
 
 
-def plan_run(settings: Settings, source: Source, capacity: Capacity, graph: Estimate | None = None) -> Plan:
-    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows, unless `graph` is known.
+def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
+    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
 
     Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
     """
     count = settings.partitioning.count
-    graph = graph or estimate(source, settings.ingest.sample_rows)
+    graph = estimate(source, settings.ingest.sample_rows)
     figures = graph.figures(settings.output.compression)
     blocks = plan_blocks(source, _rows_per_block(settings.ingest.rows_per_block, source, figures, capacity))
     disk = _free_bytes(settings)

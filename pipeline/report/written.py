@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from ...tasks.errors import OutOfRoom, UsageError
 from ...tasks.places import Place
@@ -21,7 +24,17 @@ from ..staging import AnyStaging
 from ..store_output import RUN
 from ..telemetry import Events
 
-__all__ = ["add_report", "write_report"]
+__all__ = ["add_report", "import_early", "write_report"]
+
+
+def import_early() -> None:
+    """Start to import Bokeh, which takes half a second, while others compute. What goes wrong comes again."""
+
+    def importing() -> None:
+        with suppress(Exception):
+            import_module(".page", __package__)
+
+    Thread(target=importing, daemon=True).start()
 
 
 def add_report(staging: AnyStaging, manifest: Manifest, events: Events) -> None:
