@@ -98,6 +98,9 @@ def check_dense(result: Result) -> DenseAnswers:
     assert vertices["component"].to_pylist() == [None if x < 0 else x for x in known.home.tolist()]
     members = result.dn_graph_members.to_table()
     assert sorted((graph, place[vertex]) for graph, vertex in rows(members)) == known.members
+    for file in result.dn_graph_members.get_fragments():
+        own = [(graph, place[vertex]) for graph, vertex in rows(file.to_table())]
+        assert own == sorted(own)
     dense = result.manifest.dense
     assert dense is not None
     roots = sum(row[2] is None for row in known.hierarchy)
