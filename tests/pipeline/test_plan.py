@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import ClusterLost, InputError, OutOfRoom, UsageError, mine, stages
+from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, stages
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
@@ -322,7 +319,7 @@ def test_the_sample_is_gone_when_rows_are_read(rows: Path, tmp_path: Path, monke
         when_read.append(seen[0]() is None)
         return read(*given)
 
-    monkeypatch.setattr("edgemill.pipeline.mining.estimate", watched)
+    monkeypatch.setattr("edgemill.pipeline.plan.estimate", watched)
     monkeypatch.setattr("edgemill.pipeline.stages.read", reading)
     mine(rows, tmp_path / "out", device="cpu", partitions=1)
     assert when_read == [True]
@@ -348,44 +345,13 @@ def test_ingest_on_a_gpu(
     assert ("rows cleaned and numbered there" in describe(plan)) is there
 
 
-def test_nothing_goes_on_looking_when_no_cluster_can_be_had(
-    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is wrong with the input is not told then, as the cluster is what ended the run."""
-    may_look = threading.Event()
-    told: list[str] = []
-
-    def looking(*_: Any) -> Estimate:
-        may_look.wait(60)
-        told.append("looked")
-        raise InputError("bad rows")
-
-    @contextmanager
-    def connecting(_: Any) -> Iterator[Any]:
-        may_look.set()
-        if may_look.is_set():
-            raise ClusterLost("no scheduler")
-        yield
-
-    monkeypatch.setattr("edgemill.pipeline.mining.estimate", looking)
-    monkeypatch.setattr("edgemill.pipeline.mining.connect", connecting)
-    before = set(threading.enumerate())
-    with pytest.raises(ClusterLost, match="no scheduler"):
-        mine(rows, tmp_path / "out", device="cpu")
-    assert told == ["looked"]
-    assert set(threading.enumerate()) <= before
-    assert not (tmp_path / "out").exists()
-
-
 def test_what_is_wrong_with_the_rows_ends_a_run_whose_workers_have_started(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def looking(*_: Any) -> Estimate:
         raise InputError("bad rows")
 
-    monkeypatch.setattr("edgemill.pipeline.mining.estimate", looking)
-    before = set(threading.enumerate())
+    monkeypatch.setattr("edgemill.pipeline.plan.estimate", looking)
     with pytest.raises(InputError, match="bad rows"):
         mine(rows, tmp_path / "out", device="cpu")
-    assert not [thread for thread in set(threading.enumerate()) - before if "ThreadPoolExecutor" in thread.name]
     assert not (tmp_path / "out").exists()
