@@ -110,6 +110,7 @@ class Page:
     def open(self, url: str) -> None:
         """Go to a URL, and wait until the page has shown what it says."""
         self.send("Page.navigate", url="about:blank")  # or a URL that differs after # alone would not be loaded
+        self.until("location.href === 'about:blank'")
         self.send("Page.navigate", url=url)
         self.until(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
 
