@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +30,10 @@ class Here:
 
     def places(self, receivers: Sequence[int]) -> None:
         """Anywhere."""
+
+    def on_device(self) -> AbstractContextManager[None]:
+        """There is none."""
+        return nullcontext()
 
     def map(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], at: object = None

@@ -593,6 +593,8 @@ def test_a_port_that_is_taken_is_refused(facebook: Result, served: ExplorerServe
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)])
 def test_the_command_serves_until_it_is_told_to_end(facebook: Result, number: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "edgemill.pipeline", "explore", str(facebook.path)]
+    # A shell that started these tests in the background has them, and their children, ignore Ctrl-C.
+    command = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
