@@ -27,7 +27,7 @@ from edgemill.pipeline import mine
 from edgemill.pipeline.cluster import connect
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.plan import open_input, plan_run
+from edgemill.pipeline.planning import open_input, plan_run
 from edgemill.pipeline.settings import ClusterSettings
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .comparing import Diff, diff
     from .config import load_settings
     from .mining import mine
-    from .plan import make_plan
+    from .planning import make_plan
     from .result import Result
     from .settings import Settings
 
@@ -82,7 +82,7 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "find_vertex": ".asking",
     "groups_of": ".asking",
     "load_settings": ".config",
-    "make_plan": ".plan",
+    "make_plan": ".planning",
     "members_of": ".asking",
     "mine": ".mining",
     "top": ".asking",

@@ -170,8 +170,8 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, *
     if print_config:
         _print_config(settings)
         return
-    from .plan import make_plan
     from .plan_text import describe
+    from .planning import make_plan
 
     made = make_plan(settings)
     click.echo(describe(made))

@@ -99,6 +99,7 @@ class PlanRecord(_Record):
     """What was expected before the run."""
 
     rows_looked_at: int
+    """None, if one partition fits whatever they hold: edges and vertices are the most there can be then."""
     edges: int
     vertices: int
     replication: float

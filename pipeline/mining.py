@@ -41,7 +41,8 @@ from .manifest import (
     write_manifest,
 )
 from .output import LOG_NAME
-from .plan import Plan, open_input, plan_run
+from .plan import Plan
+from .planning import open_input, plan_run, plan_without_sample
 from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
@@ -150,7 +151,7 @@ def _run(
     settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
 ) -> tuple[Manifest, Checkpoint]:
     device = engine.use(settings.cluster.device)
-    plan = plan_run(settings, source, engine.capacity)
+    plan = plan_without_sample(settings, source, engine.capacity) or plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())

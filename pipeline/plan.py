@@ -1,32 +1,25 @@
-"""What a run would do: partitions, tasks, projected bytes; from footers, a sample of the rows and what workers have."""
+"""What a run would do: partitions, tasks, projected bytes."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import expm1
-from pathlib import Path
 
 from dask.utils import format_bytes
-from distributed.system import MEMORY_LIMIT
 
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
-from ..tasks.errors import OutOfRoom, UsageError
-from ..tasks.estimate import Estimate, Figures, estimate
+from ..tasks.errors import OutOfRoom
+from ..tasks.estimate import Figures
 from ..tasks.order import fits_table
 from ..tasks.partition.multilevel import ENTRY_BYTES
-from ..tasks.places import place_of
 from ..tasks.replication import Copies
-from ..tasks.sources import Block, Source, open_source, plan_blocks
-from ..tasks.writing import VALUE_COLUMNS
-from .cluster import WORKER_BYTES, check_device, connect, cores, has_gpu_workers, local_gpu
-from .engine import Capacity, Engine
+from ..tasks.sources import Block, Source
+from .cluster import WORKER_BYTES
+from .engine import Capacity
 from .plan_tasks import Layout
-from .settings import MAX_PARTITIONS, Settings
 
-__all__ = ["WORKER_BYTES", "Plan", "make_plan", "open_input", "plan_run"]
+__all__ = ["WORKER_BYTES", "Plan", "row_bytes"]
 
 ROW_BYTES = 50
 """Memory of a row of integers while it is read and cleaned, beside what a worker takes before it holds anything."""
@@ -60,20 +53,10 @@ GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may take."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
-MOST_CHOSEN = 256
-"""`auto` stops here: beyond, replication takes what smaller partitions give."""
-LOCAL = 1.2
-"""`auto` leaves ranges as they are where they make no more copies of an edge."""
-MOST_STREAMING = 32
-"""Buckets that `auto` has stream: their tasks grow by the square, here up to 32,000 with 16 workers."""
-WORTH = 1.1
-"""Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MOST_BUCKETS = 2**15 - 1
 """As many as an int16 tells apart; with more rows buckets are larger."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows that make it worth to have one bucket more than partitions."""
-MIN_BLOCK_ROWS = 250_000
-"""Smaller blocks cost more in tasks than they bring in parallel reading."""
 MESSAGES = 2.4
 """Times that the id of an edge is sent to each ghost of it, by bands. Measured: 2.1 to 2.5."""
 MESSAGE_BYTES = 4
@@ -371,134 +354,3 @@ def row_bytes(source: Source, graph: Figures, rows: int) -> float:
 def _distinct(among: int, drawn: int) -> float:
     """How many different ones there are of so many that are drawn: at most, as what lies together repeats more."""
     return among * -expm1(-drawn / among) if among else 0.0
-
-
-def make_plan(settings: Settings) -> Plan:
-    """Plan a run without starting it. A running scheduler is asked for its workers; nothing else is contacted.
-
-    Raises InputError, and ClusterLost if a scheduler does not answer.
-    """
-    check_device(settings.cluster)
-    source = open_input(settings)
-    cluster = settings.cluster
-    if cluster.scheduler is not None or cluster.scheduler_file is not None:
-        with connect(cluster) as client:
-            engine = Engine(client, "plan")
-            engine.use(cluster.device)
-            return plan_run(settings, source, engine.capacity)
-    workers = cluster.workers or 1
-    threads = cluster.threads_per_worker or max(1, cores() // workers)
-    memory = cluster.memory_limit_bytes or MEMORY_LIMIT // workers
-    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
-    if has_gpu_workers(cluster):
-        gpu = local_gpu(cluster)
-        capacity = replace(
-            capacity, device_bytes=gpu.memory_bytes, in_step=gpu.reaches_all, shares_device=capacity.in_process
-        )
-    return plan_run(settings, source, capacity)
-
-
-def open_input(settings: Settings) -> Source:
-    """The input's footers. Raises InputError."""
-    given = settings.input
-    return open_source(given.path, given.source_column, given.target_column, given.storage_options, VALUE_COLUMNS)
-
-
-def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
-    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
-
-    Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
-    """
-    count = settings.partitioning.count
-    graph = estimate(source, settings.ingest.sample_rows)
-    figures = graph.figures(settings.output.compression)
-    blocks = plan_blocks(source, _rows_per_block(settings.ingest.rows_per_block, source, figures, capacity))
-    disk = _free_bytes(settings)
-
-    def plan(partitions: int, reason: str) -> Plan:
-        method, partitioning = settings.bounding.method, _partitioning(settings, graph, partitions, capacity)
-        copies = Copies(1.0, 1.0, "estimated") if partitions == 1 else graph.copies(partitioning, partitions)
-        made = Plan(source, blocks, partitions, partitioning, method, capacity, figures, copies, disk, reason)
-        if method != "auto":
-            return made
-        return replace(made, method="peel" if partitions == 1 or made.can_peel_in_step else "band")
-
-    if isinstance(count, int):
-        chosen = plan(count, "as partitioning.count says")
-        return _peeled(chosen) if settings.bounding.method == "peel" else chosen
-    chosen = plan(*_one_each(capacity.workers))
-    if settings.bounding.method == "peel":
-        return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
-    tried = [chosen]
-    while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
-        last = tried[-1]
-        tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
-    return tried[-1] if tried[-1].fits() else _tightest(tried)
-
-
-def _rows_per_block(most: int, source: Source, graph: Figures, capacity: Capacity) -> int:
-    """Such that all threads have some, and that what they read at once fits the workers' memory, if blocks can be as
-    small; row groups are read whole.
-    """
-    rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
-    if capacity.device_bytes or not capacity.memory_bytes:
-        return rows
-    room = (FILL * capacity.memory_bytes - WORKER_BYTES) / capacity.threads
-    while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
-        rows = max(rows // 2, MIN_BLOCK_ROWS)
-    return rows
-
-
-def _one_each(workers: int) -> tuple[int, str]:
-    """Partitions that `auto` starts with, and why."""
-    if workers > MAX_PARTITIONS:
-        return MAX_PARTITIONS, f"as many as are allowed, of {workers:,} workers the others have none"
-    return workers, "one for each worker" if workers > 1 else "one worker holds them all"
-
-
-def _tightest(plans: Sequence[Plan]) -> Plan:
-    """Of plans none of which fits well the first that needs about as little as any, within the memory if one is."""
-    device = min(plan.device_bytes for plan in plans)
-    least = min(plan.worker_bytes for plan in plans)
-    most, limit = WORTH * least, plans[0].capacity.memory_bytes
-    if least <= limit:
-        most = min(most, limit)
-    enough = [plan for plan in plans if plan.worker_bytes <= most and plan.device_bytes <= WORTH * device]
-    return enough[0] if enough else min(plans, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
-
-
-def _free_bytes(settings: Settings) -> int | None:
-    """Free on the disk where the output will be; None where that is not known."""
-    place = place_of(settings.output.path, settings.output.storage_options)
-    if not place.is_local:
-        return None
-    folder = Path(place.url).absolute()
-    try:
-        while not folder.exists():
-            folder = folder.parent
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return None
-
-
-def _partitioning(settings: Settings, graph: Estimate, partitions: int, capacity: Capacity) -> str:
-    """What `auto` means: ranges of ids, where these have locality already, GPUs would wait for the CPU, or buckets
-    would keep the scheduler busy.
-    """
-    method = settings.partitioning.method
-    if method != "auto":
-        return method
-    many = min(partitions, 4 * capacity.workers * capacity.threads) > MOST_STREAMING
-    if partitions == 1 or capacity.device_bytes or many or graph.copies("range", partitions).mean <= LOCAL:
-        return "range"
-    return "streaming"
-
-
-def _peeled(plan: Plan) -> Plan:
-    if plan.partitions == 1 or plan.can_peel_in_step:
-        return plan
-    raise UsageError(
-        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
-        "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use band, or partitions 1"
-    )

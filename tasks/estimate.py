@@ -28,6 +28,10 @@ _VALUES = 1.9
 """Support and λ of an edge together, as a multiple of its support alone."""
 _SCATTERED_BYTES = 1.5
 """Larger ends that take less lie close together, and so do equal supports."""
+_EDGE_ROW_BYTES = 24
+"""An edge's ids, support and λ as they are in memory."""
+_VERTEX_ROWS_BYTES = 100
+"""The same of a vertex, of its membership of a DN-graph, and of a component and a DN-graph for each."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,21 @@ class Estimate:
     def _packed(self, values: NDArray[Any], compression: str) -> float:
         """Bytes a value of a column of numbers takes."""
         return packed_bytes([pa.array(values)], compression) / len(values) if len(values) else 0.0
+
+
+def at_most(source: Source) -> Figures:
+    """The most that the rows, integers, can come to; nothing but the footers is looked at."""
+    low, high = source.id_range or (0, 2**63 - 1)
+    vertices = min(2 * source.rows, high - low + 1)
+    return Figures(
+        rows_looked_at=0,
+        edges=Guess(source.rows, 0, source.rows),
+        vertices=Guess(vertices, 0, vertices),
+        with_triangles=1.0,
+        id_bytes=8.0,
+        id_span=high - low + 1,
+        output_bytes=source.rows * _EDGE_ROW_BYTES + vertices * _VERTEX_ROWS_BYTES,
+    )
 
 
 def estimate(source: Source, most_rows: int) -> Estimate:

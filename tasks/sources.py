@@ -72,6 +72,9 @@ class Source:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """For fsspec; may hold secrets."""
 
+    id_range: tuple[int, int] | None = None
+    """The smallest and the largest id, as the footers say; None where they do not, and of strings."""
+
     @property
     def kind(self) -> Kind:
         """Integers or strings."""
@@ -129,11 +132,11 @@ def open_source(
     source_column, target_column = _choose_columns(paths[0], footers[0][1], source_column, target_column)
     for column in {source_column, target_column} & set(reserved):
         raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
-    types = [
-        _id_type(file.path, schema, column) for file, schema in footers for column in (source_column, target_column)
-    ]
+    ends = source_column, target_column
+    types = [_id_type(file.path, schema, column) for file, schema, _ in footers for column in ends]
     id_type = _common_type(path, [column_type for column_type in types if not pa.types.is_null(column_type)])
-    return Source(path, tuple(file for file, _ in footers), source_column, target_column, id_type, options)
+    id_range = _id_range([metadata for *_, metadata in footers], ends) if pa.types.is_integer(id_type) else None
+    return Source(path, tuple(file for file, *_ in footers), *ends, id_type, options, id_range)
 
 
 def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
@@ -238,7 +241,7 @@ def _parquet_files(filesystem: Any, folder: str) -> list[str]:
     return sorted(name for name in filesystem.find(folder) if name.endswith(".parquet") and visible(name))
 
 
-def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema]:
+def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema, pq.FileMetaData]:
     try:
         size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
         if not size:
@@ -246,7 +249,7 @@ def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.
         with open_file(path, options) as file:
             metadata = file.metadata
             row_groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            return SourceFile(path, size, row_groups), file.schema_arrow
+            return SourceFile(path, size, row_groups), file.schema_arrow, metadata
     except DAMAGE as error:
         raise InputError(
             f"{path} cannot be read as Parquet: {reason(error)}; "
@@ -315,6 +318,20 @@ def _common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
         return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
     width = min(max(signed, 2 * unsigned), 64)
     return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
+
+
+def _id_range(footers: Iterable[pq.FileMetaData], columns: Collection[str]) -> tuple[int, int] | None:
+    """The smallest and the largest value by the statistics of all row groups, or None where one has none."""
+    least, most = [], []
+    for metadata in footers:
+        at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in columns]
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for statistics in (group.column(i).statistics for i in at):
+                if statistics is None or not statistics.has_min_max:
+                    return None
+                least.append(statistics.min)
+                most.append(statistics.max)
+    return (min(least), max(most)) if least else None
 
 
 def _listed(names: Sequence[str]) -> str:

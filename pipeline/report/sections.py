@@ -179,14 +179,23 @@ def plan(manifest: Manifest) -> Section:
         text = ["The release that made this result kept no plan."]
         return Section("plan", "Plan and outcome", text, [], [])
     copies = (counts.edges + sum(p.ghost for p in manifest.partitions)) / max(1, counts.edges)
+    most = "" if expected.rows_looked_at else "at most "
     rows = [
-        ("edges", number(expected.edges), number(counts.edges), _off(expected.edges, counts.edges)),
-        ("vertices", number(expected.vertices), number(counts.vertices), _off(expected.vertices, counts.vertices)),
+        ("edges", f"{most}{number(expected.edges)}", number(counts.edges), _off(expected.edges, counts.edges)),
+        (
+            "vertices",
+            f"{most}{number(expected.vertices)}",
+            number(counts.vertices),
+            _off(expected.vertices, counts.vertices),
+        ),
         ("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", _off(expected.replication, copies)),
     ]
     table = Table("Expected before the run, and found", ("", "expected>", "found>", "expected is off by>"), rows)
+    looked = f"{number(expected.rows_looked_at)} of {number(counts.rows)} rows were looked at before the run."
+    if most:
+        looked = "No row had to be looked at before the run: all fits one partition even if each of them is an edge."
     text = [
-        f"{number(expected.rows_looked_at)} of {number(counts.rows)} rows were looked at. {len(manifest.partitions):,} "
+        f"{looked} {len(manifest.partitions):,} "
         f"partition{'' if len(manifest.partitions) == 1 else 's'}: {clipped(expected.reason)}. "
         f"{size(expected.worker_bytes)} of memory were expected of a worker that spills nothing."
     ]

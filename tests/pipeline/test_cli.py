@@ -165,7 +165,7 @@ def test_plan_prints_the_plan_and_refuses(monkeypatch: pytest.MonkeyPatch, fits:
             if not fits:
                 raise errors.OutOfRoom("5 of 4 GiB")
 
-    stand_in(monkeypatch, "edgemill.pipeline.plan", make_plan=lambda settings: Plan())
+    stand_in(monkeypatch, "edgemill.pipeline.planning", make_plan=lambda settings: Plan())
     stand_in(monkeypatch, "edgemill.pipeline.plan_text", describe=lambda plan: "4 partitions")
     result = call("plan", *PATHS)
     assert (result.stdout, result.exit_code) == ("4 partitions\n", code)

@@ -16,7 +16,7 @@ from edgemill.pipeline import partitioning as partitioning_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import GPU, Engine, Future
 from edgemill.pipeline.partitioning import METHODS
-from edgemill.pipeline.plan import open_input
+from edgemill.pipeline.planning import open_input
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 from edgemill.tasks.sources import plan_blocks

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, stages
+from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, planning, stages
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.manifest import Manifest
-from edgemill.pipeline.plan import make_plan, open_input, plan_run, row_bytes
+from edgemill.pipeline.plan import row_bytes
 from edgemill.pipeline.plan_text import describe
+from edgemill.pipeline.planning import make_plan, open_input, plan_run
 from edgemill.pipeline.settings import MAX_PARTITIONS
 from edgemill.tasks.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
@@ -93,14 +94,14 @@ def test_what_is_read_is_left_to_dask(rows: Path) -> None:
 
 def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many threads as there are read one at a time; a GPU, and no limit, have the blocks that are asked for."""
-    monkeypatch.setattr("edgemill.pipeline.plan.MIN_BLOCK_ROWS", 100)
+    monkeypatch.setattr("edgemill.pipeline.planning.MIN_BLOCK_ROWS", 100)
     settings = make_settings(str(rows), "out")
     source = open_input(settings)
 
     def most(threads: int, memory: int, device: int = 0) -> int:
         capacity = Capacity(1, threads, memory, device)
         figures = plan_run(settings, source, capacity).graph
-        return plan_module._rows_per_block(3000, source, figures, capacity)
+        return planning._rows_per_block(3000, source, figures, capacity)
 
     room = int((plan_module.WORKER_BYTES + 1600 * plan_module.ROW_BYTES) / plan_module.FILL)
     assert most(1, 0) == most(1, 2**40) == 3000
@@ -204,7 +205,7 @@ def test_a_bound_on_copies_refuses_nothing(rows: Path, basis: Literal["estimated
 
 def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = shutil.disk_usage("/")._replace(free=1000)
-    monkeypatch.setattr("edgemill.pipeline.plan.shutil.disk_usage", lambda folder: free)
+    monkeypatch.setattr("edgemill.pipeline.planning.shutil.disk_usage", lambda folder: free)
     settings = make_settings(str(rows), "out")
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
     with pytest.raises(
@@ -319,10 +320,60 @@ def test_the_sample_is_gone_when_rows_are_read(rows: Path, tmp_path: Path, monke
         when_read.append(seen[0]() is None)
         return read(*given)
 
-    monkeypatch.setattr("edgemill.pipeline.plan.estimate", watched)
+    monkeypatch.setattr("edgemill.pipeline.planning.estimate", watched)
     monkeypatch.setattr("edgemill.pipeline.stages.read", reading)
-    mine(rows, tmp_path / "out", device="cpu", partitions=1)
+    mine(rows, tmp_path / "out", device="cpu", partitions=2)
     assert when_read == [True]
+
+
+@pytest.mark.parametrize("count", [1, "auto"])
+def test_rows_are_not_looked_at_where_they_change_nothing(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int | str
+) -> None:
+    """One partition, which fits if every row is an edge: the same run, but for what it expected."""
+    options: dict[str, Any] = {"device": "cpu", "partitions": count}
+    with monkeypatch.context() as patched:
+        patched.setattr("edgemill.pipeline.planning.estimate", None)
+        manifest = mine(rows, tmp_path / "out", **options).manifest
+    looked = make_plan(make_settings(str(rows), str(tmp_path / "other"), **options))
+    assert len(manifest.partitions) == looked.partitions == 1
+    assert manifest.plan is not None
+    assert (manifest.plan.rows_looked_at, manifest.plan.reason) == (0, looked.reason)
+    assert manifest.plan.edges == 8192 > manifest.counts.edges
+    assert 2**10 >= manifest.plan.vertices > manifest.counts.vertices  # of ids below that
+    assert manifest.plan.worker_bytes > looked.unspilled_bytes
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "No row had to be looked at before the run" in page
+    assert "at most 8,192" in page
+
+
+def test_rows_are_looked_at_where_they_may_change_something(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(str(rows), str(tmp_path / "out"))
+    source = open_input(settings)
+    roomy = Capacity(1, 2, 0)
+    known = planning.plan_without_sample(settings, source, roomy)
+    assert known is not None
+    limit = int(known.worker_bytes / plan_module.FILL)
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit + 1)) is not None
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit - 1000)) is None
+    device = int(known.source.rows * plan_module.GPU_EDGE_BYTES / plan_module.GPU_FILL)
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device + 1)) is not None
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device - 1000)) is None
+    assert planning.plan_without_sample(settings, source, Capacity(2, 2, 0)) is None
+    assert planning.plan_without_sample(make_settings(str(rows), "out", partitions=2), source, roomy) is None
+    one = make_settings(str(rows), "out", partitions=1)
+    assert planning.plan_without_sample(one, source, Capacity(2, 2, 0)) is not None
+    free = shutil.disk_usage(tmp_path)._replace(free=known.graph.output_bytes // 2)
+    monkeypatch.setattr("edgemill.pipeline.planning.shutil.disk_usage", lambda folder: free)
+    assert planning.plan_without_sample(settings, source, roomy) is not None
+    free = free._replace(free=known.graph.output_bytes // 2 - 1)
+    assert planning.plan_without_sample(settings, source, roomy) is None
+    texts = pa.table({name: pa.array(["a", "b"], pa.string()) for name in ("src", "dst")})
+    pq.write_table(texts, tmp_path / "a.parquet")
+    given = make_settings(str(tmp_path / "a.parquet"), "out")
+    assert planning.plan_without_sample(given, open_input(given), roomy) is None
 
 
 @pytest.mark.parametrize(
@@ -351,7 +402,7 @@ def test_what_is_wrong_with_the_rows_ends_a_run_whose_workers_have_started(
     def looking(*_: Any) -> Estimate:
         raise InputError("bad rows")
 
-    monkeypatch.setattr("edgemill.pipeline.plan.estimate", looking)
+    monkeypatch.setattr("edgemill.pipeline.planning.estimate", looking)
     with pytest.raises(InputError, match="bad rows"):
-        mine(rows, tmp_path / "out", device="cpu")
+        mine(rows, tmp_path / "out", device="cpu", partitions=2)
     assert not (tmp_path / "out").exists()

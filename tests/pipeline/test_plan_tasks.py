@@ -15,8 +15,9 @@ import runs
 from edgemill.pipeline import mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine, Future
-from edgemill.pipeline.plan import Plan, make_plan, open_input, plan_run
+from edgemill.pipeline.plan import Plan
 from edgemill.pipeline.plan_tasks import Layout
+from edgemill.pipeline.planning import make_plan, open_input, plan_run
 from edgemill.pipeline.telemetry import Events, Stage
 from edgemill.tasks.generate import generate
 

@@ -20,7 +20,8 @@ from fsspec.implementations.local import LocalFileSystem
 import runs
 from edgemill.pipeline import InputError, OutOfRoom, mine, mining
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.plan import Plan, plan_run
+from edgemill.pipeline.plan import Plan
+from edgemill.pipeline.planning import plan_run
 
 # What is looked for in all that a run leaves: two tokens from storage options, two passwords from URLs.
 TOKEN, OTHER, *PASSWORDS = SECRETS = "7f3c-token", "91ab-token", "5d2e-password", "c80d-password"

@@ -17,7 +17,8 @@ from edgemill.pipeline import ClusterLost, OutOfRoom, UsageError, mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity, Engine
 from edgemill.pipeline.peeling import wait_for_all
-from edgemill.pipeline.plan import Plan, open_input, plan_run
+from edgemill.pipeline.plan import Plan
+from edgemill.pipeline.planning import open_input, plan_run
 from edgemill.tasks.generate import generate
 
 GIGABYTE = 10**9

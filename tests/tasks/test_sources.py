@@ -222,3 +222,31 @@ def test_a_server_that_tells_no_version(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
     with serve(tmp_path, _SilentServer) as url:
         assert file_versions(open_source(f"{url}/a.parquet")) == [None]
+
+
+@pytest.mark.parametrize(
+    ("columns", "known"),
+    [
+        ([[3, -2], [None, 7]], (-2, 7)),
+        ([[3, 2], [None, None]], None),
+        ([[], []], None),
+        ([["a"], ["b"]], None),
+    ],
+)
+def test_the_range_of_ids_by_the_footers(
+    tmp_path: Path, columns: list[list[Any]], known: tuple[int, int] | None
+) -> None:
+    """Over all files and both columns, and of other columns nothing; unknown where a row group does not tell."""
+    types = [pa.string() if "a" in columns[0] else pa.int64()] * 2
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    table = pa.table({"src": arrays[0], "weight": pa.array([99] * len(columns[0])), "dst": arrays[1]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert open_source(str(tmp_path)).id_range == known
+    if known:
+        pq.write_table(table.slice(0, 1), tmp_path / "b.parquet", row_group_size=1)
+        assert open_source(str(tmp_path)).id_range is None  # a row group of nothing but null
+        more = pa.table({"src": pa.array([50], pa.int32()), "dst": pa.array([60], pa.uint8())})
+        pq.write_table(more, tmp_path / "b.parquet")
+        assert open_source(str(tmp_path)).id_range == (-2, 60)
+        pq.write_table(more, tmp_path / "b.parquet", write_statistics=False)
+        assert open_source(str(tmp_path)).id_range is None
