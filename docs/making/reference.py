@@ -55,16 +55,15 @@ def settings() -> str:
     for section, holder in SECTIONS.items():
         rows = [
             (
-                f"`{section}.{name}`",
+                f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
                 _kind(field),
                 _default(field),
                 next((unit for word, unit in UNITS.items() if word in name.split("_")), ""),
-                f"`{flags[f'{section}.{name}']}`" if f"{section}.{name}" in flags else "",
                 PAGE.sub(r"[\1](\1.md)", str(field.description)),
             )
             for name, field in holder.model_fields.items()
         ]
-        table = _table(("setting", "type", "default", "unit", "flag", "meaning"), rows)
+        table = _table(("setting, flag", "type", "default", "unit", "meaning"), rows)
         parts.append(f"## `{section}`\n\n{holder.__doc__}\n\n{table}")
     return "\n\n".join(parts)
 

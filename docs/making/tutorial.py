@@ -75,7 +75,9 @@ def _output(command: str) -> str:
 
 def _first_line(words: list[str]) -> str:
     """What a command that goes on until Ctrl-C says at first."""
-    with subprocess.Popen(words, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        words, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.send_signal(signal.SIGINT)

@@ -1,0 +1,109 @@
+"""What the pages of docs/ say is what the code says and what the commands print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import pictures
+import reference
+import tutorial
+from edgemill.pipeline.config import SHORT_NAMES
+from edgemill.pipeline.settings import SECTIONS
+from edgemill.tasks.writing import VALUE_COLUMNS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def rerun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The tutorial as it comes out now, and the folder that it ran in."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    (folder / "tests").symlink_to(DOCS.parent / "tests")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield tutorial.rerun(tutorial.PAGE.read_text(encoding="utf-8"), folder), folder
+
+
+def test_the_tutorial_prints_what_it_says(rerun: tuple[str, Path]) -> None:
+    """Slow machines, other ports, other days: nothing else may differ."""
+    page = tutorial.PAGE.read_text(encoding="utf-8")
+    masked = [tutorial.VARIES.sub("…", one).splitlines() for one in (page, rerun[0])]
+    assert masked[0] == masked[1], "run python docs/making/tutorial.py"
+    assert len(tutorial.BLOCK.findall(page)) > 10
+
+
+def test_a_changed_answer_would_be_seen(rerun: tuple[str, Path]) -> None:
+    page = rerun[0]
+    assert tutorial.same(page, page)
+    assert tutorial.same(page, re.sub(r"seconds     [\d.]+", "seconds     12.34", page))
+    for old, new in (
+        ("88,234 ", "88,235 "),
+        ("0.9370", "0.9371"),
+        ("DN-graphs   7", "DN-graphs   8"),
+        ("ok  ", "no  "),
+    ):
+        assert old in page and not tutorial.same(page, page.replace(old, new, 1))
+
+
+def test_the_readme_shows_the_same() -> None:
+    """What `make run` ends with, and what DuckDB finds in it."""
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    shown = [
+        block
+        for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        if "1912" in block or "88,234" in block
+    ]
+    page = tutorial.VARIES.sub("…", tutorial.PAGE.read_text(encoding="utf-8"))
+    assert len(shown) == 2
+    assert all(tutorial.VARIES.sub("…", block) in page for block in shown)
+
+
+def test_tables_of_the_reference_are_what_the_code_says() -> None:
+    made = []
+    for path in sorted(DOCS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        assert reference.renewed(page) == page, f"{path.name}: run python docs/making/reference.py"
+        made += [name for _, name, _ in reference.MADE.findall(page)]
+    assert sorted(made) == sorted(reference.TABLES)
+
+
+def test_the_table_of_settings_is_complete() -> None:
+    names = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
+    assert set(SHORT_NAMES.values()) < names
+    rows = [row for row in reference.settings().splitlines() if row.startswith("| `")]
+    assert {row.split("`")[1] for row in rows} == names
+    cells = [re.split(r" +\| +", row.strip("| ")) for row in rows]
+    assert all(kind and default and len(meaning) > 20 for _, kind, default, *_, meaning in cells)
+    flags = {row.split("<br>`")[1].split("`")[0] for row in rows if "<br>" in row}
+    assert flags == {f"--{name.replace('_', '-')}" for name in SHORT_NAMES}
+
+
+def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -> None:
+    out, ids = rerun[1] / "out" / "facebook", ("src", "dst")
+    page, about = (DOCS / "outputs.md").read_text(encoding="utf-8").split("## Files\n")
+    listed = {}
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        columns = re.findall(r"^\| (?:`(\w+)`|the input's \w+ column) \| (\w+) \|", section, flags=re.MULTILINE)
+        listed[section.split("`")[1]] = columns
+    tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
+    assert tables.keys() == listed.keys()
+    for name, schema in tables.items():
+        found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]
+        own = [(column, "int64" if kind == "id" else kind) for column, kind in listed[name]]
+        assert own[: len(found)] == found, name
+        assert own[len(found) :] == ([("lambda_low", "int32"), ("lambda_high", "int32")] if name == "edges" else [])
+    assert {column for column, _ in listed["edges"]} == {"", *VALUE_COLUMNS}
+    files = {re.sub(r"\d+", "NNNNN", path.name) for path in out.rglob("*") if path.is_file()}
+    assert files == set(re.findall(r"^\| `(?:TABLE/)?([\w.-]+)` \|", about.split("## ")[0], flags=re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_pictures_are_what_is_drawn() -> None:
+    for name, draw in pictures.PICTURES_BY_NAME.items():
+        assert (pictures.PICTURES / name).read_text(encoding="utf-8") == draw(), "run python docs/making/pictures.py"
+    assert {path.name for path in pictures.PICTURES.iterdir()} == set(pictures.PICTURES_BY_NAME)
