@@ -12,6 +12,7 @@ from itertools import combinations
 from math import cos, radians, sin
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import networkx as nx
 
@@ -22,6 +23,7 @@ from edgemill.tasks.bound.band import BandReport
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 FACEBOOK = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
+WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
 
 STYLE = """
 svg { font: 14px system-ui, sans-serif }
@@ -129,7 +131,7 @@ def hierarchy() -> str:
     left, top, wide, high = 480, 90, 250, 46
     parts.append(text((left, 60), "connected components of {λ ≥ k}"))
     parts.append(text((left, 78), "as wide as they have edges", "quiet", size=12))
-    ends = {component: left for component in [frozenset(lam)]}
+    ends: dict[frozenset[Edge], float] = {frozenset(lam): left}
     for k in range(max(lam.values()) + 1):
         kept = nx.Graph([edge for edge, value in lam.items() if value >= k])
         below, ends = ends, {}
@@ -204,7 +206,7 @@ def partitions() -> str:
 def bands() -> str:
     """The bands of ego-Facebook, step by step, as the product's ledger cuts them."""
     with TemporaryDirectory() as folder:
-        result = mine(FACEBOOK, Path(folder, "out"), **{"output.report": False})
+        result = mine(FACEBOOK, Path(folder, "out"), **WITHOUT_REPORT)
         table = result.edges.to_table(columns=["support", "lambda"]).to_pandas()
     counts, support = table["lambda"].value_counts(), table["support"]
     highest = max(k for k in range(support.max() + 1) if (support >= k).sum() >= (k + 1) * (k + 2) / 2)

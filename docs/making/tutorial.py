@@ -14,7 +14,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from doctest import DocTestParser
 from pathlib import Path
@@ -45,7 +45,10 @@ def rerun(page: str, folder: Path) -> str:
     """
     os.chdir(folder)
     python = code.InteractiveInterpreter()
-    runs = {"console": _console, "pycon": lambda text: _statements(text, python)}
+    runs: Mapping[str, Callable[[str], Iterator[str]]] = {
+        "console": _console,
+        "pycon": lambda block: _statements(block, python),
+    }
     return BLOCK.sub(lambda block: f"{block[1]}\n{''.join(runs[block[1]](block[2]))}", page)
 
 
