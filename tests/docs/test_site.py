@@ -148,9 +148,9 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(chromium() is None, reason="no Chromium")
-def test_in_a_browser(address: str, pages: dict[Path, Html], tmp_path: Path) -> None:
+def test_in_a_browser(address: str, site: Path, pages: dict[Path, Html], tmp_path: Path) -> None:
     """Every page, light and dark, on a desk and on a phone: no error, nothing from elsewhere, nothing too wide; and the
-    search finds.
+    search finds, from a server and from the disk.
     """
     with page(tmp_path) as tab:
         for width, dark in ((1280, False), (400, True)):
@@ -161,9 +161,11 @@ def test_in_a_browser(address: str, pages: dict[Path, Html], tmp_path: Path) -> 
                 scheme = tab.run("getComputedStyle(document.body).colorScheme")
                 assert (scheme == "dark") == dark, path.name
         tab.size(1280, 900)
-        tab.open(f"{address}/index.html")
-        tab.run("document.querySelector('[data-md-component=search-query]').focus()")
-        tab.type("ghosts")
-        tab.until("document.querySelector('.md-search-result__item a[href*=\"partitions.html\"]')")
+        for start in (address, site.as_uri()):
+            tab.open(f"{start}/index.html")
+            tab.run("document.querySelector('[data-md-component=search-query]').focus()")
+            tab.type("ghosts")
+            tab.until("document.querySelector('.md-search-result__item a[href*=\"partitions.html\"]')")
         assert not tab.errors
-        assert {url for url in tab.requests if not url.startswith((address, "about:", "data:", "blob:"))} == set()
+        own = (address, site.as_uri(), "about:", "data:", "blob:")
+        assert {url for url in tab.requests if not url.startswith(own)} == set()
