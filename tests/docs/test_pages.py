@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pyarrow.parquet as pq
 import pytest
 
 import pictures
 import reference
 import tutorial
+from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.settings import SECTIONS
 from edgemill.tasks.writing import VALUE_COLUMNS
@@ -107,3 +109,27 @@ def test_pictures_are_what_is_drawn() -> None:
     for name, draw in pictures.PICTURES_BY_NAME.items():
         assert (pictures.PICTURES / name).read_text(encoding="utf-8") == draw(), "run python docs/making/pictures.py"
     assert {path.name for path in pictures.PICTURES.iterdir()} == set(pictures.PICTURES_BY_NAME)
+
+
+PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md"))]
+SETTINGS = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
+    """A command of a code block has its options; what is written like a setting is one, or is in the manifest."""
+    page = path.read_text(encoding="utf-8")
+    wrong = []
+    for block in re.findall(r"^ *```\w*\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL):
+        for line in re.findall(r"^(?:\$ )?edgemill (.*)", block.replace("\\\n", " "), re.MULTILINE):
+            words = line.partition("  #")[0].partition("|")[0].split()
+            command: click.Command = edgemill
+            while isinstance(command, click.Group) and words and words[0] in command.commands:
+                command = command.commands[words.pop(0)]
+            known = {name for one in command.params for name in one.opts} | {"--help"}
+            wrong += [f"edgemill {line}: {word}" for word in words if re.match("--?[a-z]", word) and word not in known]
+    manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
+    for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
+        if f"{section}.{name}" not in SETTINGS | manifest and name not in ("py", "md"):
+            wrong.append(f"{section}.{name}")
+    assert not wrong
