@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import edgemill.pipeline
 from chromium import chromium, page
 
 pytest.importorskip("material", reason="without edgemill[docs]")
@@ -119,6 +120,11 @@ def test_what_a_page_links_to_outside_comes_along(site: Path) -> None:
     assert (site / "files/configs/laptop.yaml").read_bytes() == (ROOT / "configs/laptop.yaml").read_bytes()
     assert (site / "security.html").is_file()
     assert not (site / "making").exists()
+
+
+def test_the_whole_api_is_there(site: Path, pages: dict[Path, Html]) -> None:
+    public = {f"edgemill.pipeline.{name}" for name in edgemill.pipeline.__all__ if name != "__version__"}
+    assert public <= pages[site / "python.html"].anchors
 
 
 def test_the_search_knows_settings_and_functions(site: Path) -> None:
