@@ -12,7 +12,7 @@ export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help run test test-all faults lint types unit clean
+.PHONY: help run test test-all faults lint types unit docs clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
@@ -37,6 +37,10 @@ types: $(VENV)/installed-dev ## mypy --strict
 
 unit: $(VENV)/installed-dev ## pytest -m 'not slow', two tests at a time: many wait for clusters
 	$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist worksteal
+
+docs: $(VENV)/installed-dev ## the pages of docs/, their tables made anew from the code, as a site in out/docs
+	$(BIN)/python docs/making/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove the virtual environment, caches and results
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

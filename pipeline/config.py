@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, PydanticUndefined
+from pydantic_core import ErrorDetails
 
 from ..tasks.errors import UsageError
 from .settings import SECTIONS, Settings
 
-__all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings", "settings_table"]
+__all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
 
 SHORT_NAMES: Mapping[str, str] = {
     "input": "input.path",
@@ -83,24 +83,6 @@ def as_yaml(settings: Settings) -> str:
     return yaml.safe_dump(settings.model_dump(), sort_keys=False, allow_unicode=True)
 
 
-def settings_table() -> str:
-    """All settings as a Markdown table, for the README."""
-    lines = ["| setting | default | meaning |", "|---|---|---|"]
-    for section, holder in SECTIONS.items():
-        for name, field in holder.model_fields.items():
-            default = field.get_default(call_default_factory=True)
-            lines.append(f"| `{section}.{name}` | {_shown(default)} | {field.description} |")
-    return "\n".join(lines)
-
-
-def _shown(default: object) -> str:
-    if default is PydanticUndefined:
-        return "required"
-    if default is None:
-        return "none"
-    return "`" + yaml.safe_dump(default, default_flow_style=True).removesuffix("...\n").strip() + "`"
-
-
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
@@ -166,7 +148,3 @@ def _explain(problem: ErrorDetails) -> str:
             why = problem["msg"].replace("Input should be", "must be")
     secret = ".storage_options" in name or name in ("input", "output", "checkpoint")
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
-
-
-if __name__ == "__main__":
-    print(settings_table())

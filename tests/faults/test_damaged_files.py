@@ -115,7 +115,7 @@ def test_edges_of_a_result_as_input(
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_input_of_others_without_checksums(tmp_path: Path, codec: str) -> None:
-    """What the reader notices is told; what it does not is a limit that README names."""
+    """What the reader notices is told; what it does not is a limit that docs/limits.md names."""
     original, path = tmp_path / "whole.parquet", tmp_path / "damaged.parquet"
     names = [f"vertex {i * i}" for i in range(400)]
     pq.write_table(pa.table({"src": names, "dst": names[::-1]}), original, compression=codec)

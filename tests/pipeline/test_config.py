@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from edgemill.pipeline.config import SHORT_NAMES, Settings, as_yaml, load_settings, make_settings, settings_table
+from edgemill.pipeline.config import as_yaml, load_settings, make_settings
 from edgemill.tasks.errors import UsageError
 
 PATHS = {"input.path": "edges", "output.path": "out"}
@@ -138,22 +137,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         load_settings(path)
 
 
-def test_short_names_and_table_are_complete() -> None:
-    names = {f"{section}.{name}" for section, inner in _dumped().items() for name in inner}
-    names |= {"input.storage_options", "output.storage_options", "checkpoint.storage_options"}
-    assert set(SHORT_NAMES.values()) < names
-    rows = settings_table().splitlines()[2:]
-    assert {row.split("`")[1] for row in rows} == names
-    assert all(len(row.split(" | ")[2]) > 20 for row in rows)
-
-
 def test_the_config_of_the_readme(pytestconfig: pytest.Config) -> None:
     settings = load_settings(pytestconfig.rootpath / "configs/laptop.yaml")
     assert (pytestconfig.rootpath / settings.input.path).is_file()
     assert settings.output.overwrite
-
-
-def _dumped() -> dict[str, dict[str, Any]]:
-    settings: Settings = load_settings(None, PATHS)
-    dumped: dict[str, dict[str, Any]] = yaml.safe_load(as_yaml(settings))
-    return dumped

@@ -1,0 +1,342 @@
+"""Draws the pictures of the explanations, readable on light and dark pages.
+
+python docs/making/pictures.py
+
+What they show of graphs is computed: λ and components by NetworkX, bands by the product's own ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
+from math import cos, radians, sin
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import networkx as nx
+
+from edgemill.pipeline import mine
+from edgemill.pipeline.ledger import Ledger
+from edgemill.tasks.bound.band import BandReport
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+FACEBOOK = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
+WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
+
+STYLE = """
+svg { font: 14px system-ui, sans-serif }
+.ground { fill: #fff } text { fill: #1f2328 } .quiet { fill: #5c6570 }
+.line { stroke: #5c6570; fill: none; stroke-width: 1.5 } .head { fill: #5c6570 }
+.box { fill: #f1f3f6; stroke: #b8c0ca } .dot { fill: #fff; stroke: #1f2328; stroke-width: 1.5 }
+.fall { stroke: #c62f2f; fill: none; stroke-width: 2.5 }
+@media (prefers-color-scheme: dark) {
+  .ground { fill: #1e2129 } text { fill: #e4e6ea } .quiet { fill: #a8b0bb }
+  .line { stroke: #a8b0bb } .head { fill: #a8b0bb }
+  .box { fill: #2b303a; stroke: #565e6b } .dot { fill: #1e2129; stroke: #e4e6ea }
+  .fall { stroke: #ff7b72 }
+}
+"""
+COLOURS = ("#8b949e", "#3b82c4", "#2a9d6f", "#d9780f")
+"""Of λ = 0, 1, 2, 3; the second and the last are those of the partitions P and Q, too."""
+
+Spot = tuple[float, float]
+Edge = tuple[int, int]
+
+
+def document(width: int, height: int, about: str, parts: Iterable[str]) -> str:
+    """The file."""
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><title>{about}</title>'
+    ground = f'<rect class="ground" width="{width}" height="{height}" rx="6"/>'
+    return "\n".join([head, f"<style>{STYLE}</style>", ground, *parts, "</svg>"]) + "\n"
+
+
+def text(at: Spot, words: str, kind: str = "", anchor: str = "start", size: int = 14) -> str:
+    """Words, and where they begin, have their middle or end."""
+    return (
+        f'<text class="{kind}" x="{at[0]:.1f}" y="{at[1]:.1f}" text-anchor="{anchor}" font-size="{size}">{words}</text>'
+    )
+
+
+def line(one: Spot, other: Spot, colour: str, width: float = 2.5, dashed: bool = False) -> str:
+    """A straight line."""
+    dash = ' stroke-dasharray="5 4"' if dashed else ""
+    ends = f'x1="{one[0]:.1f}" y1="{one[1]:.1f}" x2="{other[0]:.1f}" y2="{other[1]:.1f}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width}"{dash}/>'
+
+
+def arrow(*spots: Spot) -> str:
+    """A line through the spots with a head at the last."""
+    path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
+    (x0, y0), (x1, y1) = spots[-2:]
+    long = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
+    u, v = (x1 - x0) / long, (y1 - y0) / long
+    corners = [(x1, y1), (x1 - 9 * u + 4 * v, y1 - 9 * v - 4 * u), (x1 - 9 * u - 4 * v, y1 - 9 * v + 4 * u)]
+    head = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+    return f'<path class="line" d="{path}"/><polygon class="head" points="{head}"/>'
+
+
+def box(left: float, top: float, width: float, height: float, words: str = "") -> str:
+    """A rectangle with words in its middle."""
+    size = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="box" {size} rx="4"/>' + text(
+        (left + width / 2, top + height / 2 + 5), words, "", "middle", 13
+    )
+
+
+def bar(left: float, top: float, width: float, height: float, colour: str) -> str:
+    """A filled rectangle."""
+    size = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {size} fill="{colour}"/>'
+
+
+def dot(at: Spot, name: object, colour: str = "") -> str:
+    """A vertex."""
+    fill = f' style="fill:{colour};stroke:{colour}"' if colour else ""
+    white = ' style="fill:#fff"' if colour else ""
+    number = f'<text x="{at[0]:.1f}" y="{at[1] + 4:.1f}" text-anchor="middle" font-size="11"{white}>{name}</text>'
+    return f'<circle class="dot" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="10"{fill}/>{number}'
+
+
+def levels(graph: nx.Graph) -> dict[Edge, int]:
+    """Edge → λ, by definition: the largest k for which it is in the (k + 2)-truss."""
+    found = {(min(edge), max(edge)): 0 for edge in graph.edges}
+    for k in range(1, len(graph)):
+        for edge in nx.k_truss(graph, k + 2).edges:
+            found[min(edge), max(edge)] = k
+    return found
+
+
+def hierarchy() -> str:
+    """A graph with its edges coloured by λ, and the components of {λ ≥ k} in one another."""
+    spots = {n + 1: (110 + 75 * cos(radians(180 - 72 * n)), 140 - 75 * sin(radians(180 - 72 * n))) for n in range(5)}
+    spots |= {
+        6: (228, 132),
+        7: (232, 212),
+        8: (300, 160),
+        9: (318, 232),
+        10: (398, 190),
+        11: (418, 264),
+        12: (342, 296),
+    }
+    spots[13] = (262, 310)
+    strip = [(3, 6), (4, 6), (4, 7), (6, 7), (6, 8), (7, 8), (7, 9), (8, 9)]
+    graph = nx.Graph([*combinations(range(1, 6), 2), *strip, *combinations(range(9, 13), 2), (12, 13)])
+    lam = levels(graph)
+    parts = [line(spots[u], spots[v], COLOURS[k]) for (u, v), k in lam.items()]
+    parts += [dot(spot, name) for name, spot in spots.items()]
+    support = len(list(nx.common_neighbors(graph, 3, 4)))
+    parts += [arrow((190, 50), (176, 122)), text((150, 42), f"support {support}, λ = {lam[3, 4]}", size=13)]
+    left, top, wide, high = 480, 90, 250, 46
+    parts.append(text((left, 60), "connected components of {λ ≥ k}"))
+    parts.append(text((left, 78), "as wide as they have edges", "quiet", size=12))
+    ends: dict[frozenset[Edge], float] = {frozenset(lam): left}
+    for k in range(max(lam.values()) + 1):
+        kept = nx.Graph([edge for edge, value in lam.items() if value >= k])
+        below, ends = ends, {}
+        for vertices in sorted(nx.connected_components(kept), key=min):
+            edges = frozenset(edge for edge in lam if edge[0] in vertices and lam[edge] >= k)
+            holder = next(other for other in below if edges <= other)
+            start = below[holder]
+            width = wide * len(edges) / len(lam)
+            below[holder] = start + width
+            ends[edges] = start
+            parts.append(bar(start, top + k * high, width - 2, high - 4, COLOURS[k]))
+            leaf = max(lam[edge] for edge in edges) == k
+            words = f'<tspan style="fill:#fff">{len(edges)}{" ◆" if leaf else ""}</tspan>'
+            parts.append(text((start + width / 2, top + k * high + 26), words, anchor="middle"))
+        parts.append(text((left - 12, top + k * high + 26), f"k = {k}", "quiet", "end", 12))
+    parts.append(text((left, top + 4 * high + 22), "◆ a DN-graph: nothing denser in it", "quiet", size=12))
+    return document(760, 340, "A graph, λ of its edges, and the hierarchy of its groups", parts)
+
+
+def partitions() -> str:
+    """A graph cut in two, and what each partition holds."""
+    spots = {
+        1: (40, 60),
+        2: (40, 150),
+        3: (105, 105),
+        4: (120, 30),
+        5: (120, 185),
+        6: (190, 70),
+        7: (190, 150),
+        8: (235, 20),
+    }
+    edges = [
+        (1, 2),
+        (1, 3),
+        (2, 3),
+        (1, 4),
+        (3, 4),
+        (3, 5),
+        (2, 5),
+        (3, 6),
+        (4, 6),
+        (3, 7),
+        (5, 7),
+        (6, 7),
+        (4, 8),
+        (6, 8),
+    ]
+    graph = nx.Graph(edges)
+    home = {vertex: "P" if spots[vertex][0] < 130 else "Q" for vertex in spots}
+    shade = {"P": COLOURS[1], "Q": COLOURS[3]}
+    place = {vertex: at for at, vertex in enumerate(sorted(graph, key=lambda vertex: (graph.degree[vertex], vertex)))}
+    owner = {edge: home[min(edge, key=place.__getitem__)] for edge in edges}
+    triangles = [t for t in combinations(sorted(graph), 3) if all(graph.has_edge(*pair) for pair in combinations(t, 2))]
+    parts = []
+    for at, title in enumerate(("the graph", "what P holds", "what Q holds")):
+        left, name = 20 + 270 * at, title[5]
+        of = {vertex: (x + left, y + 60) for vertex, (x, y) in spots.items()}
+        own = [edge for edge in edges if owner[edge] == name]
+        near = {pair for t in triangles for pair in combinations(t, 2) if any(p in own for p in combinations(t, 2))}
+        ghosts = [edge for edge in edges if edge in near and edge not in own]
+        shown = edges if at == 0 else own + ghosts
+        parts.append(text((left + 10, 28), title))
+        note = "an edge has its owner's colour" if at == 0 else f"{len(own)} owned, {len(ghosts)} ghosts (dashed)"
+        parts.append(text((left + 10, 48), note, "quiet", size=12))
+        parts += [line(of[u], of[v], shade[owner[u, v]], dashed=at > 0 and (u, v) in ghosts) for u, v in shown]
+        parts += [
+            dot(of[vertex], vertex, shade[home[vertex]]) for vertex in sorted({v for edge in shown for v in edge})
+        ]
+    return document(830, 275, "A graph in two partitions, and the ghosts of each", parts)
+
+
+def bands() -> str:
+    """The bands of ego-Facebook, step by step, as the product's ledger cuts them."""
+    with TemporaryDirectory() as folder:
+        result = mine(FACEBOOK, Path(folder, "out"), **WITHOUT_REPORT)
+        table = result.edges.to_table(columns=["support", "lambda"]).to_pandas()
+    counts, support = table["lambda"].value_counts(), table["support"]
+    highest = max(k for k in range(support.max() + 1) if (support >= k).sum() >= (k + 1) * (k + 2) / 2)
+    left, top, wide, high = 70, 60, 640, 26
+    ledger = Ledger(highest, [len(table)])
+    orders, steps = ledger.start(), [{0: highest + 1}]
+    thresholds: dict[int, int] = {}
+    while ledger.open_bands:
+        for order in orders:
+            thresholds |= {order.band: order.lower} | ({order.commit: order.upper} if order.commit else {})
+        fallen = {lo: int(counts[counts.index.isin(range(lo, thresholds[lo]))].sum()) for lo in steps[-1]}
+        ledger.record({0: BandReport(fallen, {}, 0, 0)})
+        orders = ledger.split()
+        steps.append({lo: last + 1 for lo, last in ledger.upper_ends().items()})
+
+    def across(value: float) -> float:
+        return left + wide * value / (highest + 1)
+
+    parts = [
+        text((left, 26), f"ego-Facebook: every edge starts in [0, {highest + 1}), and each step halves the open bands")
+    ]
+    parts.append(
+        text((left, 46), "a vertical mark is a λ that is settled, with the edges that have it", "quiet", size=12)
+    )
+    known: dict[int, int] = {}
+    for step, open_bands in enumerate(steps):
+        y = top + step * high
+        for value in counts.index:
+            if not any(lo <= value < hi for lo, hi in open_bands.items()):
+                known.setdefault(int(value), step)
+        for value in known:
+            parts.append(bar(across(value), y, across(1) - left - 1, high - 5, COLOURS[2]))
+        for lo, hi in open_bands.items():
+            parts.append(bar(across(lo), y, across(hi) - across(lo) - 1, high - 5, COLOURS[1]))
+        parts.append(text((left - 10, y + 15), f"step {step}" if step else "start", "quiet", "end", 12))
+    foot = top + len(steps) * high
+    parts += [
+        text((across(value), foot + 12), str(value), "quiet", "middle", 12) for value in range(0, highest + 1, 20)
+    ]
+    parts.append(text((left + wide, foot + 12), "λ", "quiet", "end", 12))
+    return document(730, foot + 24, "Bands of the edges of ego-Facebook, step by step", parts)
+
+
+def flow() -> str:
+    """From Parquet to Parquet."""
+    columns = (
+        (20, "read", "blocks", ("rows, cleaned", "and without repeats")),
+        (175, "number", "buckets", ("ranges of ids", "in order")),
+        (330, "partition, triangulate", "partitions", ("owned edges", "and ghosts")),
+        (590, "extract", "buckets", ("λ; DN-graphs,", "hierarchy")),
+        (745, "publish", "the result", ("sorted Parquet,", "manifest last")),
+    )
+    rows = (88, 134, 180)
+    parts = []
+    for left, stage, name, about in columns:
+        parts.append(text((left + 55, 30), stage, "quiet", "middle", 12))
+        parts.append(text((left + 55, 56), name, "", "middle"))
+        parts += [box(left, row - 18, 110, 36) for row in rows]
+        parts += [text((left + 55, 230 + 18 * at), words, "quiet", "middle", 12) for at, words in enumerate(about)]
+    for left, right in ((130, 175), (285, 330)):
+        parts += [arrow((left + 3, one), (right - 3, two)) for one in rows for two in rows]
+    parts += [arrow((703, row), (742, row)) for row in rows]
+    parts += [text((512, 30), "bound", "quiet", "middle", 12), text((512, 56), "exchanges", "", "middle")]
+    parts.append(box(500, 70, 24, 128))
+    for row in rows:
+        parts += [
+            arrow((443, row - 7), (497, row - 7)),
+            arrow((497, row + 7), (443, row + 7)),
+            arrow((527, row), (587, row)),
+        ]
+    parts += [
+        text((512, 230), "what fell, until", "quiet", "middle", 12),
+        text((512, 248), "all is silent", "quiet", "middle", 12),
+    ]
+    return document(875, 265, "The stages of a run", parts)
+
+
+def failure() -> str:
+    """A run that is killed, and the one that goes on from there."""
+    stages = (("read", 60), ("number", 70), ("partition", 80), ("triangulate", 90))
+    left, parts = 130, list[str]()
+    for row, name in ((60, "first run"), (180, "the same"), (198, "command again")):
+        parts.append(text((left - 12, row + (21 if row == 60 else 12)), name, "", "end"))
+    x = left
+    for stage, width in stages:
+        parts.append(box(x, 60, width - 3, 34, stage))
+        x += width
+    parts.append(box(x, 60, 200, 34, "bound"))
+    graph, kept, earlier, end = x + 12, x + 150, x + 80, x + 200
+    parts += [f'<path class="fall" d="M{end - 9} 67 l18 20 m0 -20 l-18 20"/>', text((end + 16, 82), "killed")]
+    for at, words, colour in (
+        (graph, "graph", COLOURS[2]),
+        (earlier, "progress", COLOURS[1]),
+        (kept, "progress", COLOURS[1]),
+    ):
+        parts += [line((at, 94), (at, 118), colour), f'<circle cx="{at}" cy="122" r="5" fill="{colour}"/>']
+        parts.append(text((at, 144), words, "quiet", "middle", 12))
+    parts.append(box(graph - 12, 180, kept - graph - 17, 34, "restore"))
+    parts.append(box(kept - 26, 180, 150, 34, "bound"))
+    parts.append(box(kept + 127, 180, 70, 34, "extract"))
+    parts.append(box(kept + 200, 180, 72, 34, "publish"))
+    parts.append(arrow((kept, 150), (kept, 176)))
+    parts.append(text((kept + 286, 201), "one rename"))
+    parts.append(text((left, 30), "What is kept while a run looks for λ, and where the next one begins"))
+    parts.append(
+        text(
+            (left, 244),
+            "two generations of progress stay: a damaged one is not used, the one before it is",
+            "quiet",
+            size=12,
+        )
+    )
+    return document(975, 262, "A run that is killed goes on from its last checkpoint", parts)
+
+
+PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
+    "hierarchy.svg": hierarchy,
+    "partitions.svg": partitions,
+    "bands.svg": bands,
+    "flow.svg": flow,
+    "failure.svg": failure,
+}
+
+
+def main() -> None:
+    """Write them all."""
+    PICTURES.mkdir(exist_ok=True)
+    for name, draw in PICTURES_BY_NAME.items():
+        (PICTURES / name).write_text(draw(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

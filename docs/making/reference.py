@@ -1,0 +1,207 @@
+"""Makes the tables of the reference from the code: settings, commands, exit codes, the manifest.
+
+python docs/making/reference.py
+
+A table stands between `<!-- made: NAME -->` and `<!-- end -->`, in the pages themselves, so that who reads them in the
+repository has it too; a test says when one is not what the code says.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+import yaml
+from annotated_types import Ge, Gt
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from edgemill.pipeline import cli, exits, manifest
+from edgemill.pipeline.config import SHORT_NAMES
+from edgemill.pipeline.settings import SECTIONS
+from edgemill.tasks import errors
+
+DOCS = Path(__file__).resolve().parents[1]
+MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGE = re.compile(r"docs/([\w-]+)\.md")
+UNITS = {
+    "seconds": "s",
+    "bytes": "bytes",
+    "rows": "rows",
+    "exchanges": "exchanges",
+    "workers": "processes",
+    "threads": "threads",
+}
+"""Word in the name of a setting → its unit."""
+KINDS: Mapping[object, str] = {
+    bool: "`true` or `false`",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    dict: "mapping",
+    types.NoneType: "none",
+}
+
+
+def settings() -> str:
+    """A section for each of the settings file's."""
+    flags = {SHORT_NAMES[str(one.name)]: one.opts[0] for one in cli.run.params if one.name in SHORT_NAMES}
+    parts = []
+    for section, holder in SECTIONS.items():
+        rows = [
+            (
+                f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
+                _kind(field),
+                _default(field),
+                next((unit for word, unit in UNITS.items() if word in name.split("_")), ""),
+                PAGE.sub(r"[\1](\1.md)", str(field.description)),
+            )
+            for name, field in holder.model_fields.items()
+        ]
+        table = _table(("setting, flag", "type", "default", "unit", "meaning"), rows)
+        parts.append(f"## `{section}`\n\n{holder.__doc__}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def _kind(field: FieldInfo) -> str:
+    kind = " or ".join(_kinds(field.annotation))
+    for limit in field.metadata:
+        match limit:
+            case Ge(ge=least):
+                kind += f", ≥ {least}"
+            case Gt(gt=least):
+                kind += f", > {least}"
+    return kind
+
+
+def _kinds(annotation: Any) -> Iterator[str]:
+    origin = get_origin(annotation)
+    if origin is Literal:
+        yield ", ".join(f"`{choice}`" for choice in get_args(annotation))
+    elif origin is dict or annotation in KINDS:
+        yield KINDS[origin or annotation]
+    else:
+        for one in get_args(annotation):
+            yield from _kinds(one)
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True)
+    if default is PydanticUndefined:
+        return "required"
+    if default is None:
+        return "none"
+    return "`" + yaml.safe_dump(default, default_flow_style=True).removesuffix("...\n").strip() + "`"
+
+
+def commands() -> str:
+    """All commands with their arguments and options."""
+    return "\n\n".join(_commands(cli.edgemill, "edgemill"))
+
+
+def _commands(command: click.Command, name: str) -> Iterator[str]:
+    context = click.Context(command, info_name=name)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    rows = [_option(one) for one in command.params if isinstance(one, click.Option) and one.name != "debug"]
+    options = f"\n\n{_table(('option', 'default', 'meaning'), rows)}" if rows else ""
+    yield f"## `{name}`\n\n```text\n{usage}\n```\n\n{_plain(cleandoc(command.help or ''))}{options}"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            if (one := command.get_command(context, inner)) is not None:
+                yield from _commands(one, f"{name} {inner}")
+
+
+def _option(option: click.Option) -> tuple[str, str, str]:
+    match option.type:
+        case _ if option.is_flag:
+            value = ""
+        case click.Choice(choices=choices):
+            value = " " + "|".join(map(str, choices))
+        case kind:
+            value = " " + (
+                option.metavar or {"integer": "N", "float": "X"}.get(kind.name.removesuffix(" range"), "TEXT")
+            )
+    names = ", ".join(f"`{one}{value}`" for one in option.opts)
+    default = "required" if option.required else f"`{option.default}`" if option.show_default else ""
+    return names, default, _plain(option.help or "")
+
+
+def _plain(text: str) -> str:
+    return text.replace("<", "&lt;").replace("{", "&#123;")
+
+
+def exit_codes() -> str:
+    """A row for each code."""
+    raised = {one.exit_code: one for one in _subclasses(errors.EdgemillError) if one.exit_code != 1}
+    rows = [("0", "", "Done, or nothing to do; `diff`, whether or not anything changed.")]
+    rows.append(
+        ("1", "any other", "Anything else, and a `verify` that found a mistake. `--debug` shows where it happened.")
+    )
+    rows += [
+        (str(code), f"`{one.__name__}`", " ".join(str(one.__doc__).split())) for code, one in sorted(raised.items())
+    ]
+    rows.append((str(exits.exit_code(KeyboardInterrupt())), "`KeyboardInterrupt`", "Interrupted: Ctrl-C, SIGINT."))
+    rows.append((str(exits.exit_code(exits.Terminated())), "`KeyboardInterrupt`", "Terminated: SIGTERM."))
+    return _table(("code", "in Python", "meaning"), rows)
+
+
+def _subclasses(kind: type[errors.EdgemillError]) -> Iterator[type[errors.EdgemillError]]:
+    for one in kind.__subclasses__():
+        if kind is errors.EdgemillError:  # those below share their parent's code
+            yield one
+
+
+def record() -> str:
+    """The keys of manifest.json."""
+    schema = manifest.Manifest.model_json_schema(by_alias=True)
+    return _table(("key", "type", "meaning"), list(_keys(schema, schema["$defs"], "")))
+
+
+def _keys(schema: Mapping[str, Any], inner: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, field in schema["properties"].items():
+        shapes = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]
+        shape = shapes[0]
+        listed = shape.get("type") == "array"
+        reference = (shape["items"] if listed else shape).get("$ref", "").rpartition("/")[2]
+        named = inner.get(reference, {})
+        kind = "object" if reference else shape["items"].get("type", "") if listed else shape.get("type", "")
+        about = field.get("description") or named.get("description", "").replace("\n", " ")
+        yield f"`{prefix}{name}`", f"list of {kind}s" if listed else kind, about
+        if reference:
+            yield from _keys(named, inner, f"{prefix}{name}{'[]' if listed else ''}.")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "settings": settings,
+    "commands": commands,
+    "exit_codes": exit_codes,
+    "manifest": record,
+}
+
+
+def renewed(page: str) -> str:
+    """The page with each table as the code says now."""
+    return MADE.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}", page)
+
+
+def main() -> None:
+    """Write the pages that are not what the code says, and name them."""
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if (new := renewed(text)) != text:
+            path.write_text(new, encoding="utf-8")
+            print(path.relative_to(DOCS.parent))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""What the pages of docs/ say is what the code says and what the commands print."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pyarrow.parquet as pq
+import pytest
+
+import edgemill.pipeline
+import pictures
+import reference
+import tutorial
+from backends import devices
+from edgemill.pipeline import cli
+from edgemill.pipeline.config import SHORT_NAMES, load_settings
+from edgemill.pipeline.settings import SECTIONS
+from edgemill.tasks.writing import VALUE_COLUMNS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md"))]
+SETTINGS = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
+
+
+@pytest.fixture(scope="module")
+def rerun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The tutorial as it comes out now, and the folder that it ran in."""
+    if devices():
+        pytest.skip("the page shows a machine without a GPU")
+    folder = tmp_path_factory.mktemp("tutorial")
+    (folder / "tests").symlink_to(DOCS.parent / "tests")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield tutorial.rerun(tutorial.PAGE.read_text(encoding="utf-8"), folder), folder
+
+
+def test_the_tutorial_prints_what_it_says(rerun: tuple[str, Path]) -> None:
+    """Slow machines, other ports, other days: nothing else may differ."""
+    page = tutorial.PAGE.read_text(encoding="utf-8")
+    masked = [tutorial.VARIES.sub("…", one).splitlines() for one in (page, rerun[0])]
+    assert masked[0] == masked[1], "run python docs/making/tutorial.py"
+    assert len(tutorial.BLOCK.findall(page)) > 10
+
+
+def test_a_changed_answer_would_be_seen(rerun: tuple[str, Path]) -> None:
+    page = rerun[0]
+    assert tutorial.same(page, page)
+    assert tutorial.same(page, re.sub(r"seconds     [\d.]+", "seconds     12.34", page))
+    for old, new in (
+        ("88,234 ", "88,235 "),
+        ("0.9370", "0.9371"),
+        ("DN-graphs   7", "DN-graphs   8"),
+        ("ok  ", "no  "),
+    ):
+        assert old in page and not tutorial.same(page, page.replace(old, new, 1))
+
+
+def test_the_readme_shows_the_same() -> None:
+    """What `make run` ends with, and what DuckDB finds in it."""
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    shown = [
+        block
+        for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        if "1912" in block or "88,234" in block
+    ]
+    page = tutorial.VARIES.sub("…", tutorial.PAGE.read_text(encoding="utf-8"))
+    assert len(shown) == 2
+    assert all(tutorial.VARIES.sub("…", block) in page for block in shown)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_python_and_settings_files_on_pages_are_valid(path: Path, tmp_path: Path) -> None:
+    """Python parses, and names of ours are there; YAML by sections of ours is what `edgemill run` reads."""
+    for kind, block in re.findall(r"^```(python|yaml)\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        if kind == "python":
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and node.module == "edgemill.pipeline":
+                    assert {name.name for name in node.names} <= set(edgemill.pipeline.__all__)
+        elif block.partition(":")[0] in SECTIONS:
+            file = tmp_path / "settings.yaml"
+            file.write_text(block, encoding="utf-8")
+            load_settings(file, {"input.path": "edges", "output.path": "out"})
+
+
+def test_tables_of_the_reference_are_what_the_code_says() -> None:
+    made = []
+    for path in sorted(DOCS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        assert reference.renewed(page) == page, f"{path.name}: run python docs/making/reference.py"
+        made += [name for _, name, _ in reference.MADE.findall(page)]
+    assert sorted(made) == sorted(reference.TABLES)
+
+
+def test_the_table_of_settings_is_complete() -> None:
+    names = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
+    assert set(SHORT_NAMES.values()) < names
+    rows = [row for row in reference.settings().splitlines() if row.startswith("| `")]
+    assert {row.split("`")[1] for row in rows} == names
+    cells = [re.split(r" +\| +", row.strip("| ")) for row in rows]
+    assert all(kind and default and len(meaning) > 20 for _, kind, default, *_, meaning in cells)
+    flags = {row.split("<br>`")[1].split("`")[0] for row in rows if "<br>" in row}
+    assert flags == {f"--{name.replace('_', '-')}" for name in SHORT_NAMES}
+
+
+def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -> None:
+    out, ids = rerun[1] / "out" / "facebook", ("src", "dst")
+    page, about = (DOCS / "outputs.md").read_text(encoding="utf-8").split("## Files\n")
+    listed = {}
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        columns = re.findall(r"^\| (?:`(\w+)`|the input's \w+ column) \| (\w+) \|", section, flags=re.MULTILINE)
+        listed[section.split("`")[1]] = columns
+    tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
+    assert tables.keys() == listed.keys()
+    for name, schema in tables.items():
+        found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]
+        own = [(column, "int64" if kind == "id" else kind) for column, kind in listed[name]]
+        assert own[: len(found)] == found, name
+        assert own[len(found) :] == ([("lambda_low", "int32"), ("lambda_high", "int32")] if name == "edges" else [])
+    assert {column for column, _ in listed["edges"]} == {"", *VALUE_COLUMNS}
+    files = {re.sub(r"\d+", "NNNNN", path.name) for path in out.rglob("*") if path.is_file()}
+    assert files == set(re.findall(r"^\| `(?:TABLE/)?([\w.-]+)` \|", about.split("## ")[0], flags=re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_pictures_are_what_is_drawn() -> None:
+    for name, draw in pictures.PICTURES_BY_NAME.items():
+        assert (pictures.PICTURES / name).read_text(encoding="utf-8") == draw(), "run python docs/making/pictures.py"
+    assert {path.name for path in pictures.PICTURES.iterdir()} == set(pictures.PICTURES_BY_NAME)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
+    """A command of a code block has its options; what is written like a setting is one, or is in the manifest."""
+    page = path.read_text(encoding="utf-8")
+    wrong = []
+    for block in re.findall(r"^ *```\w*\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL):
+        for line in re.findall(r"^(?:\$ )?edgemill (.*)", block.replace("\\\n", " "), re.MULTILINE):
+            words = line.partition("  #")[0].partition("|")[0].split()
+            command: click.Command = cli.edgemill
+            while isinstance(command, click.Group) and words and words[0] in command.commands:
+                command = command.commands[words.pop(0)]
+            known = {name for one in command.params for name in one.opts} | {"--help"}
+            wrong += [f"edgemill {line}: {word}" for word in words if re.match("--?[a-z]", word) and word not in known]
+    manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
+    for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
+        if f"{section}.{name}" not in SETTINGS | manifest and name not in ("py", "md"):
+            wrong.append(f"{section}.{name}")
+    assert not wrong
