@@ -68,7 +68,7 @@ def within(name_space: list[str], script: str, rows: Path, tmp_path: Path) -> An
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_output(rows: Path, name_space: list[str], tmp_path: Path, trials: Trials, step: int) -> None:
     """Some pages more each time, so that every write of the run comes to be the one that fails."""
     script = """

@@ -44,7 +44,7 @@ def in_one_process() -> Any:
 @pytest.mark.parametrize(
     ("cluster", "exchanges"),
     [
-        (in_one_process, 400),
+        pytest.param(in_one_process, 400, marks=pytest.mark.slow),
         pytest.param(in_one_process, 10_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
         pytest.param(
             runs.two_processes,

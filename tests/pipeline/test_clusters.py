@@ -45,7 +45,7 @@ def tables(result: Result) -> tuple[pa.Table, pa.Table]:
     return result.edges.to_table(), result.vertices.to_table()
 
 
-@pytest.mark.parametrize("partitions", [3, 7])
+@pytest.mark.parametrize("partitions", [pytest.param(3, marks=pytest.mark.slow), 7])
 def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int) -> None:
     result = mine(rows, tmp_path / "out", workers=2, partitions=partitions)
     here = mined(rows, partitions=partitions)
@@ -59,7 +59,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
     "bounding",
     [
         {"method": "band"},
-        {"method": "fixpoint"},
+        pytest.param({"method": "fixpoint"}, marks=pytest.mark.slow),
         pytest.param({"method": "fixpoint", "operator": "tridn"}, marks=pytest.mark.slow),
     ],
     ids=str,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from distributed import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from edgemill.pipeline.partitioning import METHODS
 VERTICES = 12
 
 
-@given(
+DRAWN = given(
     graph=strategies.simple_graphs(VERTICES),
     naming=strategies.namings(VERTICES),
     partitions=st.sampled_from([1, 2, 3, 5]),
@@ -31,8 +32,23 @@ VERTICES = 12
     ),
     drawn=st.data(),
 )
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
-def test_lambda_is_the_oracles(
+
+
+@DRAWN
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+def test_lambda_is_the_oracles(client: Client, **drawn: Any) -> None:
+    check(client, **drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@DRAWN
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+def test_lambda_is_the_oracles_for_long(client: Client, **drawn: Any) -> None:
+    check(client, **drawn)
+
+
+def check(
     client: Client,
     graph: strategies.EdgeList,
     naming: strategies.Naming,

@@ -24,6 +24,8 @@ Mine = Callable[..., Result]
 PARTITIONERS = tuple(METHODS)
 LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
+LARGEST_QUICK_IN_MANY = 1_000_000
+"""Edges of graphs that are cut into partitions each time."""
 LARGEST_CHECKED = 200_000
 """Edges of graphs whose dense groups are found the other way too, each time."""
 DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.json").read_text())
@@ -31,12 +33,12 @@ DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.j
 
 
 def matrix() -> Iterator[object]:
-    """Every case; the quick ones are one partition and one other count for each graph, partitioners in turn."""
+    """Every case; the quick ones are one partition for each graph, and another count for each second, in turn."""
     for turn, graph in enumerate(known_graphs()):
         many = (2, 7, 16)[turn % 3], PARTITIONERS[turn % len(PARTITIONERS)]
-        if graph.edges > 1_000_000:
-            many = 2, "streaming"
-        quick = {(1, PARTITIONERS[turn % 2]), many} if graph.edges <= LARGEST_QUICK else set()
+        quick = {(1, PARTITIONERS[turn % 2])} if graph.edges <= LARGEST_QUICK else set()
+        if turn % 2 and graph.edges <= LARGEST_QUICK_IN_MANY:
+            quick.add(many)
         for count in (1, 2, 7, 16):
             for partitioner in PARTITIONERS:
                 marks = [] if (count, partitioner) in quick else [pytest.mark.slow]

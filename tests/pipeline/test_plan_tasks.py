@@ -63,7 +63,7 @@ class Count:
     ("method", "partitions", "waves"),
     [
         ("range", 7, False),
-        ("streaming", 4, False),
+        pytest.param("streaming", 4, False, marks=pytest.mark.slow),
         pytest.param("streaming", 8, True, marks=pytest.mark.slow),
         pytest.param("triangles", 5, False, marks=pytest.mark.slow),
     ],
