@@ -67,9 +67,11 @@ class Diff:
 
 @dataclass
 class Foremost:
-    """The rows that changed most, as they go by: at most so many of each table."""
+    """The rows that changed most, as they go by."""
 
-    most: int
+    most_edges: int
+    """Of each kind of change, at most."""
+    most_dn_graphs: int
     edges: pa.Table | None = None
     """Those whose λ is farthest from what it was, or from 0 where there was or is no edge; as `edge_schema` has it."""
     dn_graphs: pa.Table | None = None
@@ -80,14 +82,16 @@ class Foremost:
         for table in tables:
             rows = table if self.edges is None else pa.concat_tables([self.edges, table])
             old, new = (pc.fill_null(rows[f"lambda_{end}"], 0).to_numpy() for end in ("old", "new"))
-            self.edges = rows.take(np.argsort(-np.abs(new - old), kind="stable")[: self.most])
+            order = np.argsort(-np.abs(new - old), kind="stable")
+            kinds = (order[pc.equal(rows["change"], kind).to_numpy()[order]] for kind in CHANGES)
+            self.edges = rows.take(np.concatenate([found[: self.most_edges] for found in kinds]))
             yield table
 
     def of_dn_graphs(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Look at the rows, which are in order, and hand them on."""
         for table in tables:
             if self.dn_graphs is None:
-                self.dn_graphs = table.slice(0, self.most)
+                self.dn_graphs = table.slice(0, self.most_dn_graphs)
             yield table
 
 

@@ -10,9 +10,11 @@ from ..comparing import Changes, Diff, Foremost
 from ..nightly import Earlier
 from .parts import Section, Table, clipped, number, share
 
-__all__ = ["Before", "changes"]
+__all__ = ["MOST_DN_GRAPHS", "MOST_EDGES", "Before", "changes"]
 
-MOST_ROWS = 15
+MOST_EDGES = 5
+"""Of each kind of change."""
+MOST_DN_GRAPHS = 15
 _KINDS = ("appeared", "vanished", "rose", "fell", "reshaped")
 
 

@@ -92,14 +92,15 @@ def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before
     """What changed since the result at `place`; what goes wrong is told on the page and as `comparison_failed`."""
     if earlier is None:
         return None
-    from .changes import MOST_ROWS, Before
+    from .changes import MOST_DN_GRAPHS, MOST_EDGES, Before
 
-    start, foremost = time.perf_counter(), Foremost(MOST_ROWS)
+    start, foremost = time.perf_counter(), Foremost(MOST_EDGES, MOST_DN_GRAPHS)
     try:
         found = compare(Result(earlier.place), result, foremost)
     except Exception as error:
-        events.emit("comparison_failed", before=str(earlier.place), reason=message(error))
-        return Before(earlier, None, foremost, message(error))
+        reason = message(error).replace(str(result.place), "this one")  # a run's has no lasting place yet
+        events.emit("comparison_failed", before=str(earlier.place), reason=reason)
+        return Before(earlier, None, foremost, reason)
     counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs")}
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
     return Before(earlier, found, foremost)
