@@ -46,7 +46,7 @@ def changes(before: Before) -> Section:
         ends = foremost.edges.column_names[:2]
         tables.append(
             Table(
-                "Edges whose λ changed most",
+                "Edges whose λ changed most, of each kind of change",
                 (*map(clipped, ends), "change", "λ before>", "λ now>"),
                 [
                     (clipped(row[ends[0]]), clipped(row[ends[1]]), row["change"], *_both(row, "lambda"))
@@ -89,4 +89,8 @@ def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 def _note(row: Changes, shown: int, file: str) -> str:
     changed = sum(getattr(row, kind) or 0 for kind in _KINDS)
-    return f"{number(changed - shown)} more: edgemill diff --output writes {file}." if changed > shown else ""
+    return (
+        f"{number(changed - shown)} more: edgemill diff OLD NEW --output FOLDER writes {file}."
+        if changed > shown
+        else ""
+    )

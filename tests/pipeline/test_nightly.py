@@ -300,7 +300,7 @@ def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
         ["edges", "10", "13", "10", "3", "0", "0", "0", ""],
         ["DN-graphs", "1", "2", "1", "1", "0", "0", "0", "0"],
     ]
-    assert found.tables["Edges whose λ changed most"][1:] == [
+    assert found.tables["Edges whose λ changed most, of each kind of change"][1:] == [
         [str(u), str(v), "appeared", "", "1"] for u, v in ((5, 6), (5, 7), (6, 7))
     ]
     assert [row[1:] for row in found.tables["DN-graphs that changed, the highest λ first"][1:]] == [
@@ -429,10 +429,11 @@ def test_only_complete_inputs_are_taken(
 
 
 def test_complete_by_marker_and_rows(edges: Path, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"input.complete_marker": "_SUCCESS", "input.least_rows": 13, "output.report": False}
+    plain: dict[str, Any] = {"output.report": False}
+    settings = plain | {"input.complete_marker": "_SUCCESS", "input.least_rows": 13}
     result = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", **settings)
     assert result.manifest.counts.edges == 13
-    again = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", output={"report": False})
+    again = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", **plain)
     assert again.manifest.run == result.manifest.run  # what made sure is no reason to find λ anew
     with pytest.raises(InputIncomplete, match="least_rows is 14"):
         mine(edges / "2026-11-20", tmp_path / "x", device="cpu", **settings | {"input.least_rows": 14})
