@@ -30,7 +30,7 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
     removed is told as `events.not_removed`.
     """
     results = series.results()
-    if len(results) <= keep:
+    if len(results) < keep:
         return
     latest = pointed(series.at("latest"))
     stay = {spared, *results[:keep]}

@@ -20,7 +20,7 @@ from .manifest import ExchangeRecord, StageRecord
 __all__ = ["STAGES", "Display", "Events", "Stage"]
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
-"""Stages in order; "compile" comes before the one that had to compile kernels."""
+"""Stages in order; "compile" comes before the one that had to compile kernels, "compare" last, of nights."""
 
 
 class Display(Protocol):

@@ -96,7 +96,8 @@ def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before
 
     start, foremost = time.perf_counter(), Foremost(MOST_EDGES, MOST_DN_GRAPHS)
     try:
-        found = compare(Result(earlier.place), result, foremost)
+        with events.stage("compare", 0):
+            found = compare(Result(earlier.place), result, foremost)
     except Exception as error:
         reason = message(error).replace(str(result.place), "this one")  # a run's has no lasting place yet
         events.emit("comparison_failed", before=str(earlier.place), reason=reason)

@@ -253,6 +253,27 @@ def test_a_result_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.Mon
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
+def test_a_removal_that_was_cut_short(root: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its worst moment, when it is no result any more: the next night, or a repeat of this one, goes on."""
+    series = series_of(root)
+    for day in days(18, 20):
+        write(series.at(day))
+
+    def cut(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    remove = Place.remove
+    monkeypatch.setattr(shutil, "rmtree", cut)
+    monkeypatch.setattr(Place, "remove", lambda place, name: (cut if "edgemill-run" in name else remove)(place, name))
+    with pytest.raises(KeyboardInterrupt):
+        keep_newest(series, 2, "2026-11-20", Events())
+    monkeypatch.undo()
+    assert (series.results(), series.days()) == (days(19, 20)[::-1], days(18, 20)[::-1])
+    events = Events()
+    keep_newest(series, 2, "2026-11-20", events)
+    assert (events.removed, series.days()) == ([], days(19, 20)[::-1])
+
+
 # ---- with runs
 
 
