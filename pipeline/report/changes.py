@@ -88,9 +88,5 @@ def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 
 def _note(row: Changes, shown: int, file: str) -> str:
-    changed = sum(getattr(row, kind) or 0 for kind in _KINDS)
-    return (
-        f"{number(changed - shown)} more: edgemill diff OLD NEW --output FOLDER writes {file}."
-        if changed > shown
-        else ""
-    )
+    more = sum(getattr(row, kind) or 0 for kind in _KINDS) - shown
+    return f"{number(more)} more: edgemill diff OLD NEW --output FOLDER writes {file}." if more else ""

@@ -89,7 +89,7 @@ def write_report(out: str | os.PathLike[str], output: str | os.PathLike[str] | N
 
 
 def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before | None:
-    """What changed since the result at `place`; what goes wrong is told on the page and as `comparison_failed`."""
+    """What changed since the earlier night, if there is one; what goes wrong is told there, and to the events."""
     if earlier is None:
         return None
     from .changes import MOST_DN_GRAPHS, MOST_EDGES, Before

@@ -18,7 +18,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from edgemill.pipeline import load_settings
+from edgemill.pipeline import __version__, load_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings import Settings
 from edgemill.tasks import errors
@@ -113,8 +113,11 @@ def test_the_cron_job_of_kubernetes(tmp_path: Path) -> None:
     pod = inner["template"]["spec"]
     assert pod["restartPolicy"] == "Never"
     [container] = pod["containers"]
+    assert container["image"] == f"registry.example.com/edgemill:{__version__}-cpu"
     settings = settings_of(container["command"], tmp_path, config["data"]["nightly.yaml"])
-    assert settings.output.path.startswith("/volume/")
+    places = tuple(f"{mount['mountPath']}/" for mount in container["volumeMounts"])
+    assert all(path.startswith(places) for path in (settings.input.path, settings.output.path))
+    assert all(variable["value"].startswith(places) for variable in container["env"])
     rules = [rule["onExitCodes"] | {"action": rule["action"]} for rule in inner["podFailurePolicy"]["rules"][1:]]
     assert {rule["containerName"] for rule in rules} == {container["name"]}
     values = {rule["action"]: set(rule["values"]) for rule in rules}
