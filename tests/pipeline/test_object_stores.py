@@ -395,7 +395,7 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
     assert winner.returncode == 0, told
     place = Place(out, s3)
     assert tables(Result(place)) == tables(plain)
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     for arguments in (["show", out], ["top", out], ["diff", out, out], ["verify", out, "--input", str(rows)]):
         with start(s3, tmp_path, COMMAND, *arguments) as done:
             shown, told = done.communicate()
@@ -414,7 +414,7 @@ def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path
     with start(s3, tmp_path, COMMAND, *command) as again:
         _, told = again.communicate()
     assert again.returncode == 0, told
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     result = Result(place)
     assert tables(result) == tables(plain)
     events = log(result)
