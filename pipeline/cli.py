@@ -74,6 +74,7 @@ _RUN_OPTIONS = [
     click.option("--fresh", is_flag=True, help="Start anew, whatever an earlier run has left or made."),
     click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
     click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
+    click.option("--date", metavar="DAY", help="In place of {date} in paths: 2026-11-20, yesterday or today (in UTC)."),
     click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),
     click.option("--print-config", is_flag=True, help="Print the settings in effect as YAML, and end."),
 ]
@@ -123,7 +124,7 @@ def edgemill() -> None:
     """Every edge's truss level λ, exactly, from Parquet to Parquet.
 
     Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster lost, 5 not converged within the limits,
-    6 output in use by another run, 7 out of memory or disk, 1 anything else.
+    6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
     """
 
 
@@ -150,6 +151,10 @@ def run(config: str | None, assignments: tuple[str, ...], print_config: bool, ve
     if result.manifest.run != events.run_id:
         click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
     click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
+    for place in events.removed:
+        click.echo(f"removed     {place}")
+    for place, why in events.not_removed.items():
+        click.echo(f"warning: {place} was to make room and is still there: {why}", err=True)
     if events.report_failed is not None:
         click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
     if not result.converged:

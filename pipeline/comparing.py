@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place
@@ -21,7 +23,7 @@ from .edge_changes import CHANGES, changed_edges, edge_schema
 from .new_place import new_file, new_folder
 from .result import Result
 
-__all__ = ["Changes", "Diff", "diff"]
+__all__ = ["Changes", "Diff", "Foremost", "compare", "diff"]
 
 EDGES, DN_GRAPHS, SUMMARY = "edges.parquet", "dn_graphs.parquet", "diff.json"
 
@@ -61,6 +63,42 @@ class Diff:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as in diff.json."""
         return asdict(self) | {"notices": list(self.notices)}
+
+
+@dataclass
+class Foremost:
+    """The rows that changed most, as they go by."""
+
+    most_edges: int
+    """Of each kind of change, at most."""
+    most_dn_graphs: int
+    edges: pa.Table | None = None
+    """Those whose λ is farthest from what it was, or from 0 where there was or is no edge; as `edge_schema` has it."""
+    dn_graphs: pa.Table | None = None
+    """Those of the highest λ in either result; as DN_GRAPH_SCHEMA has it."""
+
+    def of_edges(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Look at the rows, and hand them on."""
+        for table in tables:
+            rows = table if self.edges is None else pa.concat_tables([self.edges, table])
+            old, new = (pc.fill_null(rows[f"lambda_{end}"], 0).to_numpy() for end in ("old", "new"))
+            order = np.argsort(-np.abs(new - old), kind="stable")
+            kinds = (order[pc.equal(rows["change"], kind).to_numpy()[order]] for kind in CHANGES)
+            self.edges = rows.take(np.concatenate([found[: self.most_edges] for found in kinds]))
+            yield table
+
+    def of_dn_graphs(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Look at the rows, which are in order, and hand them on."""
+        for table in tables:
+            if self.dn_graphs is None:
+                self.dn_graphs = table.slice(0, self.most_dn_graphs)
+            yield table
+
+
+def compare(old: Result, new: Result, foremost: Foremost) -> Diff:
+    """As `diff`, with some of the rows in `foremost`."""
+    _refuse_unlike(old, new)
+    return _compare(old, new, None, foremost)
 
 
 def diff(
@@ -104,17 +142,20 @@ def _refuse_unlike(old: Result, new: Result) -> None:
             )
 
 
-def _compare(old: Result, new: Result, folder: Path | None) -> Diff:
+def _compare(old: Result, new: Result, folder: Path | None, foremost: Foremost | None = None) -> Diff:
     notices = [
         f"{result.place} has no DN-graphs, as an earlier release made it: only edges are compared"
         for result in (old, new)
         if result.manifest.dense is None
     ]
-    counts = _tally(changed_edges(old, new), edge_schema(new), folder and folder / EDGES)
+    rows = changed_edges(old, new)
+    rows = foremost.of_edges(rows) if foremost else rows
+    counts = _tally(rows, edge_schema(new), folder and folder / EDGES)
     edges = _changes(old.manifest.counts.edges, new.manifest.counts.edges, counts, CHANGES)
     dn_graphs = None
     if old.manifest.dense is not None and new.manifest.dense is not None:
         rows = iter([changed_dn_graphs(old, new)])
+        rows = foremost.of_dn_graphs(rows) if foremost else rows
         counts = _tally(rows, DN_GRAPH_SCHEMA, folder and folder / DN_GRAPHS)
         totals = old.manifest.dense.dn_graphs, new.manifest.dense.dn_graphs
         dn_graphs = _changes(*totals, counts, (*CHANGES, "reshaped"))

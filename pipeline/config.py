@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ..tasks.errors import UsageError
+from .dates import day_of, escaped, filled_in, has_date
 from .settings import SECTIONS, Settings
 
 __all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
@@ -31,8 +32,12 @@ SHORT_NAMES: Mapping[str, str] = {
     "workers": "cluster.workers",
     "scheduler": "cluster.scheduler",
     "scheduler_file": "cluster.scheduler_file",
+    "date": "nightly.date",
 }
 """The settings that have a flag of their own: short name (also a keyword of `mine`) → setting."""
+
+_DATED = ("input.path", "input.complete_marker", "output.path")
+"""The settings that may have `{date}`."""
 
 _REQUIRED_FLAG = {"input.path": "--input", "output.path": "--output"}
 
@@ -43,6 +48,7 @@ def load_settings(
     assignments: Sequence[str] = (),
 ) -> Settings:
     """Settings from a YAML file, `overrides` (dotted setting → value) and `a.b=c` assignments; the last one wins.
+    `{date}` in them is filled in.
 
     Raises UsageError that names the file and the setting: unknown, missing, of a wrong type, out of range, or at odds.
     """
@@ -54,11 +60,13 @@ def load_settings(
         if not equals or not name.strip():
             raise UsageError(f"--set takes a.b=c, got {assignment!r}")
         _assign(tree, name.strip(), _parse(text, f"--set {name.strip()}"))
+    _fill_in_date(tree, asked="nightly.date" in (overrides or {}))
     return _validated(tree, "" if config is None else f" (settings file {config})")
 
 
 def make_settings(input: str | os.PathLike[str], output: str | os.PathLike[str], **settings: object) -> Settings:
     """Settings from keywords: short names (`partitions=4`) or whole sections (`bounding={"method": "band"}`).
+    Paths are taken as they are, unless a `date` is given: then `{date}` in them is that day, as in a settings file.
 
     Raises UsageError for a keyword that is neither, and whatever `load_settings` raises.
     """
@@ -75,12 +83,18 @@ def make_settings(input: str | os.PathLike[str], output: str | os.PathLike[str],
         else:
             known = ", ".join([*SECTIONS, *SHORT_NAMES])
             raise UsageError(f"unknown setting {name!r}; there are: {known}")
+    if _value(tree, "nightly.date") is not None:
+        _fill_in_date(tree, asked=True)
     return _validated(tree, "")
 
 
 def as_yaml(settings: Settings) -> str:
     """The settings as a YAML document that `load_settings` reads; storage options and passwords left out."""
-    return yaml.safe_dump(settings.model_dump(), sort_keys=False, allow_unicode=True)
+    tree = settings.model_dump()
+    for name in _DATED:
+        if (value := _value(tree, name)) is not None:
+            _assign(tree, name, escaped(value))
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -117,6 +131,32 @@ def _assign(tree: dict[str, Any], name: str, value: object) -> None:
             raise UsageError(f"{name}: {section} is a value, not a section")
         tree = inner
     tree[last] = value
+
+
+def _value(tree: Mapping[str, Any], name: str) -> Any:
+    """What the dotted `name` has in `tree`, if anything."""
+    section, _, last = name.partition(".")
+    inner = tree.get(section)
+    return inner.get(last) if isinstance(inner, dict) else None
+
+
+def _fill_in_date(tree: dict[str, Any], asked: bool) -> None:
+    """Put the day in place of `{date}`, and keep it, and the output as it was given; in place.
+
+    Raises UsageError for other placeholders, and for a day that was `asked` for and is used nowhere.
+    """
+    texts = {name: text for name in _DATED if isinstance(text := _value(tree, name), str)}
+    dated = [name for name, text in texts.items() if has_date(text, name)]
+    day = _value(tree, "nightly.date")
+    if dated or day is not None:
+        day = day_of("today" if day is None else day)
+        _assign(tree, "nightly.date", day)
+    if asked and not dated:
+        raise UsageError(f"nightly.date is {day}, but neither input.path nor output.path has {{date}}")
+    if "output.path" in dated and _value(tree, "nightly.series") is None:
+        _assign(tree, "nightly.series", texts["output.path"])
+    for name, text in texts.items():
+        _assign(tree, name, filled_in(text, day or "", name))
 
 
 def _validated(tree: dict[str, Any], origin: str) -> Settings:

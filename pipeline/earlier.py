@@ -15,7 +15,8 @@ from .settings import Settings
 __all__ = ["difference", "fingerprint"]
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
-    "input": ("path", "source_column", "target_column"),  # these are in the fingerprint, as they were understood
+    # Columns are in the fingerprint, as they were understood.
+    "input": ("path", "source_column", "target_column", "complete_marker", "least_rows"),
     "output": ("path", "overwrite", "report"),
     "partitioning": (),
     "bounding": (),

@@ -30,6 +30,7 @@ __all__ = [
     "PartitionRecord",
     "PlanRecord",
     "StageRecord",
+    "is_exact",
     "is_result",
     "read_manifest",
     "versions",
@@ -231,6 +232,14 @@ def is_result(folder: Place | str | os.PathLike[str]) -> bool:
     """Whether `folder` holds a manifest of ours, of any format version."""
     try:
         return _content(place_of(folder).read(MANIFEST_NAME)) is not None
+    except OSError:
+        return False
+
+
+def is_exact(folder: Place) -> bool:
+    """Whether `folder` holds a manifest of ours, of any format version, that says that λ is exact."""
+    try:
+        return (_content(folder.read(MANIFEST_NAME)) or {}).get("converged") is True
     except OSError:
         return False
 

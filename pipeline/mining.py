@@ -40,6 +40,7 @@ from .manifest import (
     versions,
     write_manifest,
 )
+from .nightly import Night
 from .output import LOG_NAME
 from .plan import Plan
 from .planning import open_input, plan_run, plan_without_sample
@@ -82,18 +83,21 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     """
     if client is None:
         check_device(settings.cluster)
+    night = Night.of(settings)
     with staging_for(settings, events.run_id) as staging:
         source, why = None, None
         if staging.or_same and staging.holds_result():
             source, why = _look_at(staging, settings)
             if why is None:
-                return _leave(staging, settings, events)
+                return _leave(staging, settings, events, night)
         try:
             staging.refuse_existing()
         except UsageError as error:
             if why is not None:
                 error.add_note(f"it is not what this run would make: {why}")
             raise
+        if settings.input.complete_marker or settings.input.least_rows:
+            source = source or open_input(settings)  # before there is a log: this run has not begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
@@ -117,12 +121,14 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             manifest = manifest.model_copy(update={"input": read})
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
-                add_report(staging, manifest, events)
+                add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
             staging.commit()
             checkpoint.clear()
+            if night is not None and manifest.converged:
+                night.succeeded(events)
     return Result(place_of(staging.out))
 
 
@@ -138,11 +144,13 @@ def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, st
     return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
 
 
-def _leave(staging: AnyStaging, settings: Settings, events: Events) -> Result:
-    """Nothing is to be done."""
+def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
+    """Nothing is to be done, unless a run was ended between its result and what follows a night."""
     result = Result(place_of(staging.out))
     with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
         events.emit("nothing_to_do", result=result.manifest.run)
+        if night is not None:
+            night.succeeded(events)
     staging.add_to_log()
     return result
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from distributed.system import MEMORY_LIMIT
 
 from ..kernels.peers import MOST_ON_ONE_DEVICE
-from ..tasks.errors import UsageError
+from ..tasks.complete import refuse_unmarked
+from ..tasks.errors import InputAbsent, InputIncomplete, UsageError
 from ..tasks.estimate import Estimate, Figures, at_most, estimate
 from ..tasks.places import place_of
 from ..tasks.replication import Copies
@@ -63,9 +64,23 @@ def make_plan(settings: Settings) -> Plan:
 
 
 def open_input(settings: Settings) -> Source:
-    """The input's footers. Raises InputError."""
+    """The input's footers. Raises InputError, InputIncomplete if the settings ask for more than is there."""
     given = settings.input
-    return open_source(given.path, given.source_column, given.target_column, given.storage_options, VALUE_COLUMNS)
+    if given.complete_marker is not None:
+        refuse_unmarked(given.path, given.complete_marker, given.storage_options)
+    columns = given.source_column, given.target_column
+    try:
+        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS)
+    except InputAbsent as error:
+        if given.least_rows is None:
+            raise
+        raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
+    if source.rows < (given.least_rows or 0):
+        raise InputIncomplete(
+            f"input {given.path!r} is not complete: it has {source.rows:,} rows, and input.least_rows is "
+            f"{given.least_rows:,}; run again when they are there"
+        )
+    return source
 
 
 def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
+from ..tasks.pointer import follow
 from .manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ __all__ = ["Result"]
 class Result:
     """The result in the folder `path`, or at that fsspec URL: its manifest, and its tables as pyarrow datasets.
 
-    `storage_options` are fsspec's, for a URL.
+    A pointer, such as `latest`, is followed once. `storage_options` are fsspec's, for a URL.
 
     Raises UsageError if there is no such folder, InputError if it is not a result, or if a file of it is missing
     or has another size than the manifest says. Footers are checked when a table is first asked for, which raises
@@ -30,7 +31,7 @@ class Result:
     """
 
     def __init__(self, path: Place | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
-        self.place = place_of(path, storage_options)
+        self.place = follow(place_of(path, storage_options))
         """Where it is."""
         self.manifest: Manifest = read_manifest(self.place)
         outputs = self.manifest.outputs

@@ -6,9 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, field_serializer, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
+from ..tasks.errors import UsageError
 from ..tasks.passwords import without_passwords
+from .dates import day_of, filled_in, has_date
 
 __all__ = [
     "MAX_PARTITIONS",
@@ -18,6 +28,7 @@ __all__ = [
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
+    "NightlySettings",
     "OutputSettings",
     "PartitioningSettings",
     "Settings",
@@ -55,12 +66,23 @@ class InputSettings(_Section):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     nulls: Literal["refuse", "drop"] = "refuse"
     """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
+    complete_marker: str | None = None
+    """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
+    least_rows: int | None = Field(None, ge=1)
+    """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
         return without_passwords(path)
+
+    @field_validator("complete_marker")
+    @classmethod
+    def _a_name(cls, marker: str | None) -> str | None:
+        if marker is not None and (marker in ("", ".", "..") or "/" in marker):
+            raise ValueError("must be the name of a file in the input's folder")
+        return marker
 
     @model_validator(mode="after")
     def _both_columns_or_none(self) -> Self:
@@ -223,6 +245,30 @@ class ClusterSettings(_Section):
         return self
 
 
+class NightlySettings(_Section):
+    """A run that is repeated day by day, with `{date}` in its paths."""
+
+    date: str | None = None
+    """Day in place of `{date}` in the paths: `2026-11-20`, `today` or `yesterday`, in UTC; none: today."""
+    keep: int | None = Field(None, ge=1)
+    """Results of so many nights stay; after a night that succeeded the oldest of more are removed; none: all stay."""
+    latest: bool = True
+    """Keep a pointer at `output.path`, with `latest` in place of the date, to the newest result that converged."""
+    compare: bool = True
+    """Say in the report what changed since the night before; takes the time of `edgemill diff`."""
+    series: str | None = None
+    """`output.path` as given, with `{date}`, by which other nights' results are found; filled in by itself."""
+
+    @field_validator("date")
+    @classmethod
+    def _iso_day(cls, day: str | None) -> str | None:
+        return None if day is None else day_of(day)
+
+    @field_serializer("series")
+    def _without_password(self, series: str | None) -> str | None:
+        return None if series is None else without_passwords(series)
+
+
 class Settings(_Section):
     """All settings of a run; every one of them has a default except the two paths."""
 
@@ -233,6 +279,24 @@ class Settings(_Section):
     bounding: BoundingSettings = BoundingSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     cluster: ClusterSettings = ClusterSettings()
+    nightly: NightlySettings = NightlySettings()
+
+    @model_validator(mode="after")
+    def _nights_of_this_output(self) -> Self:
+        day, series = self.nightly.date, self.nightly.series
+        if series is None:
+            if self.nightly.keep is not None:
+                raise ValueError("nightly.keep is for results of many nights: put {date} into output.path")
+            return self
+        if re.match(r"[^/]+://[^/]*\{date\}", series):
+            raise ValueError(f"output.path {without_passwords(series)}: {{date}} belongs below the bucket")
+        try:
+            fits = day is not None and filled_in(series, day) == self.output.path and has_date(series, "nightly.series")
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        if not fits:
+            raise ValueError("nightly.series is not what output.path was made of: leave it out")
+        return self
 
 
 SECTIONS: Mapping[str, type[BaseModel]] = {
@@ -243,5 +307,6 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "bounding": BoundingSettings,
     "checkpoint": CheckpointSettings,
     "cluster": ClusterSettings,
+    "nightly": NightlySettings,
 }
 """The model of each section, in order."""

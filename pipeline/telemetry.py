@@ -20,7 +20,7 @@ from .manifest import ExchangeRecord, StageRecord
 __all__ = ["STAGES", "Display", "Events", "Stage"]
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
-"""Stages in order; "compile" comes before the one that had to compile kernels."""
+"""Stages in order; "compile" comes before the one that had to compile kernels, "compare" last, of nights."""
 
 
 class Display(Protocol):
@@ -59,6 +59,10 @@ class Events:
         self.exchanges: list[ExchangeRecord] = []
         self.report_failed: str | None = None
         """Why there is no report, though there was to be one."""
+        self.removed: list[str] = []
+        """Results of earlier nights that made room."""
+        self.not_removed: dict[str, str] = {}
+        """Those that were to, and why they are still there."""
         self._display = display
         self._log: TextIO | None = None
         self._lock = Lock()

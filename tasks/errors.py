@@ -9,7 +9,9 @@ from .passwords import without_passwords
 __all__ = [
     "ClusterLost",
     "EdgemillError",
+    "InputAbsent",
     "InputError",
+    "InputIncomplete",
     "InternalError",
     "NotConverged",
     "OutOfRoom",
@@ -39,6 +41,16 @@ class InputError(EdgemillError):
     """The input holds something that cannot be read or is not allowed. A retry will not help."""
 
     exit_code = 3
+
+
+class InputAbsent(InputError):
+    """No file is there to read."""
+
+
+class InputIncomplete(InputError):
+    """The input is not whole yet, as the settings tell that. A later retry may succeed."""
+
+    exit_code = 8
 
 
 class ClusterLost(EdgemillError):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from .errors import InputError
+from .errors import InputAbsent, InputError
 from .places import file_system
 from .sealed import read_footer
 
@@ -123,7 +123,8 @@ def open_source(
     A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Columns that are not
     named are the USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself.
 
-    Raises InputError if nothing is found, a footer cannot be read, or the columns are missing or of an unusable type.
+    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, or the columns are
+    missing or of an unusable type.
     """
     options = dict(storage_options or {})
     paths = _find(path, options)
@@ -206,7 +207,7 @@ def _find(path: str, options: Mapping[str, Any]) -> list[str]:
     try:
         found = _expand(filesystem, path, root)
     except FileNotFoundError:
-        raise InputError(f"input {path!r} does not exist") from None
+        raise InputAbsent(f"input {path!r} does not exist") from None
     except OSError as error:
         raise InputError(f"input {path!r} cannot be listed: {error}") from error
     if isinstance(filesystem, LocalFileSystem):
@@ -220,17 +221,17 @@ def _expand(filesystem: Any, path: str, root: str) -> list[str]:
     if filesystem.isdir(root):
         found = _parquet_files(filesystem, root)
         if not found:
-            raise InputError(f"input {path!r} is a folder without *.parquet files")
+            raise InputAbsent(f"input {path!r} is a folder without *.parquet files")
         return found
     if not any(mark in root for mark in "*?["):
-        raise InputError(f"input {path!r} does not exist")
+        raise InputAbsent(f"input {path!r} does not exist")
     found = []
     for name in filesystem.glob(root):
         if PurePosixPath(name).name.startswith((".", "_")):
             continue
         found += _parquet_files(filesystem, name) if filesystem.isdir(name) else [name]
     if not found:
-        raise InputError(f"no file matches input {path!r}")
+        raise InputAbsent(f"no file matches input {path!r}")
     return sorted(set(found))
 
 

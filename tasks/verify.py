@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .errors import OutOfRoom, UsageError
 from .places import Place, place_of
+from .pointer import follow
 from .verify_groups import check_groups
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
 from .verify_tables import (
@@ -66,7 +67,7 @@ def verify(
     Raises UsageError if there is no folder `out` and InputError if the input cannot be read; flaws of the result are
     in the report.
     """
-    folder = place_of(out)
+    folder = follow(place_of(out))
     if not (Path(folder.url).is_dir() if folder.is_local else folder.names()):
         raise UsageError(f"there is no result at {folder}: no such folder")
     checklist = _Checklist(progress)

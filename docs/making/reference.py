@@ -137,7 +137,7 @@ def _plain(text: str) -> str:
 
 def exit_codes() -> str:
     """A row for each code."""
-    raised = {one.exit_code: one for one in _subclasses(errors.EdgemillError) if one.exit_code != 1}
+    raised = {one.exit_code: one for one in _with_code_of_its_own(errors.EdgemillError) if one.exit_code != 1}
     rows = [("0", "", "Done, or nothing to do; `diff`, whether or not anything changed.")]
     rows.append(
         ("1", "any other", "Anything else, and a `verify` that found a mistake. `--debug` shows where it happened.")
@@ -150,10 +150,11 @@ def exit_codes() -> str:
     return _table(("code", "in Python", "meaning"), rows)
 
 
-def _subclasses(kind: type[errors.EdgemillError]) -> Iterator[type[errors.EdgemillError]]:
+def _with_code_of_its_own(kind: type[errors.EdgemillError]) -> Iterator[type[errors.EdgemillError]]:
     for one in kind.__subclasses__():
-        if kind is errors.EdgemillError:  # those below share their parent's code
+        if "exit_code" in vars(one):
             yield one
+        yield from _with_code_of_its_own(one)
 
 
 def record() -> str:

@@ -20,14 +20,18 @@ from ...tasks.passwords import without_passwords
 from ..manifest import DenseRecord, Manifest
 from ..result import Result
 from . import sections
+from .changes import Before, changes
 from .dense import dense, distribution
 from .parts import Fact, clipped, duration, number, share
 
 __all__ = ["page"]
 
 
-def page(result: Result, place: str) -> bytes:
-    """The report of a result, as UTF-8 HTML; `place` is where the result is, or will be. Raises InputError."""
+def page(result: Result, place: str, before: Before | None = None) -> bytes:
+    """The report of a result, as UTF-8 HTML; `place` is where the result is, or will be. Raises InputError.
+
+    `before` is of the night before, if there is one.
+    """
     manifest = result.manifest
     scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
     pages = Environment(loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -39,6 +43,7 @@ def page(result: Result, place: str) -> bytes:
         made=datetime.now(UTC),
         facts=_facts(manifest),
         sections=[
+            *([] if before is None else [changes(before)]),
             distribution(result),
             *dense(result),
             sections.read(manifest),

@@ -9,20 +9,27 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from ...tasks.errors import OutOfRoom, UsageError
 from ...tasks.places import Place
+from ..comparing import Foremost, compare
 from ..exits import NO_SPACE, message
 from ..manifest import Manifest, read_manifest
+from ..nightly import Earlier, night_before
 from ..output import REPORT_NAME
 from ..result import Result
 from ..staging import AnyStaging
 from ..store_output import RUN
 from ..telemetry import Events
+
+if TYPE_CHECKING:
+    from .changes import Before
 
 __all__ = ["add_report", "import_early", "write_report"]
 
@@ -37,8 +44,11 @@ def import_early() -> None:
     Thread(target=importing, daemon=True).start()
 
 
-def add_report(staging: AnyStaging, manifest: Manifest, events: Events) -> None:
-    """Put the report of a run beside its tables, to be published with them.
+def add_report(
+    staging: AnyStaging, manifest: Manifest, events: Events, before: Callable[[], Earlier | None] | None = None
+) -> None:
+    """Put the report of a run beside its tables, to be published with them; it tells what changed since the night
+    that `before` finds.
 
     What goes wrong is told as the event `report_failed`: a result is worth more than a page about it.
     """
@@ -46,7 +56,8 @@ def add_report(staging: AnyStaging, manifest: Manifest, events: Events) -> None:
     try:
         from .page import page
 
-        content = page(Result.unpublished(staging.named_from, manifest), str(staging.out))
+        result = Result.unpublished(staging.named_from, manifest)
+        content = page(result, str(staging.out), _compared(result, before() if before else None, events))
         staging.add(REPORT_NAME, content)
     except Exception as error:
         events.emit("report_failed", reason=message(error))
@@ -63,7 +74,7 @@ def write_report(out: str | os.PathLike[str], output: str | os.PathLike[str] | N
     from .page import page
 
     result = Result(out)
-    content = page(result, str(result.place))
+    content = page(result, str(result.place), _compared(result, night_before(result), Events()))
     if output is not None:
         _replace(Path(output), content)
         return str(output)
@@ -75,6 +86,25 @@ def write_report(out: str | os.PathLike[str], output: str | os.PathLike[str] | N
     else:
         result.place.write(name, content)
     return f"{result.place}/{name}"
+
+
+def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before | None:
+    """What changed since the earlier night, if there is one; what goes wrong is told there, and to the events."""
+    if earlier is None:
+        return None
+    from .changes import MOST_DN_GRAPHS, MOST_EDGES, Before
+
+    start, foremost = time.perf_counter(), Foremost(MOST_EDGES, MOST_DN_GRAPHS)
+    try:
+        with events.stage("compare", 0):
+            found = compare(Result(earlier.place), result, foremost)
+    except Exception as error:
+        reason = message(error).replace(str(result.place), "this one")  # a run's has no lasting place yet
+        events.emit("comparison_failed", before=str(earlier.place), reason=reason)
+        return Before(earlier, None, foremost, reason)
+    counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs")}
+    events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
+    return Before(earlier, found, foremost)
 
 
 def _folder(place: Place, manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 import edgemill.pipeline
 import pictures
@@ -83,7 +84,9 @@ def test_python_and_settings_files_on_pages_are_valid(path: Path, tmp_path: Path
         elif block.partition(":")[0] in SECTIONS:
             file = tmp_path / "settings.yaml"
             file.write_text(block, encoding="utf-8")
-            load_settings(file, {"input.path": "edges", "output.path": "out"})
+            given = yaml.safe_load(block)
+            paths = {f"{name}.path": "x" for name in ("input", "output") if "path" not in given.get(name, {})}
+            load_settings(file, paths)
 
 
 def test_tables_of_the_reference_are_what_the_code_says() -> None:
@@ -147,6 +150,13 @@ def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
             wrong += [f"edgemill {line}: {word}" for word in words if re.match("--?[a-z]", word) and word not in known]
     manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
     for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
-        if f"{section}.{name}" not in SETTINGS | manifest and name not in ("py", "md"):
+        if f"{section}.{name}" not in SETTINGS | manifest and name not in (
+            "py",
+            "md",
+            "yaml",
+            "service",
+            "timer",
+            "cron",
+        ):
             wrong.append(f"{section}.{name}")
     assert not wrong

@@ -21,7 +21,7 @@ import pytest
 from distributed import Client
 
 import runs
-from edgemill.pipeline import OutputLocked, Result, UsageError, mine, mining
+from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
@@ -395,7 +395,7 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
     assert winner.returncode == 0, told
     place = Place(out, s3)
     assert tables(Result(place)) == tables(plain)
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     for arguments in (["show", out], ["top", out], ["diff", out, out], ["verify", out, "--input", str(rows)]):
         with start(s3, tmp_path, COMMAND, *arguments) as done:
             shown, told = done.communicate()
@@ -414,9 +414,30 @@ def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path
     with start(s3, tmp_path, COMMAND, *command) as again:
         _, told = again.communicate()
     assert again.returncode == 0, told
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     result = Result(place)
     assert tables(result) == tables(plain)
     events = log(result)
     assert next(line["exchange"] for line in events if line["event"] == "exchange") == 5
     assert [line for line in events if line["event"] == "lock_taken_over"]
+
+
+@pytest.mark.slow
+def test_nights(rows: Path, plain: Result, s3: dict[str, Any], client: Client) -> None:
+    """Four nights of which two stay, with the pointer that readers follow; nothing of the others is left."""
+    series = Place(f"s3://bucket/nights {next(_numbers)}", s3)
+    days = [f"2026-11-{day}" for day in (17, 19, 18, 20)]
+    for day in days:
+        run(rows, series.within("{date}"), client, date=day, nightly={"keep": 2})
+        latest = Result(f"{series.url}/latest", s3)
+        assert str(latest.place).endswith(max(days[: days.index(day) + 1]))
+    assert tables(latest) == tables(plain)
+    assert verify(series.within("latest"), rows).ok
+    assert series.names() == ["2026-11-19", "2026-11-20", "latest"]
+    assert_one_result(series.within("2026-11-19"))
+    again = run(rows, series.within("{date}"), client, date="2026-11-20", nightly={"keep": 1})
+    assert again.manifest.run == latest.manifest.run
+    assert series.names() == ["2026-11-20", "latest"]
+    marker = "s3://bucket/marked"
+    with pytest.raises(InputIncomplete, match="marked/_SUCCESS is not there"):
+        mine(marker, "memory://x", client=client, **{"input.storage_options": s3, "input.complete_marker": "_SUCCESS"})

@@ -1,0 +1,92 @@
+"""What the page says of the night before: edges and DN-graphs that came, went, rose and fell since then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..comparing import Changes, Diff, Foremost
+from ..nightly import Earlier
+from .parts import Section, Table, clipped, number, share
+
+__all__ = ["MOST_DN_GRAPHS", "MOST_EDGES", "Before", "changes"]
+
+MOST_EDGES = 5
+"""Of each kind of change."""
+MOST_DN_GRAPHS = 15
+_KINDS = ("appeared", "vanished", "rose", "fell", "reshaped")
+
+
+@dataclass(frozen=True)
+class Before:
+    """The result of the night before, and what came of comparing with it."""
+
+    earlier: Earlier
+    found: Diff | None
+    foremost: Foremost
+    failed: str = ""
+    """Why there is no comparison."""
+
+
+def changes(before: Before) -> Section:
+    """Counts, and the rows that changed most."""
+    title, place = f"Since {before.earlier.day}", clipped(before.earlier.place)
+    text = [f"Compared with {place}, the night before."]
+    found, foremost = before.found, before.foremost
+    if found is None:
+        text = [f"There is no comparison with {place}, the night before: {clipped(before.failed)}."]
+        return Section("changes", title, text, [], [])
+    text += [f"{clipped(notice)}." for notice in found.notices]
+    rows = [("edges", found.edges)] + ([] if found.dn_graphs is None else [("DN-graphs", found.dn_graphs)])
+    names = ("old", "new", "unchanged", *_KINDS)
+    header = ("", "before>", "now>", "unchanged>", *(f"{name}>" for name in _KINDS))
+    tables = [Table("What changed", header, [(name, *(_count(row, kind) for kind in names)) for name, row in rows])]
+    if foremost.edges is not None:
+        ends = foremost.edges.column_names[:2]
+        tables.append(
+            Table(
+                "Edges whose λ changed most, of each kind of change",
+                (*map(clipped, ends), "change", "λ before>", "λ now>"),
+                [
+                    (clipped(row[ends[0]]), clipped(row[ends[1]]), row["change"], *_both(row, "lambda"))
+                    for row in foremost.edges.to_pylist()
+                ],
+                _note(found.edges, len(foremost.edges), "edges.parquet"),
+            )
+        )
+    if found.dn_graphs is not None and foremost.dn_graphs is not None and len(foremost.dn_graphs):
+        tables.append(
+            Table(
+                "DN-graphs that changed, the highest λ first",
+                ("DN-graph now>", "change", "λ before>", "λ now>", "vertices before>", "vertices now>", "in both>"),
+                [
+                    (
+                        "" if row["id_new"] is None else str(row["id_new"]),
+                        row["change"],
+                        *_both(row, "lambda"),
+                        *_both(row, "vertices"),
+                        number(row["vertices_common"]),
+                    )
+                    for row in foremost.dn_graphs.to_pylist()
+                ],
+                _note(found.dn_graphs, len(foremost.dn_graphs), "dn_graphs.parquet"),
+            )
+        )
+    text.append(f"{share(found.edges.unchanged, found.edges.new) or 'None'} of the edges are as they were.")
+    return Section("changes", title, text, [], tables)
+
+
+def _count(row: Changes, name: str) -> str:
+    count = getattr(row, name)
+    return "" if count is None else number(count)
+
+
+def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
+    old, new = (row[f"{name}_{end}"] for end in ("old", "new"))
+    return "" if old is None else number(old), "" if new is None else number(new)
+
+
+def _note(row: Changes, shown: int, file: str) -> str:
+    more = sum(getattr(row, kind) or 0 for kind in _KINDS) - shown
+    return f"{number(more)} more: edgemill diff OLD NEW --output FOLDER writes {file}." if more else ""

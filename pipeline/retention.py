@@ -1,0 +1,99 @@
+"""Results of old nights make room. What is removed is what edgemill wrote, of that series, under that output's lock."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from ..tasks.errors import EdgemillError, UsageError
+from ..tasks.places import Place
+from ..tasks.pointer import pointed
+from .exits import message
+from .lock import FolderLock
+from .manifest import MANIFEST_NAME, is_result
+from .output import LOG_NAME
+from .series import Series
+from .store_lock import StoreLock
+from .store_output import CHECKPOINT, FAILED_LOG, RUN
+from .telemetry import Events
+
+__all__ = ["keep_newest"]
+
+
+def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
+    """Remove all results but the newest `keep`, the oldest first, and what failed runs of days before those have left.
+
+    The one of the day `spared` and the one that `latest` points to stay, and each whose lock is held. What could not be
+    removed is told as `events.not_removed`.
+    """
+    results = series.results()
+    if len(results) < keep:
+        return
+    latest = pointed(series.at("latest"))
+    stay = {spared, *results[:keep]}
+    for day in sorted(set(series.days()) - stay):
+        place = series.at(day)
+        if day > results[keep - 1] or (latest is not None and latest.url == place.url):
+            continue
+        had = day in results
+        try:
+            (_remove_folder if place.is_local else _remove_objects)(place, series.root, events.run_id)
+        except (EdgemillError, OSError) as error:
+            events.not_removed[str(place)] = message(error)
+            events.emit("not_removed", result=str(place), reason=message(error))
+        else:
+            if had:
+                events.removed.append(str(place))
+                events.emit("removed", result=str(place))
+
+
+def _remove_folder(place: Place, root: Place, run_id: str) -> None:
+    out = Path(place.url)
+    if not _of_runs(out):
+        return
+    lock = FolderLock(out.with_name(f".{out.name}.edgemill.lock"), str(out), run_id)
+    lock.take()
+    try:
+        for path in _of_runs(out):
+            if path == out:
+                path = out.with_name(f".{out.name}.edgemill-{run_id}")
+                os.rename(out, path)  # whole or not there, whoever looks
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    finally:
+        lock.release()
+    with suppress(OSError):  # something else is in it
+        for folder in out.parents:
+            if folder == Path(root.url):
+                break
+            folder.rmdir()
+
+
+def _of_runs(out: Path) -> list[Path]:
+    """The result at `out`, and what runs that failed or were killed have left beside it."""
+    if not out.parent.is_dir():
+        return []
+    left = re.compile(rf"\.{re.escape(out.name)}\.edgemill(-[^.]+(\.old)?|\.checkpoint)")
+    found = [out] if is_result(out) and not out.is_symlink() else []
+    found += [path for path in out.parent.iterdir() if left.fullmatch(path.name)]
+    return found + [path for path in [out.with_name(f"{out.name}.failed.{LOG_NAME}")] if path.exists()]
+
+
+def _remove_objects(place: Place, root: Place, run_id: str) -> None:
+    names = place.names()
+    if not any(name == MANIFEST_NAME or name in (FAILED_LOG, CHECKPOINT) or name.startswith(RUN) for name in names):
+        return
+    lock = StoreLock(place, run_id)
+    lock.take()
+    try:
+        if is_result(place):
+            place.remove(MANIFEST_NAME)  # from now on it is no result, whatever happens
+        elif MANIFEST_NAME in place.names():
+            raise UsageError(f"{place} is not an edgemill result: it is left alone")
+        for name in place.names():
+            if name in (FAILED_LOG, CHECKPOINT) or name.startswith(RUN):
+                place.remove(name)
+    finally:
+        lock.release()

@@ -1,0 +1,62 @@
+"""The results of one output path with `{date}`, a day each: on a disk or in an object store."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from dataclasses import dataclass
+
+from ..tasks.places import Place
+from .dates import filled_in, has_date, pattern_of
+from .manifest import is_exact, is_result
+
+__all__ = ["Series"]
+
+_BESIDE = r"(\.failed\.log\.jsonl|\.edgemill[.-].*)?"
+"""Ends of the names that runs leave beside a result on a disk."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Results of many days, below one folder."""
+
+    root: Place
+    """The folder that they lie in, at some depth."""
+    parts: tuple[str, ...]
+    """Names on the way from there, the first of them with `{date}`."""
+
+    @classmethod
+    def around(cls, result: Place, series: str, day: str) -> Series | None:
+        """The series of the result of that day; None if that does not lie where `series`, its path, says."""
+        names = [name for name in _normal(series).split("/") if name]
+        first = next(at for at, name in enumerate(names) if has_date(name, "nightly.series"))
+        parts = tuple(names[first:])
+        end = "/" + "/".join(filled_in(part, day) for part in parts)
+        url = os.path.abspath(os.path.expanduser(result.url)) if result.is_local else result.url
+        return cls(Place(url.removesuffix(end) or "/", result.options), parts) if url.endswith(end) else None
+
+    def at(self, day: str) -> Place:
+        """Where the result of a day is, or would be; `latest` is no day, and where the pointer is."""
+        return self.root.within("/".join(filled_in(part, day) for part in self.parts))
+
+    def days(self) -> list[str]:
+        """Days that have anything there, a result or what a run left, the newest first."""
+        name = re.compile(rf"\.?{pattern_of(self.parts[0]).pattern}{_BESIDE}")
+        return sorted({found["day"] for entry in self.root.names() if (found := name.fullmatch(entry))}, reverse=True)
+
+    def results(self) -> list[str]:
+        """Days that have a result, exact or not, the newest first."""
+        return [day for day in self.days() if is_result(self.at(day))]
+
+    def newest(self, before: str | None = None) -> str | None:
+        """The last day, before the given one, that has an exact result."""
+        return next(
+            (day for day in self.days() if (before is None or day < before) and is_exact(self.at(day))),
+            None,
+        )
+
+
+def _normal(series: str) -> str:
+    start, mark, path = series.rpartition("://")
+    return path if mark and start not in ("file", "local") else posixpath.normpath(path)

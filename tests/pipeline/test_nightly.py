@@ -1,0 +1,502 @@
+"""Nights of a series: which was before, where `latest` points, what is removed, what the report says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as Ended
+
+import runs
+from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, diff, mine, mining
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.lock import FolderLock
+from edgemill.pipeline.manifest import is_result
+from edgemill.pipeline.nightly import Night
+from edgemill.pipeline.retention import keep_newest
+from edgemill.pipeline.series import Series
+from edgemill.pipeline.store_lock import StoreLock
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.places import Place, place_of
+from edgemill.tasks.pointer import point, pointed
+from made import made
+from pages import Shown, read_page
+
+K5 = {(u, v): 3 for u in range(5) for v in range(u + 1, 5)}
+K5_AND_MORE = K5 | {(5, 6): 1, (5, 7): 1, (6, 7): 1}
+_numbers = count()
+
+
+def write(place: Place, converged: bool = True) -> None:
+    """A result, as a run leaves it there."""
+    if place.is_local:
+        made(Path(place.url), K5, converged=converged)
+        return
+    files = place.files
+    content = json.dumps({"format": "edgemill-result", "converged": converged, "outputs": []})
+    files.pipe_file(place.path("edgemill-run/edges/part.parquet"), b"rows")
+    files.pipe_file(place.path("manifest.json"), content.encode())
+
+
+@pytest.fixture(params=["disk", "store"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return place_of(tmp_path) if request.param == "disk" else Place(f"memory://nights/{next(_numbers)}")
+
+
+def series_of(root: Place, name: str = "{date}") -> Series:
+    day = "2026-11-20"
+    found = Series.around(root.within(name.replace("{date}", day)), f"{root.url}/{name}", day)
+    assert found is not None
+    return found
+
+
+def days(first: int, last: int) -> list[str]:
+    return [f"2026-11-{day:02d}" for day in range(first, last + 1)]
+
+
+@pytest.mark.parametrize("name", ["{date}", "of-{date}", "{date}/lambda", "{date}/{date}.d"])
+def test_results_of_a_series(root: Place, name: str) -> None:
+    series = series_of(root, name)
+    assert (series.days(), series.results(), series.newest()) == ([], [], None)
+    for day in (*days(18, 20), "2026-12-01"):
+        write(series.at(day), converged=day != "2026-11-19")
+    for other in ("2026-11-21x", "x2026-11-21", "other/2026-11-21", "2026-1-21"):
+        write(root.within(name.replace("{date}", other)))
+    assert series.results() == ["2026-12-01", *reversed(days(18, 20))]
+    assert series.newest() == "2026-12-01"
+    assert series.newest(before="2026-12-01") == "2026-11-20"
+    assert series.newest(before="2026-11-20") == "2026-11-18"  # the 19th did not converge
+    assert series.newest(before="2026-11-18") is None
+
+
+@pytest.mark.parametrize("path", ["out/{date}", "./out//{date}/", "out/../out/{date}", "{date}", "~/{date}/x"])
+def test_relative_paths(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    night = Night.of(make_settings("e", path, date="2026-11-20"))
+    assert night is not None
+    end = path.rpartition("out/")[2].strip("~/").replace("{date}", "2026-11-20")
+    assert Path(night.series.at("2026-11-20").url) == tmp_path / ("out" if "out" in path else "") / end
+
+
+def test_a_run_without_date_is_no_night() -> None:
+    assert Night.of(make_settings("e", "out/2026-11-20")) is None
+    assert Night.of(make_settings("e/{date}", "out", date="2026-11-20")) is None
+
+
+def night_of(root: Place, day: str, name: str = "{date}", **settings: Any) -> Night:
+    night = Night.of(make_settings("e", f"{root.url}/{name}", date=day, nightly=settings))
+    assert night is not None
+    return night
+
+
+@pytest.mark.parametrize("name", ["{date}", "{date}/lambda"])
+def test_latest_goes_to_the_newest(root: Place, name: str) -> None:
+    series, latest = series_of(root, name), root.within(name.replace("{date}", "latest"))
+    for day, newest in (("2026-11-19", 19), ("2026-11-20", 20), ("2026-11-18", 20), ("2026-11-20", 20)):
+        if not is_result(series.at(day)):
+            write(series.at(day))
+        events = Events()
+        night_of(root, day, name).succeeded(events)
+        assert pointed(latest) == series.at(f"2026-11-{newest}")
+    write(series.at("2026-11-21"), converged=False)
+    night_of(root, "2026-11-18", name).succeeded(Events())
+    assert pointed(latest) == series.at("2026-11-20")
+
+
+def test_latest_when_two_nights_end_at_once(root: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The older looks, the newer comes and moves the pointer, the older moves it back: and looks again."""
+    series = series_of(root)
+    write(series.at("2026-11-19"))
+
+    def late(pointer: Place, result: Place) -> None:
+        monkeypatch.undo()
+        write(series.at("2026-11-20"))
+        night_of(root, "2026-11-20").succeeded(Events())
+        point(pointer, result)
+
+    monkeypatch.setattr("edgemill.pipeline.nightly.point", late)
+    night_of(root, "2026-11-19").succeeded(Events())
+    assert pointed(series.at("latest")) == series.at("2026-11-20")
+
+
+def test_what_is_at_latest_is_not_touched(root: Place) -> None:
+    write(root.within("latest"))
+    with pytest.raises(UsageError, match=r"/latest is there and is not a pointer"):
+        night_of(root, "2026-11-20")
+    write(root.within("2026-11-20"))
+    night_of(root, "2026-11-20", latest=False, keep=1).succeeded(Events())
+    assert is_result(root.within("latest"))
+
+
+def test_the_oldest_go_first(root: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    series = series_of(root)
+    for day in days(11, 20):
+        write(series.at(day), converged=day != "2026-11-12")
+    for keep in (10, 11):
+        events = Events()
+        keep_newest(series, keep, "2026-11-20", events)
+        assert (events.removed, len(series.results())) == ([], 10)
+    events = Events()
+    keep_newest(series, 7, "2026-11-20", events)
+    assert events.removed == [str(series.at(day)) for day in days(11, 13)]
+    assert series.results() == days(14, 20)[::-1]
+    assert [name for name in root.names() if not name.startswith("2026-11-")] == []
+
+
+def test_what_stays(root: Place) -> None:
+    """The one `latest` points to, the one just made, those that are locked, those of others."""
+    series, other = series_of(root), series_of(root, "of-{date}")
+    for day in days(11, 20):
+        write(series.at(day))
+        write(other.at(day))
+    foreign = root.within("2026-11-10")
+    root.files.makedirs(root.path("2026-11-10"), exist_ok=True)
+    root.files.pipe_file(foreign.path("notes"), b"mine")
+    point(series.at("latest"), series.at("2026-11-12"))
+    locked = series.at("2026-11-13")
+    if root.is_local:
+        lock: Any = FolderLock(Path(root.url, ".2026-11-13.edgemill.lock"), locked.url, "another")
+    else:
+        lock = StoreLock(locked, "another")
+    lock.take()
+    events = Events()
+    keep_newest(series, 2, "2026-11-11", events)
+    stay = {"2026-11-11", "2026-11-12", "2026-11-13", "2026-11-19", "2026-11-20"}
+    assert {*series.results()} == stay
+    assert [*events.not_removed] == [str(locked)]
+    assert "another run is writing" in events.not_removed[str(locked)]
+    assert other.results() == days(11, 20)[::-1]
+    assert foreign.read("notes") == b"mine"
+    lock.release()
+    keep_newest(series, 2, "2026-11-11", Events())
+    assert {*series.results()} == stay - {"2026-11-13"}
+
+
+def test_what_failed_runs_have_left(root: Place) -> None:
+    """Of days before those that stay; newer ones may be tried again."""
+    series = series_of(root)
+    for day in days(16, 20):
+        write(series.at(day))
+    left = []
+    for day in ("2026-11-14", "2026-11-16", "2026-11-19"):
+        if root.is_local:
+            left += [f".{day}.edgemill-run/x", f".{day}.edgemill-run.old/x", f".{day}.edgemill.checkpoint/x"]
+            left += [f"{day}.failed.log.jsonl"]
+        else:
+            left += [f"{day}/edgemill-dead/x", f"{day}/.edgemill.checkpoint/x", f"{day}/failed.log.jsonl"]
+    for name in left:
+        root.files.makedirs(root.path(os.path.dirname(name)), exist_ok=True)
+        root.files.pipe_file(root.path(name), b"")
+    keep_newest(series, 2, "2026-11-20", Events())
+    found = {path.removeprefix(root.path()).strip("/") for path in root.files.find(root.path())}
+    assert {name for name in left if name in found} == {name for name in left if "2026-11-19" in name}
+    assert not {name for name in found if not name.lstrip(".").startswith(("2026-11-19", "2026-11-20"))}
+
+
+def test_a_folder_of_a_day_that_others_use(tmp_path: Path) -> None:
+    """Input and output of a day lie in one folder: no lock, and nothing else, comes beside the input of old days."""
+    root = place_of(tmp_path)
+    series = series_of(root, "{date}/lambda")
+    for day in days(11, 20):
+        (tmp_path / day / "edges").mkdir(parents=True)
+        write(series.at(day))
+    (tmp_path / "2026-11-12/edges").rmdir()
+    shutil.rmtree(tmp_path / "2026-11-11/lambda")
+    (tmp_path / "2026-11-11").chmod(0o555)
+    before = os.stat(tmp_path / "2026-11-11").st_mtime_ns
+    events = Events()
+    keep_newest(series, 5, "2026-11-20", events)
+    assert (len(events.removed), events.not_removed) == (4, {})
+    assert os.stat(tmp_path / "2026-11-11").st_mtime_ns == before
+    assert os.listdir(tmp_path / "2026-11-13") == ["edges"]
+    assert not (tmp_path / "2026-11-12").exists()
+    assert (tmp_path / "2026-11-16/lambda/manifest.json").exists()
+
+
+def test_a_link_in_place_of_a_result_stays(tmp_path: Path) -> None:
+    series = series_of(place_of(tmp_path))
+    for day in days(18, 20):
+        write(series.at(day))
+    write(place_of(tmp_path / "kept/for/good"))
+    (tmp_path / "2026-11-01").symlink_to("kept/for/good")
+    keep_newest(series, 1, "2026-11-20", Events())
+    assert series.results() == ["2026-11-20", "2026-11-01"]
+    assert is_result(tmp_path / "kept/for/good")
+
+
+def test_a_result_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    series = series_of(place_of(tmp_path))
+    for day in days(17, 20):
+        write(series.at(day))
+    rename = os.rename
+
+    def refuse(old: str | Path, new: str | Path) -> None:
+        if "2026-11-17" in str(old):
+            raise PermissionError(13, "Permission denied", str(old))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    events = Events()
+    keep_newest(series, 2, "2026-11-20", events)
+    assert series.results() == ["2026-11-20", "2026-11-19", "2026-11-17"]
+    assert events.removed == [str(tmp_path / "2026-11-18")]
+    assert [*events.not_removed] == [str(tmp_path / "2026-11-17")]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_removal_that_was_cut_short(root: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its worst moment, when it is no result any more: the next night, or a repeat of this one, goes on."""
+    series = series_of(root)
+    for day in days(18, 20):
+        write(series.at(day))
+
+    def cut(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    remove = Place.remove
+    monkeypatch.setattr(shutil, "rmtree", cut)
+    monkeypatch.setattr(Place, "remove", lambda place, name: (cut if "edgemill-run" in name else remove)(place, name))
+    with pytest.raises(KeyboardInterrupt):
+        keep_newest(series, 2, "2026-11-20", Events())
+    monkeypatch.undo()
+    assert (series.results(), series.days()) == (days(19, 20)[::-1], days(18, 20)[::-1])
+    events = Events()
+    keep_newest(series, 2, "2026-11-20", events)
+    assert (events.removed, series.days()) == ([], days(19, 20)[::-1])
+
+
+# ---- with runs
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    """Edges of two days, in a folder each, with a marker."""
+    for day, lam in (("2026-11-19", K5), ("2026-11-20", K5_AND_MORE)):
+        folder = tmp_path / "edges" / day
+        folder.mkdir(parents=True)
+        runs.write_rows(folder / "part.parquet", lam)
+        (folder / "_SUCCESS").touch()
+    return tmp_path / "edges"
+
+
+def run(edges: Path, out: Path | str, day: str, *arguments: str) -> Ended:
+    command = ["run", "--input", f"{edges}/{{date}}", "--output", f"{out}/{{date}}", "--date", day, "--device", "cpu"]
+    return CliRunner().invoke(edgemill, [*command, *arguments])
+
+
+def log(result: Result) -> Iterator[dict[str, Any]]:
+    name = "log.jsonl" if result.place.is_local else f"edgemill-{result.manifest.run}/log.jsonl"
+    return map(json.loads, (result.place.read(name) or b"").decode().splitlines())
+
+
+def report(result: Result) -> Shown:
+    name = "report.html" if result.place.is_local else f"edgemill-{result.manifest.run}/report.html"
+    return read_page((result.place.read(name) or b"").decode())
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
+    """What the report says is what `diff` says; made anew, it says the same; `latest` is taken by each command."""
+    out = f"memory://two-nights/{next(_numbers)}" if store else str(tmp_path / "out")
+    assert run(edges, out, "2026-11-19").exit_code == 0
+    first = report(Result(f"{out}/latest"))
+    assert "Since" not in first.text
+    done = run(edges, out, "2026-11-20", "--set", "nightly.keep=1")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"removed     {out}/2026-11-19"
+    result = Result(f"{out}/latest")
+    assert str(result.place) == f"{out}/2026-11-20"
+    found = report(result)
+    assert ("h2", "Since 2026-11-19") in found.headings
+    assert found.tables["What changed"][1:] == [
+        ["edges", "10", "13", "10", "3", "0", "0", "0", ""],
+        ["DN-graphs", "1", "2", "1", "1", "0", "0", "0", "0"],
+    ]
+    assert found.tables["Edges whose λ changed most, of each kind of change"][1:] == [
+        [str(u), str(v), "appeared", "", "1"] for u, v in ((5, 6), (5, 7), (6, 7))
+    ]
+    assert [row[1:] for row in found.tables["DN-graphs that changed, the highest λ first"][1:]] == [
+        ["appeared", "", "1", "", "3", "0"]
+    ]
+    [compared] = [line for line in log(result) if line["event"] == "compared"]
+    assert (compared["before"], compared["edges"]["appeared"]) == (f"{out}/2026-11-19", 3)
+    assert Place(out).names() == ["2026-11-20", "latest"]
+    for command in (["show"], ["top"], ["verify"], ["of", "--count", "1"], ["report"], ["diff", f"{out}/2026-11-20"]):
+        name, *others = command
+        done = CliRunner().invoke(edgemill, [name, *others, f"{out}/latest", *(["5"] if name == "of" else [])])
+        assert done.exit_code == 0, (command, done.output)
+
+
+@pytest.mark.slow
+def test_the_report_anew_compares_again(edges: Path, tmp_path: Path) -> None:
+    for day in ("2026-11-19", "2026-11-20"):
+        assert run(edges, tmp_path / "out", day).exit_code == 0
+    before = report(Result(tmp_path / "out/latest")).tables
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "moved/latest")]).exit_code == 0
+    after = report(Result(tmp_path / "moved/latest")).tables
+    assert len(before["What changed"]) == 3
+    assert all(after[name] == before[name] for name in before if "hanged" in name)
+    shutil.copytree(tmp_path / "moved/2026-11-20", tmp_path / "alone")
+    assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "alone")]).exit_code == 0
+    assert "What changed" not in report(Result(tmp_path / "alone")).tables
+
+
+def other_ids(edges: Path, out: Path) -> None:
+    folder = edges / "2026-11-20"
+    import pyarrow as pa
+
+    runs.write_rows(folder / "part.parquet", [("a", "b"), ("b", "c"), ("a", "c")], pa.string())
+
+
+def damaged(edges: Path, out: Path) -> None:
+    table = out / "2026-11-19/edges/part-00000.parquet"
+    table.write_bytes(b"\0" * table.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (other_ids, "and this one cannot be compared: the type of ids"),
+        pytest.param(damaged, "the result is damaged", marks=pytest.mark.slow),
+    ],
+)
+def test_a_comparison_that_fails_loses_no_result(
+    edges: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], reason: str
+) -> None:
+    out = tmp_path / "out"
+    assert run(edges, out, "2026-11-19", "--set", "output.report=false").exit_code == 0
+    spoil(edges, out)
+    done = run(edges, out, "2026-11-20")
+    assert (done.exit_code, done.stderr) == (0, "")
+    result = Result(out / "latest")
+    assert result.path == out / "2026-11-20"
+    assert f"There is no comparison with {out}/2026-11-19, the night before: " in report(result).text
+    [failed] = [line for line in log(result) if line["event"] == "comparison_failed"]
+    assert reason in failed["reason"]
+    assert reason in report(result).text
+
+
+@pytest.mark.slow
+def test_no_comparison_is_asked_for(edges: Path, tmp_path: Path) -> None:
+    for day in ("2026-11-19", "2026-11-20"):
+        assert run(edges, tmp_path / "out", day, "--set", "nightly.compare=false").exit_code == 0
+    result = Result(tmp_path / "out/latest")
+    assert "Since" not in report(result).text
+    assert not [line for line in log(result) if line["event"] == "compared"]
+
+
+PLAIN = ("--set", "output.report=false")
+
+
+def test_a_night_that_did_not_converge(edges: Path, tmp_path: Path) -> None:
+    """`latest` stays, nothing is removed; the next night compares with the one before."""
+    out = tmp_path / "out"
+    assert run(edges, out, "2026-11-19", *PLAIN).exit_code == 0
+    bounded = ("--partitions", "2", "--method", "band", "--max-exchanges", "1", "--set", "nightly.keep=1")
+    assert run(edges, out, "2026-11-20", *bounded).exit_code == 5
+    assert Series.around(place_of(out / "2026-11-20"), f"{out}/{{date}}", "2026-11-20")
+    assert (out / "latest").readlink() == Path("2026-11-19")
+    assert sorted(os.listdir(out)) == ["2026-11-19", "2026-11-20", "latest"]
+    assert "Since" not in report(Result(out / "2026-11-20")).text
+    shutil.copytree(edges / "2026-11-20", edges / "2026-11-21")
+    assert run(edges, out, "2026-11-21").exit_code == 0
+    assert ("h2", "Since 2026-11-19") in report(Result(out / "latest")).headings
+
+
+def test_what_a_killed_night_did_not_do_its_repeat_does(
+    edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the result and all that follows; the repeat finds no cluster."""
+    out = tmp_path / "out"
+    assert run(edges, out, "2026-11-19", *PLAIN).exit_code == 0
+    monkeypatch.setattr(Night, "succeeded", lambda *_: None)
+    assert run(edges, out, "2026-11-20", *PLAIN).exit_code == 0
+    assert (out / "latest").readlink() == Path("2026-11-19")
+    monkeypatch.undo()
+    monkeypatch.setattr(mining, "connect", None)
+    done = run(edges, out, "2026-11-20", "--set", "nightly.keep=1", *PLAIN)
+    assert (done.exit_code, done.stdout.startswith("nothing to do: ")) == (0, True)
+    assert sorted(os.listdir(out)) == ["2026-11-20", "latest"]
+    assert (out / "latest").readlink() == Path("2026-11-20")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "input.complete_marker=_DONE"], "/2026-11-20/_DONE is not there; run again when it is"),
+        (["--set", "input.least_rows=14"], "it has 13 rows, and input.least_rows is 14; run again when they are there"),
+        (["--date", "2026-11-21", "--set", "input.least_rows=14"], "/2026-11-21' does not exist: run again when"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_only_complete_inputs_are_taken(
+    edges: Path, tmp_path: Path, command: str, arguments: list[str], message: str
+) -> None:
+    paths = ["--input", f"{edges}/{{date}}", "--output", f"{tmp_path}/out/{{date}}", "--date", "2026-11-20"]
+    done = CliRunner().invoke(edgemill, [command, *paths, "--device", "cpu", *arguments])
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (8, "", 1)
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists() or os.listdir(tmp_path / "out") == []
+
+
+def test_complete_by_marker_and_rows(edges: Path, tmp_path: Path) -> None:
+    plain: dict[str, Any] = {"output.report": False}
+    settings = plain | {"input.complete_marker": "_SUCCESS", "input.least_rows": 13}
+    result = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", **settings)
+    assert result.manifest.counts.edges == 13
+    again = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", **plain)
+    assert again.manifest.run == result.manifest.run  # what made sure is no reason to find λ anew
+    with pytest.raises(InputIncomplete, match="least_rows is 14"):
+        mine(edges / "2026-11-20", tmp_path / "x", device="cpu", **settings | {"input.least_rows": 14})
+
+
+def test_a_night_keeps_its_own_result_from_another_run(edges: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    lock = FolderLock(out / ".2026-11-20.edgemill.lock", str(out / "2026-11-20"), "another")
+    lock.take()
+    assert run(edges, out, "2026-11-20").exit_code == OutputLocked.exit_code
+    lock.release()
+    assert os.listdir(out) == []
+
+
+def test_the_manifest_has_the_settings_as_they_were_filled_in(edges: Path, tmp_path: Path) -> None:
+    assert run(edges, tmp_path / "out", "2026-11-20", *PLAIN).exit_code == 0
+    settings = Result(tmp_path / "out/2026-11-20").manifest.settings
+    assert settings["input"]["path"] == f"{edges}/2026-11-20"
+    assert settings["output"]["path"] == f"{tmp_path}/out/2026-11-20"
+    assert (settings["nightly"]["date"], settings["nightly"]["series"]) == ("2026-11-20", f"{tmp_path}/out/{{date}}")
+
+
+def test_rows_that_changed_most(tmp_path: Path) -> None:
+    """Of each kind of change the farthest, however many tables go by."""
+    from edgemill.pipeline.comparing import Foremost, compare
+
+    old = {(u, v): u for u in range(1, 30) for v in range(u + 1, 31)}
+    new = {edge: max(0, lam + (edge[1] % 3 - 1) * (edge[0] % 7)) for edge, lam in old.items() if sum(edge) % 7}
+    new |= {(u, u + 100): u for u in range(30)}
+    before = made(tmp_path / "old", old, rows_per_group=16, dense=False)
+    after = made(tmp_path / "new", new, rows_per_group=16, dense=False)
+    foremost = Foremost(4, 3)
+    assert compare(before, after, foremost).edges == diff(before, after).edges
+    assert foremost.edges is not None
+    rows = foremost.edges.to_pylist()
+    far: dict[str, list[tuple[int, tuple[int, int]]]] = {"appeared": [], "vanished": [], "rose": [], "fell": []}
+    for edge in old.keys() | new.keys():
+        change = new.get(edge, 0) - old.get(edge, 0)
+        kind = "appeared" if edge not in old else "vanished" if edge not in new else "rose" if change > 0 else "fell"
+        if change or edge not in old or edge not in new:
+            far[kind].append((-abs(change), edge))
+    expected = [(kind, edge) for kind, found in far.items() for _, edge in sorted(found)[:4]]
+    assert [(row["change"], (row["src"], row["dst"])) for row in rows] == expected
+    assert len(expected) == 16
