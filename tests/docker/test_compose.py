@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,8 @@ def test_parts_of_dask_find_each_other(project: dict[str, Any]) -> None:
         served = options["dashboard_address"].rpartition(":")[2]
         assert project["services"][name]["environment"]["HEALTH_URL"] == f"http://127.0.0.1:{served}/health"
         assert project["services"][name]["healthcheck"]["test"] == ["CMD", "healthcheck.sh"]
+        words = project["services"][name]["command"]
+        assert all(find_spec(module) for option, module in pairwise(words) if option == "--preload")
 
 
 def test_the_command_takes_the_job(project: dict[str, Any]) -> None:
