@@ -7,12 +7,17 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+VERSION = $(shell sed -n 's/^version = "\([^"]*\)".*/\1/p' pyproject.toml)
+IMAGE ?= edgemill
+# Wheels alone, since the images have no compiler; one version of each package for every Python that pyproject.toml allows.
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 \
+  --only-binary :all: --generate-hashes
 # Keeps the folders kernels/, tasks/, pipeline/ from posing as top-level modules.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help run test test-all faults lint types unit docs clean
+.PHONY: help run test test-all faults lint types unit docs dist lock images clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
@@ -28,9 +33,12 @@ test-all: lint types ## the same with the slow tests: every known graph, partiti
 faults: $(VENV)/installed-dev ## every fault of docs/reliability.md, with the slow tests; the count of trials goes to out/faults.md
 	$(BIN)/pytest tests/faults --trials out/faults.md
 
-lint: $(VENV)/installed-dev ## ruff check, ruff format --check
+lint: $(VENV)/installed-dev ## ruff, and the linters of what else runs: Dockerfile, Compose files, shell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/shellcheck docker/*.sh
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker/compose*.yaml
 
 types: $(VENV)/installed-dev ## mypy --strict
 	$(BIN)/mypy
@@ -41,6 +49,25 @@ unit: $(VENV)/installed-dev ## pytest -m 'not slow', two tests at a time: many w
 docs: $(VENV)/installed-dev ## the pages of docs/, their tables made anew from the code, as a site in out/docs
 	$(BIN)/python docs/making/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+dist: $(VENV)/installed-dev ## wheel and sdist of this version in dist/, made by the pinned builder
+	rm -rf build dist
+	PYTHON=$(BIN)/python docker/install.sh packages build/python docker/requirements-build.txt
+	build/python/bin/python -m build --no-isolation --outdir dist
+	$(BIN)/twine check --strict dist/*
+
+lock: $(VENV)/bin/python ## pin the packages of builder and images anew: docker/requirements-*.txt from pyproject.toml
+	$(BIN)/pip install --quiet 'uv>=0.9,<1'
+	$(BIN)/python -c 'import tomllib; print("build", *tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | $(COMPILE) - --output-file docker/requirements-build.txt
+	$(COMPILE) pyproject.toml --extra s3 --extra partition --extra cu13 --extra ucxx-cu13 --output-file docker/requirements-gpu.txt
+	$(COMPILE) pyproject.toml --extra s3 --extra partition --constraint docker/requirements-gpu.txt --output-file docker/requirements-cpu.txt
+
+images: ## edgemill:VERSION-cpu and edgemill:VERSION-gpu, with Docker
+	for target in cpu gpu; do \
+	  docker build --file docker/Dockerfile --target $$target --tag $(IMAGE):$(VERSION)-$$target \
+	    --label org.opencontainers.image.version=$(VERSION) .; \
+	done
 
 clean: ## remove the virtual environment, caches and results
 	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

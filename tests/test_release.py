@@ -1,0 +1,148 @@
+"""What is released: one version everywhere, and a wheel and an sdist that install and run as the images do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from packaging.version import Version
+
+from edgemill.pipeline.cli import edgemill
+
+ROOT = Path(__file__).resolve().parent.parent
+INSTALL = ROOT / "docker" / "install.sh"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+NOT_SOURCES = (".git", ".venv", "out", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+SHOWN = re.compile(
+    r"edgemill(?:==|[:-])(\d+\.\d+[\w.]*?)(?=-cpu|-gpu|-py3|\.tar\.gz|\.whl|[\s`'\")\],;]|\.?$)", re.MULTILINE
+)
+
+
+def run(*command: str | Path, folder: Path | None = None, **environment: str) -> str:
+    """A command's output; its errors are the test's."""
+    clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONSAFEPATH"}}
+    done = subprocess.run(command, cwd=folder, env=clean | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def contents(wheel: Path) -> dict[str, str]:
+    """The files of a wheel by the hash of what is in them."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
+
+
+def only(folder: Path, pattern: str) -> Path:
+    [path] = folder.glob(pattern)
+    return path
+
+
+@pytest.mark.timeout(600)
+def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
+    """By the steps of the images: the pinned builder, the pinned packages, the wheel; then the command of the wheel."""
+    tree, builder, installed = tmp_path / "tree", tmp_path / "builder", tmp_path / "installed"
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCES))
+    run(INSTALL, "packages", builder, ROOT / "docker" / "requirements-build.txt", PYTHON=sys.executable)
+    build = (builder / "bin" / "python", "-m", "build", "--no-isolation")
+    run(*build, "--outdir", tmp_path / "dist", tree)  # the sdist, and the wheel from it
+    run(*build, "--outdir", tmp_path / "direct", "--wheel", tree)
+    sdist, wheel = only(tmp_path / "dist", "*.tar.gz"), only(tmp_path / "dist", "*.whl")
+    assert (sdist.name, wheel.name) == (f"edgemill-{VERSION}.tar.gz", f"edgemill-{VERSION}-py3-none-any.whl")
+    assert contents(wheel) == contents(only(tmp_path / "direct", "*.whl"))
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {path.relative_to(ROOT).as_posix() for path in sources()} <= names
+    run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
+
+    packages = ROOT / "docker" / "requirements-cpu.txt"
+    run(INSTALL, "packages", installed, packages, PYTHON=sys.executable, PIP_COMPILE="0")
+    assert run(INSTALL, "wheel", installed, wheel, PYTHON=sys.executable) == f"edgemill {VERSION}\n"
+    command = installed / "bin" / "edgemill"
+    graph = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
+    run(command, "run", "--input", graph, "--output", "out", "--device", "auto", folder=tmp_path)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["versions"]["edgemill"] == VERSION
+    assert manifest["counts"]["triangles"] == 1_612_010
+    assert (tmp_path / "out" / "report.html").stat().st_size > 0
+    pip = (sys.executable, "-m", "pip", "--python", installed / "bin" / "python", "--disable-pip-version-check")
+    run(*pip, "check")  # the lock has all that the wheel asks for
+    names = {package["name"] for package in json.loads(run(*pip, "list", "--format", "json"))}
+    assert not [name for name in names if re.search(r"cu\d|cuda|cupy|rmm|ucx|nvidia", name)]
+
+
+def sources() -> list[Path]:
+    """What a clone has and an sdist must have too."""
+    folders = ("kernels", "tasks", "pipeline", "docker", "docs", "configs", "tests", "benchmarks")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [path for path in files if "__pycache__" not in path.parts]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert CliRunner().invoke(edgemill, ["--version"]).output == f"edgemill {VERSION}\n"
+    planned = run("make", "--dry-run", "--no-print-directory", "images", folder=ROOT)
+    assert re.search(rf"--tag edgemill:{re.escape(VERSION)}-\$target ", planned)
+    pages = [
+        ROOT / "README.md",
+        *(path for folder in ("docs", "configs", "docker") for path in (ROOT / folder).rglob("*")),
+    ]
+    shown = {
+        (path.relative_to(ROOT).as_posix(), found)
+        for path in pages
+        if path.suffix in {".md", ".yaml", ".yml", ".sbatch", ".sh", ".py", ".toml"} or path.name == "Dockerfile"
+        for found in SHOWN.findall(path.read_text())
+    }
+    assert {found for _, found in shown} <= {VERSION}, shown
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    check_changelog(ROOT, VERSION)
+
+
+def check_changelog(folder: Path, version: str) -> None:
+    """A version under way is `[Unreleased]`; a release has its number and its day."""
+    headings = re.findall(r"^## (.*)", (folder / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert f'\nversion = "{version}"' in (folder / "pyproject.toml").read_text()
+    if Version(version).is_devrelease:
+        assert headings[0] == "[Unreleased]"
+    else:
+        assert re.fullmatch(rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", headings[0])
+    released = [
+        re.fullmatch(r"\[(\S+)\] - \d{4}-\d\d-\d\d", heading) for heading in headings if heading != "[Unreleased]"
+    ]
+    numbers = [Version(found[1]) for found in released if found]
+    assert len(numbers) == len(released)
+    assert numbers == sorted(numbers, reverse=True)
+    assert not numbers or numbers[0] <= Version(version)
+
+
+def test_the_steps_of_a_release(tmp_path: Path) -> None:
+    """What docs/releasing.md says of the number, done to a copy: a release, then the version after it."""
+    for name in ("pyproject.toml", "CHANGELOG.md", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("docs", "configs", "docker"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(f"image: registry.example.com/edgemill:{VERSION}-cpu\n")
+    run("git", "init", "--quiet", folder=tmp_path)
+    run("git", "add", ".", folder=tmp_path)
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    blocks = re.findall(r"^\*\*(\d)\..*?^```\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    first, last = (re.sub(r"^git (commit|push).*\n", "", dict(blocks)[step], flags=re.MULTILINE) for step in "17")
+    for script, number in ((first, "NEW"), (first + last, "NEXT")):
+        run("git", "checkout", "--quiet", ".", folder=tmp_path)
+        version = run("bash", "-euc", f"{script}\necho ${number}", folder=tmp_path).strip()
+        assert Version(version).is_devrelease == (number == "NEXT")
+        check_changelog(tmp_path, version)
+        assert {(tmp_path / name / "page.md").read_text() for name in ("docs", "configs", "docker")} == {
+            f"image: registry.example.com/edgemill:{version}-cpu\n"
+        }
