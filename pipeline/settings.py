@@ -18,6 +18,7 @@ __all__ = [
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
+    "MonitoringSettings",
     "OutputSettings",
     "PartitioningSettings",
     "Settings",
@@ -223,6 +224,17 @@ class ClusterSettings(_Section):
         return self
 
 
+class MonitoringSettings(_Section):
+    """How to look on."""
+
+    metrics_port: int | None = Field(None, ge=0, le=65535)
+    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
+    metrics_host: str = Field("127.0.0.1", min_length=1)
+    """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
+    performance_report: str | None = Field(None, min_length=1)
+    """File for Dask's performance report of the run, an HTML page; replaced if it is there; none: none."""
+
+
 class Settings(_Section):
     """All settings of a run; every one of them has a default except the two paths."""
 
@@ -233,6 +245,7 @@ class Settings(_Section):
     bounding: BoundingSettings = BoundingSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     cluster: ClusterSettings = ClusterSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
 
 
 SECTIONS: Mapping[str, type[BaseModel]] = {
@@ -243,5 +256,6 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "bounding": BoundingSettings,
     "checkpoint": CheckpointSettings,
     "cluster": ClusterSettings,
+    "monitoring": MonitoringSettings,
 }
 """The model of each section, in order."""

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from edgemill.pipeline.display import LineDisplay, LiveDisplay, display_for
 from edgemill.pipeline.manifest import ExchangeRecord
-from edgemill.pipeline.telemetry import Display, Events
+from edgemill.pipeline.telemetry import Events, Listener
 from edgemill.tasks.errors import InputError
 
 EXCHANGE = ExchangeRecord(
@@ -66,7 +66,7 @@ def test_events_of_many_threads_stay_whole(tmp_path: Path) -> None:
     assert sorted(line["number"] for line in lines(log)[1:]) == list(range(200))
 
 
-def run_stages(display: Display) -> None:
+def run_stages(display: Listener) -> None:
     with Events(display) as events:
         with events.stage("read", tasks=12) as stage:
             stage.task_done(12)
