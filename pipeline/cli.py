@@ -180,10 +180,12 @@ def run(
             _print_config(settings)
             return
         from ..tasks.errors import NotConverged
+        from .log_events import logs_as_events
         from .mining import mine_settings
         from .show import summary_lines
 
-        result = mine_settings(settings, client=None, events=events)
+        with logs_as_events(events) if in_json else nullcontext():
+            result = mine_settings(settings, client=None, events=events)
     if not in_json:
         if result.manifest.run != events.run_id:
             click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")

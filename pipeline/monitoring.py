@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import distributed
@@ -145,9 +146,12 @@ def _write(client: Client, report: Any, settings: Settings) -> None:
     with _report_file(settings) as file:
         report.filename = file.name
         # In place of the code that called, which may be a user's own, with secrets in it.
-        _sync(client, report.__aexit__, None, None, None, code=as_yaml(settings))
+        _sync(client, report.__aexit__, None, None, None, code=escape(as_yaml(settings)))
 
 
 def _sync(client: Client, function: Callable[..., Awaitable[None]], *arguments: Any, **options: Any) -> None:
-    with client.as_current():
-        client.sync(function, *arguments, callback_timeout=_REPORT_SECONDS, **options)
+    try:
+        with client.as_current():
+            client.sync(function, *arguments, callback_timeout=_REPORT_SECONDS, **options)
+    except TimeoutError as error:
+        raise ClusterLost(f"the Dask scheduler has not made it in {_REPORT_SECONDS} s") from error

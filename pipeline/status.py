@@ -77,7 +77,7 @@ class Status:
                 found["stage"], found["after_stage"] = log.stage, None if log.stage else log.finished
                 found["stage_since"], found["tasks_done"], found["tasks"] = _text(log.since), log.done, log.tasks
                 found |= log.figures
-                found["serving"] = log.serving or None
+                found["serving"] = log.serving if self.state in ("running", "unknown") else None
                 found["error"], found["exit_code"] = log.error, log.exit_code
             found["last_event"], found["last_event_time"] = log.last, _text(log.last_time)
             if log.last_time is not None:
@@ -115,7 +115,7 @@ def _text(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
 
-def status_of(out: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Status:
+def status_of(out: Place | str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Status:
     """How the run into the folder or URL `out` stands; `options` are fsspec's.
 
     Raises UsageError if it cannot be looked at, InputError if something else is there, or a damaged result.
@@ -252,6 +252,6 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
 def _modified(place: Place, name: str) -> datetime | None:
     try:
         time: datetime = place.files.modified(place.path(name))
-    except (OSError, NotImplementedError, KeyError):
+    except (OSError, RuntimeError, KeyError):  # not every storage tells
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)

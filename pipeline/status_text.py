@@ -38,9 +38,8 @@ def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
         if status.holder is None:
             yield "run", str(log.run)
         yield from _progress(log, now if status.state in ("running", "unknown") else None)
-        for what, address in log.serving.items():
-            if status.state != "failed":
-                yield what, address
+        if status.state in ("running", "unknown"):
+            yield from log.serving.items()
     if log is not None and log.last_time is not None:
         yield "last event", f"{log.last}, {_ago(now - log.last_time)} ({_at(log.last_time)})"
     if log is not None and status.state == "failed":
