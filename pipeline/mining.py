@@ -104,7 +104,8 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
-            with cluster as connected, monitored(connected, settings, client is None, events, metrics):
+            started_here = client is None and settings.cluster.is_started_here
+            with cluster as connected, monitored(connected, settings, started_here, events, metrics):
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)

@@ -63,8 +63,8 @@ def monitored(client: Client, settings: Settings, own: bool, events: Events, met
 
     Tells where its dashboard is, has scrapes ask for its workers, and leaves a performance report at the end.
     """
-    link = _dashboard(client, settings.cluster.dashboard_address if own else None, own)
-    if link is not None:
+    link = _own_dashboard(client, settings.cluster.dashboard_address) if own else _dashboard(client)
+    if link:
         events.emit("serving", what="dashboard", address=link)
     if metrics is not None:
         metrics.client = client
@@ -76,16 +76,18 @@ def monitored(client: Client, settings: Settings, own: bool, events: Events, met
             metrics.client = None
 
 
-def _dashboard(client: Client, asked_for: str | None, own: bool) -> str | None:
-    """Its address; Dask's link names the host that a scheduler in this process does not listen on."""
-    if own and asked_for is None:
+def _dashboard(client: Client) -> str | None:
+    try:
+        link: str | None = client.dashboard_link
+    except KeyError:  # it has none
         return None
+    return link
+
+
+def _own_dashboard(client: Client, asked_for: str | None) -> str | None:
+    """Dask's link would name the host that a scheduler in this process does not listen on."""
     if asked_for is None:
-        try:
-            link: str | None = client.dashboard_link
-        except KeyError:  # it has none
-            link = None
-        return link or None
+        return None
     host, _, _ = asked_for.rpartition(":")
     port = client.scheduler_info(n_workers=0)["services"]["dashboard"]  # another, if that was taken
     return str(format_dashboard_link(socket.gethostname() if host in ("0.0.0.0", "[::]") else host, port))

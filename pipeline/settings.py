@@ -183,11 +183,16 @@ class ClusterSettings(_Section):
     waiting_seconds: float = Field(300, gt=0)
     """The run ends (exit code 4) when no worker could run its tasks for so long."""
 
+    @property
+    def is_started_here(self) -> bool:
+        """Whether a run starts its cluster itself, and no scheduler is named."""
+        return self.scheduler is None and self.scheduler_file is None
+
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
-        if self.scheduler is not None or self.scheduler_file is not None:
+        if not self.is_started_here:
             own = (
                 "workers",
                 "threads_per_worker",

@@ -68,7 +68,7 @@ def _progress(log: RunLog, now: datetime | None) -> Iterator[tuple[str, str]]:
         since = f", for {timedelta(seconds=int((now - log.since).total_seconds()))}" if now and log.since else ""
         yield "stage", " > ".join(log.running) + since
     else:
-        yield "stage", f"after {log.finished}" if log.finished else "none yet: it starts"
+        yield "stage", f"after {log.finished}" if log.finished else "before the first"
     parts = [] if log.done is None else [f"{log.done:,}/{log.tasks:,} tasks"]
     parts += [f"{name} {log.figures[name]:,}" for name in ("level", "step", "exchange") if name in log.figures]
     if "unsettled" in log.figures:

@@ -82,6 +82,14 @@ def test_addresses(rows: Path, tmp_path: Path) -> None:
     assert [f"{what}: {address}" for what, address in told.items()] == [metrics, dashboard]
 
 
+def test_a_scheduler_tells_its_own(rows: Path, tmp_path: Path) -> None:
+    with runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=1) as client:
+        command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), *QUICK]
+        done = CliRunner().invoke(edgemill, [*command, "--scheduler", str(client.scheduler_info()["address"])])
+        assert done.exit_code == 0
+        assert done.stderr == f"dashboard: {client.dashboard_link}\n"
+
+
 @pytest.mark.slow
 def test_a_dashboard_that_moves(rows: Path, tmp_path: Path) -> None:
     """Dask takes another port where one is taken, and says so by a warning, which is in JSON, too."""
