@@ -174,8 +174,9 @@ class Metrics(Collector):
         )
         for worker in workers.values():
             labels, figures = [str(worker["name"])], worker["metrics"]
-            used.add_metric(labels, figures["memory"])
-            spilled.add_metric(labels, figures["spilled_bytes"]["disk"])
+            if "memory" in figures:  # one that has just come has told nothing yet
+                used.add_metric(labels, figures["memory"])
+                spilled.add_metric(labels, figures["spilled_bytes"]["disk"])
             if worker["memory_limit"]:
                 limit.add_metric(labels, worker["memory_limit"])
         yield from (used, limit, spilled)

@@ -34,8 +34,8 @@ class Kept:
     """What a run has left for the one that follows."""
 
     place: str
-    what: Literal["graph", "search", "damaged"]
-    """Edges and triangles; those and how far the search for λ has come; or nothing that can be used."""
+    what: Literal["graph", "search", "damaged", "unknown"]
+    """Edges and triangles; those and how far the search for λ has come; nothing that can be used; or out of reach."""
     time: datetime | None
     """When that was, if the storage tells."""
     exchange: int | None = None
@@ -186,7 +186,8 @@ def _look(at: _Local | _Stored) -> Status:
         if log is not None or place is None:
             break
         result, wrong = _result(at.out)  # the log may have become the result's meanwhile
-    if lock is not None and not (lives is False and holder and result and result.run == holder.run):
+    published = lock is not None and holder is not None and result is not None and result.run == holder.run
+    if lock is not None and not published:
         state: State = "running" if lives else "dead" if lives is False else "unknown"
         found = Status(str(at.out), state, holder, _named(place) if log else None, log, result=result)
         return replace(found, kept=_kept(at.out, log))
@@ -227,26 +228,30 @@ def _named(place: tuple[Place, str] | None) -> str | None:
 
 
 def _kept(out: Place, log: RunLog | None) -> Kept | None:
-    """The checkpoint that the settings of that run name; None if there is none, or none within reach."""
+    """The checkpoint that the settings of that run name; None if there is none."""
     path = (log.settings.get("checkpoint") or {}).get("path") if log else None
     place = place_of(checkpoint_place(out, path), out.options if path is None else None)
+    damaged = None
     try:
-        content, name = place.read("progress.json"), "progress.json"
-        if content is None:
-            content, name = place.read("graph.json"), "graph.json"
-        if content is None:
-            return None
-        time = _modified(place, name)
-        try:
-            index = opened(content)
-        except ValueError:
-            return Kept(str(place), "damaged", time)
-        if name == "graph.json":
-            return Kept(str(place), "graph", time)
-        last = (index.get("exchanges") or [{}])[-1]
-        return Kept(str(place), "search", time, last.get("exchange"), last.get("unsettled"))
+        for name in ("progress.json", "progress.before.json", "graph.json"):
+            content = place.read(name)
+            if content is None:
+                continue
+            time = _modified(place, name)
+            try:
+                index = opened(content)
+            except ValueError:
+                damaged = damaged or Kept(str(place), "damaged", time)
+                continue
+            if name == "graph.json":
+                return Kept(str(place), "graph", time)
+            last = (index.get("exchanges") or [{}])[-1]
+            return Kept(str(place), "search", time, last.get("exchange"), last.get("unsettled"))
     except (OSError, UsageError):  # a store that the run had other keys for
-        return None
+        return Kept(str(place), "unknown", None)
+    if path is not None and place.is_local and not os.path.isabs(os.path.expanduser(path)):
+        return Kept(str(place), "unknown", None)  # it is relative to where the run was started
+    return damaged
 
 
 def _modified(place: Place, name: str) -> datetime | None:

@@ -82,6 +82,8 @@ def _kept(kept: Kept | None) -> str:
         return "nothing: the next run starts anew"
     if kept.what == "damaged":
         return f"{kept.place}, damaged: the next run starts anew"
+    if kept.what == "unknown":
+        return f"in {kept.place}, which cannot be looked at from here"
     when = f", {_at(kept.time)}" if kept.time else ""
     what = "edges and triangles"
     if kept.what == "search":

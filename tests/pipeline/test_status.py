@@ -20,6 +20,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import ClusterLost, InputError, Result
+from edgemill.pipeline.checkpoint_index import seal
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.holder import Holder
@@ -150,6 +151,16 @@ def test_a_result_with_intervals(out: Path, write_result: WriteResult) -> None:
     found = status(out)
     assert (found["state"], found["result"]["converged"], found["result"]["unsettled"]) == ("finished", False, 2)
     assert lines(call(out, 0))["state"].startswith("finished, not converged: 2 edges")
+
+
+@pytest.mark.parametrize("change", [{}, {"process_start": 1}], ids=["lives", "dead"])
+def test_a_run_that_has_published_and_holds_its_lock(
+    out: Path, write_result: WriteResult, change: dict[str, int]
+) -> None:
+    result = write_result(out)
+    lock = out.with_name(".out.edgemill.lock")
+    lock.write_bytes(Holder.here(result.run).model_copy(update=change).as_json())
+    assert (status(out)["state"], status(out)["result"]["run"]) == ("finished", result.run)
 
 
 def test_failed(rows: Path, out: Path, client: Client) -> None:
@@ -284,6 +295,19 @@ def test_a_damaged_checkpoint(out: Path) -> None:
     (kept / "graph.json").write_bytes(b"0\n{}")
     assert status(out, 2)["checkpoint"]["what"] == "damaged"
     assert lines(call(out, 2))["checkpoint"] == f"{kept}, damaged: the next run starts anew"
+    (kept / "progress.before.json").write_bytes(seal({"exchanges": []}))
+    (kept / "progress.json").write_bytes(b"0\n{}")
+    assert status(out, 2)["checkpoint"]["what"] == "search"  # one generation before
+
+
+def test_a_checkpoint_out_of_reach(out: Path) -> None:
+    for path in ("relative/folder", "nosuch://bucket/kept"):
+        failed = {"time": "2026-11-21T20:00:00+00:00", "run": "R", "event": "run_failed", "error": "", "exit_code": 1}
+        begun = failed | {"event": "run_started", "settings": {"checkpoint": {"path": path}}}
+        out.with_name("out.failed.log.jsonl").write_text(json.dumps(begun) + "\n" + json.dumps(failed) + "\n")
+        found = status(out, 1)["checkpoint"]
+        assert (found["what"], found["place"].startswith(path)) == ("unknown", True)
+        assert lines(call(out, 1))["checkpoint"].endswith("which cannot be looked at from here")
 
 
 def test_the_log_of_a_long_run_is_read_at_its_ends(tmp_path: Path) -> None:
