@@ -20,6 +20,7 @@ import yaml
 from click.testing import CliRunner
 from distributed import Client
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -52,9 +53,13 @@ class Hook:
         pass
 
     def scrape(self) -> Scraped:
-        with urllib.request.urlopen(self.address, timeout=30) as answer:
-            assert answer.headers["Content-Type"].startswith("text/plain; version=")
-            return parsed(answer.read().decode())
+        return parsed(self.get("text/plain"))
+
+    def get(self, kind: str) -> str:
+        request = urllib.request.Request(self.address, headers={"Accept": f"{kind};version=1.0.0"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert answer.headers["Content-Type"].startswith(f"{kind}; version=")
+            return str(answer.read().decode())
 
     @property
     def port(self) -> int:
@@ -114,6 +119,8 @@ def test_scraped_during_a_run(rows: Path, tmp_path: Path, client: Client) -> Non
     with Events(hook) as events:
         result = mine_settings(settings, client=client, events=events)
         last = hook.scrape()  # the run is over, its events are not
+        strict = list(open_metrics(hook.get("application/openmetrics-text")))  # what Prometheus asks for first
+    assert {sample.name for family in strict for sample in family.samples} == last.keys()
     own = {"run_id": events.run_id, "version": version("edgemill"), "output": str(out)}
     bound = scraped["bound"]
     assert [sample.labels for sample in bound["edgemill_run_info"]] == [own]
