@@ -79,7 +79,7 @@ def monitored(client: Client, settings: Settings, own: bool, events: Events, met
 def _dashboard(client: Client) -> str | None:
     try:
         link: str | None = client.dashboard_link
-    except KeyError:  # it has none
+    except Exception:  # it has none, or has gone just now, which the first task tells
         return None
     return link
 
