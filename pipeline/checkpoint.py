@@ -8,13 +8,11 @@ One of another input or other settings, a damaged one and one of a newer format 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from ..tasks.places import Place, file_system, place_of
 from ..tasks.sources import Source
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
+from .checkpoint_index import checkpoint_place, opened, seal
 from .engine import Engine, Future
 from .plan import Plan
 from .settings import CheckpointSettings, Settings
@@ -56,14 +55,8 @@ class Checkpoint:
     def __init__(self, settings: Settings, source: Source, plan: Plan, out: Place | Path) -> None:
         self.settings: CheckpointSettings = settings.checkpoint
         out = place_of(out)
-        parent, _, last = out.url.rpartition("/")
-        name, path = f".{last}.edgemill.checkpoint", self.settings.path
-        if path is not None:
-            # In a folder that others use too, one of the output's own.
-            self.place = f"{path.rstrip('/')}/{name}-{sha256(os.fsencode(out.url)).hexdigest()[:16]}"
-        else:
-            self.place = f"{parent}/{name}" if out.is_local else f"{out.url}/.edgemill.checkpoint"
-        self.options = out.options if path is None else self.settings.storage_options
+        self.place = checkpoint_place(out, self.settings.path)
+        self.options = out.options if self.settings.path is None else self.settings.storage_options
         self._files, self._root = file_system(self.place, self.options)
         self._made_of = _made_of(settings, source, plan)
         self._saved, self._saves = time.monotonic(), 0
@@ -174,7 +167,7 @@ class Checkpoint:
             index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
             if keep_before:
                 self._rotate(name)
-            self._write(f"{self._root}/{name}.json", _sealed(index))
+            self._write(f"{self._root}/{name}.json", seal(index))
         except BaseException:
             self._forget(folder)
             raise
@@ -238,7 +231,7 @@ class Checkpoint:
         if not self._files.exists(path):
             return None
         try:
-            index = _opened(self._files.cat_file(path))
+            index = opened(self._files.cat_file(path))
             version = int(index["format"])
         except (ValueError, LookupError, TypeError) as error:
             raise DamagedFile(f"the checkpoint {self.place} is damaged: {name}.json: {error}") from error
@@ -265,21 +258,6 @@ class Checkpoint:
             os.replace(f"{path}.part", path)
         else:
             self._files.pipe_file(path, content)  # object stores show an object whole or not at all
-
-
-def _sealed(index: Mapping[str, Any]) -> bytes:
-    """An index as a line with the SHA-256 of its text, and the text."""
-    text = json.dumps(index).encode()
-    return sha256(text).hexdigest().encode() + b"\n" + text
-
-
-def _opened(content: bytes) -> dict[str, Any]:
-    """The index. Raises ValueError if its text is not what was written."""
-    seal, _, text = content.partition(b"\n")
-    if sha256(text).hexdigest().encode() != seal:
-        raise ValueError("it was cut off or changed")
-    index: dict[str, Any] = json.loads(text)
-    return index
 
 
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .settings import Settings
+    from .telemetry import Events
 
 __all__ = ["edgemill", "main"]
 
 _DEBUG = "edgemill.debug"
+_IN_JSON = "edgemill.in-json"
+"""Where a command leaves the events that tell of its errors."""
 
 
 class _Guarded(click.Group):
@@ -37,6 +40,9 @@ class _Guarded(click.Group):
             raise  # click ends these by itself
         except (Exception, KeyboardInterrupt) as error:
             code, debug = exit_code(error), bool(ctx.meta.get(_DEBUG))
+            if (events := ctx.meta.get(_IN_JSON)) is not None:
+                _tell_in_json(events, error, debug)
+                ctx.exit(code)
             if debug:
                 click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
             click.echo(f"error: {message(error)}", err=True)
@@ -45,6 +51,13 @@ class _Guarded(click.Group):
             if code == 1 and not debug:
                 click.echo("--debug shows where it happened", err=True)
             ctx.exit(code)
+
+
+def _tell_in_json(events: Events, error: BaseException, debug: bool) -> None:
+    more: dict[str, Any] = {"notes": list(getattr(error, "__notes__", []))}
+    if debug:
+        more["traceback"] = without_passwords(traceback.format_exc())
+    events.emit("error", error=message(error), exit_code=exit_code(error), **more)
 
 
 def _set_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -75,6 +88,10 @@ _RUN_OPTIONS = [
     click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
     click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
     click.option("--date", metavar="DAY", help="In place of {date} in paths: 2026-11-20, yesterday or today (in UTC)."),
+    click.option("--metrics-port", type=int, help="Port on 127.0.0.1 where Prometheus finds the run's figures."),
+    click.option(
+        "--performance-report", metavar="FILE", help="Write Dask's performance report of the run there, HTML."
+    ),
     click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),
     click.option("--print-config", is_flag=True, help="Print the settings in effect as YAML, and end."),
 ]
@@ -131,32 +148,55 @@ def edgemill() -> None:
 @edgemill.command()
 @_run_options
 @click.option("--verbose", "-v", is_flag=True, help="In a pipe: a line on stderr for each stage.")
-def run(config: str | None, assignments: tuple[str, ...], print_config: bool, verbose: bool, **flags: Any) -> None:
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: each event on stderr as in log.jsonl, errors too, and nothing else, for collectors of logs.",
+)
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    config: str | None,
+    assignments: tuple[str, ...],
+    print_config: bool,
+    verbose: bool,
+    log_format: str,
+    **flags: Any,
+) -> None:
     """Find λ of every edge of the input, with the settings of the YAML file CONFIG and the flags, which win.
 
     Where the output holds the result of this input and these settings already, nothing is done.
     """
-    settings = _settings(config, assignments, flags)
-    if print_config:
-        _print_config(settings)
-        return
-    from ..tasks.errors import NotConverged
     from .display import display_for
-    from .mining import mine_settings
-    from .show import summary_lines
     from .telemetry import Events
 
-    with Events(display_for(sys.stderr, verbose)) as events:
-        result = mine_settings(settings, client=None, events=events)
-    if result.manifest.run != events.run_id:
-        click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
-    click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
-    for place in events.removed:
-        click.echo(f"removed     {place}")
-    for place, why in events.not_removed.items():
-        click.echo(f"warning: {place} was to make room and is still there: {why}", err=True)
-    if events.report_failed is not None:
-        click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
+    in_json = log_format == "json"
+    with Events(display_for(sys.stderr, verbose, in_json)) as events:
+        if in_json:
+            ctx.meta[_IN_JSON] = events
+        settings = _settings(config, assignments, flags)
+        if print_config:
+            _print_config(settings)
+            return
+        from ..tasks.errors import NotConverged
+        from .log_events import logs_as_events
+        from .mining import mine_settings
+        from .show import summary_lines
+
+        with logs_as_events(events) if in_json else nullcontext():
+            result = mine_settings(settings, client=None, events=events)
+    if not in_json:
+        if result.manifest.run != events.run_id:
+            click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
+        for place in events.removed:
+            click.echo(f"removed     {place}")
+        for place, reason in events.not_removed.items():
+            click.echo(f"warning: {place} was to make room and is still there: {reason}", err=True)
+        if events.report_failed is not None:
+            click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
@@ -192,6 +232,26 @@ def show(out: str) -> None:
     from .show import print_result
 
     print_result(Result(out).manifest, out, _console())
+
+
+@edgemill.command()
+@click.argument("out")
+@_as_json
+@_debug
+@click.pass_context
+def status(ctx: click.Context, out: str, as_json: bool) -> None:
+    """Tell how the run into the folder or URL OUT stands: who runs it and how far it is, how it ended, what is kept.
+
+    The exit code is 0 for a run under way and a finished result, 1 for a run that failed or died, 2 if there was none.
+    """
+    from datetime import UTC, datetime
+
+    from .status import status_of
+    from .status_text import describe
+
+    found, now = status_of(out), datetime.now(UTC)
+    _print_json([found.as_json(now)]) if as_json else click.echo(describe(found, now))
+    ctx.exit(found.exit_code)
 
 
 @edgemill.command()

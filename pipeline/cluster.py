@@ -49,7 +49,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
     Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file,
     for certificates that do not serve, and for a folder that results cannot be spilled to.
     """
-    if settings.scheduler is not None or settings.scheduler_file is not None:
+    if not settings.is_started_here:
         with _running(settings) as client:
             yield client
         return
@@ -121,7 +121,7 @@ def _refuse_unusable(folder: str | None) -> None:
 
 def check_device(settings: ClusterSettings) -> None:
     """Raises UsageError if workers started here should have a GPU and this machine has none."""
-    if settings.scheduler is None and settings.scheduler_file is None:
+    if settings.is_started_here:
         local_gpu(settings)
 
 

@@ -33,6 +33,8 @@ SHORT_NAMES: Mapping[str, str] = {
     "scheduler": "cluster.scheduler",
     "scheduler_file": "cluster.scheduler_file",
     "date": "nightly.date",
+    "metrics_port": "monitoring.metrics_port",
+    "performance_report": "monitoring.performance_report",
 }
 """The settings that have a flag of their own: short name (also a keyword of `mine`) → setting."""
 

@@ -1,4 +1,4 @@
-"""The displays of a run's events: live on a terminal, a line per stage, or nothing."""
+"""What a run shows of its events on stderr: live on a terminal, a line per stage, little, or all of them as JSON."""
 
 from __future__ import annotations
 
@@ -12,38 +12,79 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from .telemetry import Display
+from .telemetry import Listener, as_line
 
-__all__ = ["LineDisplay", "LiveDisplay", "display_for"]
+__all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "display_for"]
 
 
-def display_for(stream: TextIO, verbose: bool) -> Display | None:
-    """Live on a terminal; in a pipe nothing, or a line per stage if `verbose`."""
+def display_for(stream: TextIO, verbose: bool = False, as_json: bool = False) -> Listener:
+    """Live on a terminal; in a pipe what must be told, and a line per stage if `verbose`; JSON if asked for."""
+    if as_json:
+        return JsonDisplay(stream)
     console = Console(file=stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveDisplay(console)
-    return LineDisplay(stream) if verbose else None
+    return LineDisplay(stream, verbose)
 
 
-class LineDisplay:
-    """One line for each stage that has ended."""
+def _asked_for(event: Mapping[str, Any]) -> str | None:
+    """What to tell in any case."""
+    match event["event"]:
+        case "serving":
+            return f"{event['what']}: {event['address']}"
+        case "performance_report_failed":
+            return f"warning: no performance report: {event['reason']}"
+    return None
+
+
+def _notice(event: Mapping[str, Any]) -> str | None:
+    """What to tell whoever looks on, in a line of its own."""
+    match event["event"]:
+        case "checkpoint_refused":
+            return f"starting anew: {event['reason']}"
+        case "lock_taken_over":
+            return f"the lock of a dead run is taken over: {event['left_by']}"
+    return _asked_for(event)
+
+
+class JsonDisplay:
+    """Each event as it is in the log, for collectors of logs."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Print the event as a line of JSON."""
+        self._stream.write(as_line(event))
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+class LineDisplay:
+    """Addresses and warnings; if `verbose`, one line for each stage that has ended, too."""
+
+    def __init__(self, stream: TextIO, verbose: bool = True) -> None:
+        self._stream = stream
+        self._verbose = verbose
         self._tasks = 0
         self._last_exchange: Mapping[str, Any] | None = None
 
     def show(self, event: Mapping[str, Any]) -> None:
-        """Print a line if the event ends a stage."""
+        """Print a line if the event is worth one."""
+        told = _notice(event) if self._verbose else _asked_for(event)
+        if told is not None:
+            print(told, file=self._stream, flush=True)
+        if self._verbose:
+            self._show_stage(event)
+
+    def _show_stage(self, event: Mapping[str, Any]) -> None:
         match event["event"]:
             case "stage_started":
                 self._tasks, self._last_exchange = event["tasks"], None
             case "exchange":
                 self._last_exchange = event
-            case "checkpoint_refused":
-                print(f"starting anew: {event['reason']}", file=self._stream, flush=True)
-            case "lock_taken_over":
-                print(f"the lock of a dead run is taken over: {event['left_by']}", file=self._stream, flush=True)
             case "stage_finished":
                 parts = [f"{event['seconds']:.2f} s"]
                 if self._tasks:
@@ -69,6 +110,8 @@ class LiveDisplay:
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Take in the event; the screen follows at its own pace."""
+        if (told := _notice(event)) is not None:
+            self._live.console.print(told, markup=False, highlight=False, soft_wrap=True)
         match event["event"]:
             case "stage_started":
                 self._running, self._done, self._exchange = event, 0, None
@@ -77,11 +120,6 @@ class LiveDisplay:
                 self._done = event["done"]
             case "exchange" | "level":
                 self._exchange = event
-            case "checkpoint_refused":
-                self._live.console.print(f"starting anew: {event['reason']}", markup=False, highlight=False)
-            case "lock_taken_over":
-                note = f"the lock of a dead run is taken over: {event['left_by']}"
-                self._live.console.print(note, markup=False, highlight=False)
             case "stage_finished":
                 self._finished.append((event["stage"], event["seconds"]))
                 self._running = None

@@ -35,9 +35,11 @@ class Holder(BaseModel):
     """Name space in which `pid` means something; containers have their own."""
     process_start: int | None
     """Start of the process, in ticks of the kernel since the boot: numbers of processes are used again."""
+    log: str | None = None
+    """Where its log is on that host, if it does not lie beside the output."""
 
     @classmethod
-    def here(cls, run: str) -> Holder:
+    def here(cls, run: str, log: str | None = None) -> Holder:
         """What this process tells of itself."""
         return cls(
             run=run,
@@ -49,6 +51,7 @@ class Holder(BaseModel):
             boot=_read(_BOOT),
             processes=_processes(),
             process_start=_start(_read(Path("/proc/self/stat"))),
+            log=log,
         )
 
     @classmethod
@@ -63,14 +66,24 @@ class Holder(BaseModel):
         """What `parse` reads."""
         return self.model_dump_json(indent=1).encode() + b"\n"
 
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether that run began on this machine since it last started, in whatever container."""
+        return bool(self.boot) and self.boot == _read(_BOOT)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether `is_gone` is certain either way: the process can be looked for here."""
+        return self.is_on_this_machine and bool(self.processes) and self.processes == _processes()
+
     def is_gone(self, *, let_go: bool = False) -> bool:
         """Whether that run is certainly over; of a run on another machine nothing is certain.
 
         `let_go` tells that nobody on this machine holds a lock of the kernel on its lock file, as that run did.
         """
-        if self.boot and self.boot == _read(_BOOT):
-            if self.processes and self.processes == _processes():
-                return not _runs(self.pid, self.process_start)
+        if self.is_certain:
+            return not _runs(self.pid, self.process_start)
+        if self.is_on_this_machine:
             return let_go
         return bool(self.machine) and (self.machine, self.host) == (_machine(), socket.gethostname())
 

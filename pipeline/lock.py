@@ -12,7 +12,7 @@ from pathlib import Path
 from ..tasks.errors import OutputLocked
 from .holder import Holder
 
-__all__ = ["FolderLock", "locked"]
+__all__ = ["FolderLock", "locked", "look_at_lock"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 
@@ -130,6 +130,29 @@ class FolderLock:
                     os.close(handle)
 
 
+def look_at_lock(path: Path) -> tuple[Holder | None, bool | None] | None:
+    """Who holds the lock file, as far as it can be read, and whether that run lives; None where there is no telling.
+
+    None in all if there is no lock. Raises OSError. Where processes are visible nothing is touched; elsewhere the
+    kernel's lock is asked for, for a moment.
+    """
+    try:
+        holder = Holder.parse(path.read_bytes())
+        if holder is not None and holder.is_certain:
+            return holder, not holder.is_gone()
+        handle = _open(path)
+    except FileNotFoundError:
+        return None
+    try:
+        free = _flock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
+    if free is False:
+        return holder, True
+    gone = holder is not None and holder.is_gone(let_go=free is True)
+    return holder, False if gone else None
+
+
 def locked(out: str, holder: Holder | None, lock: str, *, certain: bool) -> OutputLocked:
     """The error that tells who holds `out`; what to do depends on whether that run certainly lives."""
     who = f": {holder}" if holder is not None else ""
@@ -158,10 +181,10 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _flock(handle: int) -> bool | None:
+def _flock(handle: int, kind: int = fcntl.LOCK_EX) -> bool | None:
     """Whether nobody else holds the kernel's lock; None where there is no telling."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
         return True
     except BlockingIOError:
         return False

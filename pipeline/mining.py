@@ -40,6 +40,7 @@ from .manifest import (
     versions,
     write_manifest,
 )
+from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
 from .output import LOG_NAME
 from .plan import Plan
@@ -84,6 +85,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     if client is None:
         check_device(settings.cluster)
     night = Night.of(settings)
+    check_performance_report(settings)
     with staging_for(settings, events.run_id) as staging:
         source, why = None, None
         if staging.or_same and staging.holds_result():
@@ -103,10 +105,12 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if why is not None:
                 events.emit("replacing", reason=why)
+            metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = source or open_input(settings)
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
-            with cluster as connected:
+            started_here = client is None and settings.cluster.is_started_here
+            with cluster as connected, monitored(connected, settings, started_here, events, metrics):
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)

@@ -28,6 +28,7 @@ __all__ = [
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
+    "MonitoringSettings",
     "NightlySettings",
     "OutputSettings",
     "PartitioningSettings",
@@ -204,11 +205,16 @@ class ClusterSettings(_Section):
     waiting_seconds: float = Field(300, gt=0)
     """The run ends (exit code 4) when no worker could run its tasks for so long."""
 
+    @property
+    def is_started_here(self) -> bool:
+        """Whether a run starts its cluster itself, and no scheduler is named."""
+        return self.scheduler is None and self.scheduler_file is None
+
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         if self.scheduler is not None and self.scheduler_file is not None:
             raise ValueError("cluster.scheduler and cluster.scheduler_file exclude each other: set one")
-        if self.scheduler is not None or self.scheduler_file is not None:
+        if not self.is_started_here:
             own = (
                 "workers",
                 "threads_per_worker",
@@ -269,6 +275,17 @@ class NightlySettings(_Section):
         return None if series is None else without_passwords(series)
 
 
+class MonitoringSettings(_Section):
+    """How to look on."""
+
+    metrics_port: int | None = Field(None, ge=0, le=65535)
+    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
+    metrics_host: str = Field("127.0.0.1", min_length=1)
+    """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
+    performance_report: str | None = Field(None, min_length=1)
+    """File for Dask's performance report of the run, an HTML page; replaced if it is there; none: none."""
+
+
 class Settings(_Section):
     """All settings of a run; every one of them has a default except the two paths."""
 
@@ -280,6 +297,7 @@ class Settings(_Section):
     checkpoint: CheckpointSettings = CheckpointSettings()
     cluster: ClusterSettings = ClusterSettings()
     nightly: NightlySettings = NightlySettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
 
     @model_validator(mode="after")
     def _nights_of_this_output(self) -> Self:
@@ -308,5 +326,6 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "checkpoint": CheckpointSettings,
     "cluster": ClusterSettings,
     "nightly": NightlySettings,
+    "monitoring": MonitoringSettings,
 }
 """The model of each section, in order."""

@@ -6,7 +6,7 @@ from ..tasks.places import Place
 from .holder import Holder
 from .lock import locked
 
-__all__ = ["LOCK_NAME", "StoreLock"]
+__all__ = ["LOCK_NAME", "StoreLock", "look_at_store_lock"]
 
 LOCK_NAME = ".edgemill.lock"
 
@@ -17,8 +17,8 @@ class StoreLock:
     A holder of this machine whose process is gone is followed; of one elsewhere the store cannot tell.
     """
 
-    def __init__(self, out: Place, run_id: str) -> None:
-        self.holder = Holder.here(run_id)
+    def __init__(self, out: Place, run_id: str, log: str | None = None) -> None:
+        self.holder = Holder.here(run_id, log)
         self._out = out
         self._held = False
 
@@ -54,3 +54,15 @@ class StoreLock:
 
     def _taken(self, holder: Holder | None) -> Exception:
         return locked(str(self._out), holder, f"{self._out}/{LOCK_NAME}", certain=False)
+
+
+def look_at_store_lock(out: Place) -> tuple[Holder | None, bool | None] | None:
+    """As `lock.look_at_lock`, of the lock in `out`. Raises UsageError."""
+    content = out.read(LOCK_NAME)
+    if content is None:
+        return None
+    holder = Holder.parse(content)
+    if holder is None:
+        return None, None
+    gone = holder.is_gone()
+    return holder, False if gone else True if holder.is_certain else None

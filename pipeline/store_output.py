@@ -51,20 +51,22 @@ class StoreStaging:
         self.left_by: Holder | None = None
         """The dead run whose lock was found."""
         self._source = source
-        self._lock = StoreLock(out, run_id)
+        self._run_id = run_id
         self._committed = False
 
     def __enter__(self) -> Self:
         if self._source is not None:
             _refuse_overlap(self._source, self.out)
         self._refuse_at_start()
+        self._temporary = TemporaryDirectory(prefix=RUN)
+        self.scratch = Path(self._temporary.name)
+        self._lock = StoreLock(self.out, self._run_id, str(self.scratch / LOG_NAME))
         try:
             self.left_by = self._lock.take()
             self._clear()
             self._refuse_at_start()
-            self._temporary = TemporaryDirectory(prefix="edgemill-")
-            self.scratch = Path(self._temporary.name)
         except BaseException:
+            self._temporary.cleanup()
             self._release_lock()
             raise
         return self

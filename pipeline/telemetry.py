@@ -1,4 +1,4 @@
-"""What happens in a run, as events: one JSON line each in the log, and forwarded to a display."""
+"""What happens in a run, as events: one JSON line each in the log, and told to who listens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,20 +17,20 @@ from typing import Any, Protocol, Self, TextIO
 from .exits import exit_code, message
 from .manifest import ExchangeRecord, StageRecord
 
-__all__ = ["STAGES", "Display", "Events", "Stage"]
+__all__ = ["STAGES", "Events", "Listener", "Stage", "as_line"]
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
 """Stages in order; "compile" comes before the one that had to compile kernels, "compare" last, of nights."""
 
 
-class Display(Protocol):
-    """Shows events to a person; called under a lock, one event at a time."""
+class Listener(Protocol):
+    """Takes in events, for a person or a program; called under a lock, one event at a time."""
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Take in one event: its name under "event", beside its fields."""
 
     def close(self) -> None:
-        """Leave the terminal as it should stay."""
+        """Give back what it holds: the terminal, as it should stay, or a port."""
 
 
 class Stage:
@@ -47,12 +47,12 @@ class Stage:
 
 
 class Events:
-    """Events of one run: emitted from any thread, kept in the log while `recording`, shown by the display.
+    """Events of one run: emitted from any thread, kept in the log while `recording`, told to all listeners.
 
     Stages and exchanges are also kept as records, for the manifest.
     """
 
-    def __init__(self, display: Display | None = None, run_id: str | None = None) -> None:
+    def __init__(self, listener: Listener | None = None, run_id: str | None = None) -> None:
         self.started = datetime.now(UTC)
         self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
         self.stages: list[StageRecord] = []
@@ -63,22 +63,27 @@ class Events:
         """Results of earlier nights that made room."""
         self.not_removed: dict[str, str] = {}
         """Those that were to, and why they are still there."""
-        self._display = display
+        self._listeners = [] if listener is None else [listener]
         self._log: TextIO | None = None
         self._lock = Lock()
 
+    def add(self, listener: Listener) -> None:
+        """Tell another listener too, from now on; it is closed with the others."""
+        with self._lock:
+            self._listeners.append(listener)
+
     def emit(self, event: str, /, **fields: object) -> None:
-        """Append an event to the log and show it. Fields are JSON values or NumPy scalars."""
+        """Append an event to the log and tell it to all. Fields are JSON values or NumPy scalars."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": now, "run": self.run_id, "event": event, **fields}
         with self._lock:
             if event == "report_failed":
                 self.report_failed = str(fields["reason"])
             if self._log is not None:
-                self._log.write(json.dumps(line, default=_scalar, ensure_ascii=False) + "\n")
+                self._log.write(as_line(line))
                 self._log.flush()
-            if self._display is not None:
-                self._display.show(line)
+            for listener in self._listeners:
+                listener.show(line)
 
     @contextmanager
     def recording(self, log: Path, settings: Mapping[str, object]) -> Iterator[None]:
@@ -110,15 +115,21 @@ class Events:
         self.emit("exchange", **asdict(record))
 
     def close(self) -> None:
-        """End the display."""
-        if self._display is not None:
-            self._display.close()
+        """Close all listeners, in the order in which they came."""
+        with ExitStack() as stack:
+            for listener in reversed(self._listeners):
+                stack.callback(listener.close)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def as_line(event: Mapping[str, Any]) -> str:
+    """An event as a line of JSON."""
+    return json.dumps(event, default=_scalar, ensure_ascii=False) + "\n"
 
 
 def _scalar(value: Any) -> object:

@@ -21,13 +21,13 @@ _PERIOD_SECONDS = 5.0
 """Most time between two looks. What ends sooner costs none."""
 
 
-def workers_of(client: Client) -> dict[str, Any]:
-    """What the scheduler says of each worker, by address.
+def workers_of(client: Client, seconds: float | None = None) -> dict[str, Any]:
+    """What the scheduler says of each worker, by address. Raises TimeoutError if it says nothing for so long.
 
     `Client.scheduler_info` looks at what the client keeps, which a refresh every two seconds replaces by none.
     """
     scheduler: Any = client.scheduler
-    found: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1)["workers"]
+    found: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1, callback_timeout=seconds)["workers"]
     return found
 
 

@@ -58,6 +58,19 @@ class Place:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
 
+    def ends(self, name: str, most: int) -> tuple[bytes, bytes] | None:
+        """The first and the last bytes of a file, `most` of each at most; None if it is not there. Raises as `read`."""
+        with self.reached("read", name):
+            self.files.invalidate_cache()  # as above
+            try:
+                path = self.path(name)
+                size = int(self.files.size(path))
+                first = self.files.cat_file(path, start=0, end=min(size, most)) if size else b""
+                last = self.files.cat_file(path, start=size - most, end=size) if size > most else first
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
+        return bytes(first), bytes(last)
+
     def write(self, name: str, content: bytes) -> None:
         """Make a file, or replace it, whole or not at all in an object store. Raises UsageError."""
         with self.reached("write", name):

@@ -19,7 +19,7 @@ from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.checkpoint import _opened
+from edgemill.pipeline.checkpoint_index import opened
 from edgemill.pipeline.plan import Plan
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
@@ -254,7 +254,7 @@ def kept(go: Callable[..., Result], tmp_path: Path, request: pytest.FixtureReque
 
 
 def index_of(kept: Path, name: str) -> dict[str, Any]:
-    return _opened((kept / f"{name}.json").read_bytes())
+    return opened((kept / f"{name}.json").read_bytes())
 
 
 @pytest.mark.parametrize("changes", [12, pytest.param(120, marks=pytest.mark.slow)])

@@ -16,7 +16,7 @@ import pytest
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
-from edgemill.pipeline.checkpoint import _opened
+from edgemill.pipeline.checkpoint_index import opened
 from edgemill.pipeline.ledger import Ledger
 from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate import generate
@@ -284,11 +284,11 @@ def test_no_change_of_an_index_goes_unseen(monkeypatch: pytest.MonkeyPatch, rows
     """The ledger is in it: a threshold with another digit would be an answer with other values."""
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 6)
     content = (place(tmp_path / "out") / "progress.json").read_bytes()
-    assert _opened(content)["search"]["ledger"]["open"]
+    assert opened(content)["search"]["ledger"]["open"]
     for at in range(0, len(content), max(1, len(content) // 500)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]):
             with pytest.raises(ValueError, match="it was cut off or changed"):
-                _opened(changed)
+                opened(changed)
 
 
 def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:

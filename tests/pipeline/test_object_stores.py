@@ -23,6 +23,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.status import status_of
 from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks import writing
@@ -241,6 +242,18 @@ def test_a_failure_leaves_what_was_there(
     assert {path: content for path, content in after.items() if f"/edgemill-{told['run']}/" not in path} == before
     run(rows, out, client, overwrite=True)
     assert_one_result(out)
+
+
+def test_status(rows: Path, out: Place, client: Client) -> None:
+    assert status_of(out).state == "none"
+    result = run(rows, out, client)
+    found = status_of(out)
+    assert (found.state, found.result) == ("finished", result.manifest)
+    assert found.log is not None
+    assert (found.log.run, found.log.last) == (result.manifest.run, "run_finished")
+    out.write(LOCK_NAME, Holder.here("dead", "/nowhere/log.jsonl").model_copy(update={"process_start": 1}).as_json())
+    found = status_of(out)
+    assert (found.state, found.log, found.result) == ("dead", None, result.manifest)
 
 
 def test_a_failing_put_of_the_manifest(rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

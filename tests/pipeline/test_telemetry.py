@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edgemill.pipeline.display import LineDisplay, LiveDisplay, display_for
+from edgemill.pipeline.display import JsonDisplay, LineDisplay, LiveDisplay, display_for
 from edgemill.pipeline.manifest import ExchangeRecord
-from edgemill.pipeline.telemetry import Display, Events
+from edgemill.pipeline.telemetry import Events, Listener
 from edgemill.tasks.errors import InputError
 
 EXCHANGE = ExchangeRecord(
@@ -66,7 +66,7 @@ def test_events_of_many_threads_stay_whole(tmp_path: Path) -> None:
     assert sorted(line["number"] for line in lines(log)[1:]) == list(range(200))
 
 
-def run_stages(display: Display) -> None:
+def run_stages(display: Listener) -> None:
     with Events(display) as events:
         with events.stage("read", tasks=12) as stage:
             stage.task_done(12)
@@ -76,8 +76,9 @@ def run_stages(display: Display) -> None:
 
 
 def test_a_pipe_is_quiet_unless_verbose() -> None:
-    assert display_for(io.StringIO(), verbose=False) is None
     stream = io.StringIO()
+    run_stages(display_for(stream))
+    assert stream.getvalue() == ""
     verbose = display_for(stream, verbose=True)
     assert isinstance(verbose, LineDisplay)
     run_stages(verbose)
@@ -85,6 +86,52 @@ def test_a_pipe_is_quiet_unless_verbose() -> None:
     assert read.startswith("read: 0.0")
     assert read.endswith(" s, 12 tasks")
     assert bound.endswith(" s, 16 tasks, 3 steps, 41 exchanges")
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_what_is_told_in_any_pipe(verbose: bool) -> None:
+    stream = io.StringIO()
+    with Events(display_for(stream, verbose)) as events:
+        events.emit("serving", what="dashboard", address="http://127.0.0.1:8787/status")
+        events.emit("checkpoint_refused", reason="it is damaged")
+        events.emit("performance_report_failed", reason="no room")
+    told = stream.getvalue().splitlines()
+    assert told.pop(0) == "dashboard: http://127.0.0.1:8787/status"
+    assert told.pop() == "warning: no performance report: no room"
+    assert told == ["starting anew: it is damaged"] * verbose
+
+
+def test_json_is_what_the_log_has(tmp_path: Path) -> None:
+    stream, log = io.StringIO(), tmp_path / "log.jsonl"
+    display = display_for(stream, as_json=True)
+    assert isinstance(display, JsonDisplay)
+    with Events(display) as events, events.recording(log, {}):
+        events.exchange(EXCHANGE)
+        events.emit("run_finished", edges=np.int64(3), λ="two\nlines")
+    assert stream.getvalue() == log.read_text()
+    assert len(stream.getvalue().splitlines()) == 3
+
+
+def test_several_listen_and_all_are_closed() -> None:
+    class Listens:
+        def __init__(self, fails: bool = False) -> None:
+            self.heard: list[str] = []
+            self.fails = fails
+
+        def show(self, event: Mapping[str, Any]) -> None:
+            self.heard.append(event["event"])
+
+        def close(self) -> None:
+            self.heard.append("closed")
+            if self.fails:
+                raise OSError("cannot be closed")
+
+    first, second = Listens(fails=True), Listens()
+    with pytest.raises(OSError, match="cannot be closed"), Events(first) as events:
+        events.emit("one")
+        events.add(second)
+        events.emit("two")
+    assert (first.heard, second.heard) == (["one", "two", "closed"], ["two", "closed"])
 
 
 def test_a_terminal_is_live(monkeypatch: pytest.MonkeyPatch) -> None:

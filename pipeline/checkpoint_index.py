@@ -1,0 +1,38 @@
+"""Where a checkpoint lies, and its indexes: JSON after a line with the SHA-256 of its text."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from ..tasks.places import Place
+
+__all__ = ["checkpoint_place", "opened", "seal"]
+
+
+def checkpoint_place(out: Place, path: str | None) -> str:
+    """The path or URL of the checkpoint of the output `out`; `path` is the setting `checkpoint.path`."""
+    parent, _, last = out.url.rpartition("/")
+    name = f".{last}.edgemill.checkpoint"
+    if path is not None:
+        # In a folder that others use too, one of the output's own.
+        return f"{path.rstrip('/')}/{name}-{sha256(os.fsencode(out.url)).hexdigest()[:16]}"
+    return f"{parent}/{name}" if out.is_local else f"{out.url}/.edgemill.checkpoint"
+
+
+def seal(index: Mapping[str, Any]) -> bytes:
+    """An index as a line with the SHA-256 of its text, and the text."""
+    text = json.dumps(index).encode()
+    return sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def opened(content: bytes) -> dict[str, Any]:
+    """The index. Raises ValueError if its text is not what was written."""
+    own, _, text = content.partition(b"\n")
+    if sha256(text).hexdigest().encode() != own:
+        raise ValueError("it was cut off or changed")
+    index: dict[str, Any] = json.loads(text)
+    return index
