@@ -10,10 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,26 +32,12 @@ from edgemill.pipeline.explore import drawing, server
 from edgemill.pipeline.explore.queries import Queries
 from edgemill.pipeline.explore.server import ExplorerServer
 from edgemill.pipeline.manifest import Manifest
+from serving import serving
 
 WriteResult = Callable[..., Manifest]
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
 STATIC = Path(server.__file__).parent / "static"
 Answer = tuple[int, dict[str, Any]]
-
-
-@contextmanager
-def serving(result: Result) -> Iterator[ExplorerServer]:
-    """A server that answers within the block, and whose port is free after it."""
-    with ExplorerServer(result) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield served
-        finally:
-            served.shutdown()
-            thread.join()
-    with socket.socket() as taken:
-        assert taken.connect_ex((server.ADDRESS, served.server_port)) != 0
 
 
 def get(served: ExplorerServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
