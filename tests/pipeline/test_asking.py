@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import networkx as nx
@@ -32,12 +34,13 @@ from edgemill.pipeline import (
     InputError,
     Result,
     UsageError,
-    asking,
     edges_of,
     find_dn_graph,
     find_group,
     find_vertex,
+    foremost,
     groups_of,
+    lookup,
     members_of,
     mine,
     top,
@@ -122,7 +125,7 @@ def test_the_first(many: Result, by: Order, monkeypatch: pytest.MonkeyPatch) -> 
     for count in (1, 3, 17, 40, 100):
         assert top(many, by, count).to_pylist() == rows[:count]
         with monkeypatch.context() as patch:
-            patch.setattr(asking, "_PENDING_ROWS", 0)
+            patch.setattr(foremost, "PENDING_ROWS", 0)
             assert top(many, by, count).to_pylist() == rows[:count]
 
 
@@ -223,6 +226,26 @@ def test_what_was_read_is_not_read_again(many: Result, tmp_path: Path) -> None:
     for output in result.manifest.outputs:
         (result.path / output.path).unlink()
     assert groups_of(result, 30) == known == groups_of(many, 30)
+
+
+def test_several_threads_read_footers_once(many: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, read, together = Result(many.path), lookup._row_groups, Barrier(8)
+    made: list[Any] = []
+
+    def counted(place: Place, table: Any) -> list[lookup.RowGroup]:
+        made.append(table)
+        return read(place, table)
+
+    def asked(vertex: int) -> list[Group]:
+        together.wait()
+        return groups_of(result, vertex)
+
+    vertices = [*range(0, 400, 10), *range(0, 400, 10)]
+    known = [groups_of(many, vertex) for vertex in vertices]
+    monkeypatch.setattr(lookup, "_row_groups", counted)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(asked, vertices)) == known
+    assert sorted(map(id, made)) == sorted(map(id, (result.vertices, result.hierarchy, result.dn_graphs)))
 
 
 def test_a_subgraph_is_looked_up(facebook: Result, tmp_path: Path) -> None:
