@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -47,6 +48,7 @@ from edgemill.pipeline import (
 )
 from edgemill.pipeline.asking import Order
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.new_place import new_file
 from edgemill.tasks.places import Place
 from made import Edge, made
 
@@ -358,7 +360,7 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
         tmp_path: "is a folder: name a file",
         tmp_path / "absent" / "group.csv": "cannot write",
         many.path / "group.csv": "lies in the result",
-        "s3://bucket/group.csv": "is no place on a disk here",
+        "nowhere://bucket/group.csv": "nowhere://bucket/group.csv cannot be opened",
     }.items():
         ended = call(*arguments, str(place))
         assert ended.exit_code == 2
@@ -494,3 +496,36 @@ def test_in_an_object_store(many: Result) -> None:
         assert call("of", place.url, "30").stdout == call("of", str(many.path), "30").stdout
     finally:
         place.remove("")
+
+
+def test_a_group_is_written_to_an_object_store(many: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole or not at all, by way of the local disk, where nothing stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place, group = Place("memory://groups"), str(top(many, count=1)["id"][0])
+    files, arguments = place.files, ["subgraph", str(many.path), "--dn-graph", group]
+    url, target = f"{place.url}/in/group.csv", place.path("in/group.csv")
+    try:
+        assert call(*arguments, "--output", url).exit_code == 0
+        assert files.cat_file(target) == call(*arguments).stdout_bytes
+        files.pipe_file(target, b"mine")
+        for output, text in {url: "exists: choose another", f"{place.url}/in": "is a folder: name a file"}.items():
+            ended = call(*arguments, "--output", output)
+            assert ended.exit_code == 2
+            assert text in ended.stderr
+        with pytest.raises(ZeroDivisionError), new_file(url, overwrite=True) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+        with new_file(url, overwrite=True) as file:
+            file.write(b"whole")
+            file.flush()
+            assert files.cat_file(target) == b"mine"
+        assert files.cat_file(target) == b"whole"
+        assert call(*arguments, "--output", url, "--overwrite").exit_code == 0
+        assert files.cat_file(target) == call(*arguments).stdout_bytes
+        files.put(str(many.path), place.path("out"), recursive=True)
+        ended = call(arguments[0], f"{place.url}/out", *arguments[2:], "--output", f"{place.url}/out/group.csv")
+        assert (ended.exit_code, "lies in the result" in ended.stderr) == (2, True)
+        assert files.find(place.path("in")) == [target]
+    finally:
+        place.remove("")
+    assert not list(tmp_path.iterdir())

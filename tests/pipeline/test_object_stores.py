@@ -23,6 +23,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.new_place import new_file, new_folder
 from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks import writing
@@ -132,6 +133,29 @@ def test_no_secret_is_written_or_shown(
     shown = [repr(result), repr(out), str(out), caplog.text.encode(), *everything(out).values()]
     assert_one_result(out)
     assert not [text for text in shown if SECRET in str(text) or KEY in str(text)]
+
+
+def test_new_files_and_folders(out: Place) -> None:
+    """What is asked of a result lies in a store as it would on a disk."""
+    with new_file(out.within("group.csv")) as file:
+        file.write(b"first")
+        assert "group.csv" not in out.names()
+    with pytest.raises(UsageError, match=r"group\.csv exists: choose another"), new_file(out.within("group.csv")):
+        pass
+    with pytest.raises(UsageError, match="is a folder: name a file"), new_file(out):
+        pass
+    with new_file(out.within("group.csv"), overwrite=True) as file:
+        file.write(b"second")
+    assert out.read("group.csv") == b"second"
+    folder, own = out.within("changes"), ("a", "b")
+    for names, overwrite in ((own, False), (("b",), True)):
+        with new_folder(folder, own, overwrite) as filled:
+            for name in names:
+                (filled / name).write_text(name)
+            assert folder.names() == ([] if not overwrite else ["a", "b"])
+        assert folder.names() == list(names)
+    with pytest.raises(UsageError, match="changes exists: choose another"), new_folder(folder, own):
+        pass
 
 
 @pytest.mark.slow
@@ -395,7 +419,7 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
     assert winner.returncode == 0, told
     place = Place(out, s3)
     assert tables(Result(place)) == tables(plain)
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     for arguments in (["show", out], ["top", out], ["diff", out, out], ["verify", out, "--input", str(rows)]):
         with start(s3, tmp_path, COMMAND, *arguments) as done:
             shown, told = done.communicate()
@@ -414,7 +438,7 @@ def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path
     with start(s3, tmp_path, COMMAND, *command) as again:
         _, told = again.communicate()
     assert again.returncode == 0, told
-    assert_one_result(place)
+    assert_one_result(place, "report.html")
     result = Result(place)
     assert tables(result) == tables(plain)
     events = log(result)
