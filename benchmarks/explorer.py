@@ -13,11 +13,9 @@ import argparse
 import statistics
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +27,10 @@ from benchmarks import ROOT
 from benchmarks.graphs import WrongAnswer
 from benchmarks.table import markdown, millions, seconds, span
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.explore.server import ExplorerServer
 
 sys.path.append(str(ROOT / "tests"))
 from chromium import Page, page
+from serving import serving
 
 HEAD = ("result", "edges, M", "λ", "vertices", "edges", "drawn", "vertex, s", "answer, s", "opened, s", "from-to, s")
 
@@ -71,14 +69,14 @@ def measure(result: Result, tab: Page, repeats: int) -> Iterator[Opened]:
     """Open two DN-graphs of a result, or one if they are the same. Raises WrongAnswer if not all of one is drawn."""
     rows = result.dn_graphs.to_table().to_pylist()
     chosen = {max(rows, key=lambda row: (row[by], row["lambda"]))["id"] for by in ("lambda", "vertices")}
-    with _serving(result) as address:
+    with serving(result) as served:
         for row in rows:
             if row["id"] not in chosen:
                 continue
             (member, *_) = result.dn_graph_members.to_table().to_pylist()
             opened = []
             for _ in range(repeats):
-                tab.open(address)
+                tab.open(served.address)
                 tab.until(_READY)
                 opened.append(float(tab.run(_CLICK % row["id"])))
             if f"{row['vertices']:,} vert" not in tab.run("document.querySelector('#chosen-title').innerText"):
@@ -92,22 +90,10 @@ def measure(result: Result, tab: Page, repeats: int) -> Iterator[Opened]:
                 tab.run(
                     f"fetch('api/drawing?dn_graph={row['id']}').then(a => a.json()).then(a => a.vertices.id.length)"
                 ),
-                _asked(f"{address}api/vertex?id={member['vertex']}", repeats),
-                _asked(f"{address}api/drawing?dn_graph={row['id']}", repeats),
+                _asked(f"{served.address}api/vertex?id={member['vertex']}", repeats),
+                _asked(f"{served.address}api/drawing?dn_graph={row['id']}", repeats),
                 tuple(opened),
             )
-
-
-@contextmanager
-def _serving(result: Result) -> Iterator[str]:
-    with ExplorerServer(result) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield served.address
-        finally:
-            served.shutdown()
-            thread.join()
 
 
 def _asked(url: str, repeats: int) -> float:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .asking import (
-        Group,
-        Vertex,
         edges_of,
         find_dn_graph,
         find_group,
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from .mining import mine
     from .planning import make_plan
     from .result import Result
+    from .rows import Group, Vertex
     from .settings import Settings
 
     __version__: str
@@ -73,10 +72,10 @@ __all__ = [
 
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Diff": ".comparing",
-    "Group": ".asking",
+    "Group": ".rows",
     "Result": ".result",
     "Settings": ".settings",
-    "Vertex": ".asking",
+    "Vertex": ".rows",
     "diff": ".comparing",
     "edges_of": ".asking",
     "find_dn_graph": ".asking",

@@ -311,7 +311,7 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
 @click.option(
     "--format", "form", type=click.Choice(["parquet", "graphml", "csv"]), help="Left out: as FILE ends, or csv."
 )
-@click.option("--output", metavar="FILE", help="A new file; left out: standard output.")
+@click.option("--output", metavar="FILE", help="A new file, or its URL; left out: standard output.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
 @_debug
 def subgraph(
@@ -344,7 +344,7 @@ def subgraph(
 @edgemill.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--output", metavar="FOLDER", help="New folder for Parquet files of the changed edges and DN-graphs.")
+@click.option("--output", metavar="FOLDER", help="New folder or URL for Parquet files of what changed.")
 @click.option("--overwrite", is_flag=True, help="Replace FOLDER, if it is of an earlier comparison.")
 @_as_json
 @_debug

@@ -104,13 +104,14 @@ def compare(old: Result, new: Result, foremost: Foremost) -> Diff:
 def diff(
     old: Result | Place | str | os.PathLike[str],
     new: Result | Place | str | os.PathLike[str],
-    output: str | os.PathLike[str] | None = None,
+    output: Place | str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Diff:
     """Compare two results: edges by their ids, DN-graphs by their members (`changed_dn_graphs` says how).
 
-    With `output`, this new folder gets edges.parquet and dn_graphs.parquet, the rows that changed, and diff.json, the
-    counts; `overwrite` replaces one of an earlier comparison. Edges and vertices pass through memory in blocks.
+    With `output`, this new folder, or that at an fsspec URL, gets edges.parquet and dn_graphs.parquet, the rows that
+    changed, and diff.json, the counts; `overwrite` replaces one of an earlier comparison. Edges and vertices pass
+    through memory in blocks.
 
     Raises UsageError if the results cannot be compared: other types of ids, other names of columns, not converged; or
     if the folder is there, or cannot be made. Raises InputError for damage.

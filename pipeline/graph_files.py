@@ -14,8 +14,9 @@ import pyarrow.csv as arrow_csv
 
 from ..tasks.errors import UsageError
 from ..tasks.sealed import sealed_writer
-from .asking import Group, edges_of, members_of
+from .asking import edges_of, members_of
 from .result import Result
+from .rows import Group
 
 __all__ = ["FORMATS", "Format", "format_of", "write_group"]
 

@@ -138,7 +138,9 @@ class ExchangeRecord:
 
 
 class StageRecord(_Record):
-    """Wall time of one stage."""
+    """Wall time of one stage. All tasks are of one: what the sum lacks of the run is the driver's look at the input and
+    workers that start. `keep` and `restore` may lie within `bound`, whose time has theirs.
+    """
 
     stage: str
     seconds: float

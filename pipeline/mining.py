@@ -232,11 +232,14 @@ def _find_lambda(
         import_early()
 
     def attempt() -> Manifest:
-        with events.stage("bound", 0), engine.on_device():
-            search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
-            bounded = bound(search, plan.method, keeper)
-            unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
-        results = stages.collect_results(engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals)
+        with events.stage("bound", 0):
+            with engine.on_device():
+                search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
+                bounded = bound(search, plan.method, keeper)
+                unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
+            results = stages.collect_results(
+                engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals
+            )
         groups = None
         if bounded.converged:
             groups = extract(

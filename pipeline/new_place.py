@@ -1,31 +1,72 @@
-"""A new file or folder of a user's on a disk: refused if one is there, filled beside its place, moved when whole."""
+"""A new file or folder of a user's: refused if one is there, filled elsewhere, in its place when whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from ..tasks.errors import UsageError
-from ..tasks.places import Place
+from ..tasks.places import Place, place_of
+from .new_in_store import file_in_store, folder_in_store
 
 __all__ = ["new_file", "new_folder"]
 
 
 @contextmanager
 def new_file(
-    path: str | os.PathLike[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
+    path: Place | str | os.PathLike[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
 ) -> Iterator[BinaryIO]:
-    """A file to write that appears at `path` when the block ends, and not at all if it fails.
+    """A file to write that appears at `path`, which may be an fsspec URL, when the block ends, and not at all if it
+    fails.
 
     Raises UsageError if a file is there and is not to be replaced, if none can be written there, or if it would lie in
     one of the folders `apart_from`.
     """
-    place = _absolute(path, apart_from)
+    place = _apart(path, apart_from)
+    with _file_on_disk(place, overwrite) if place.is_local else file_in_store(place, overwrite) as file:
+        yield file
+
+
+@contextmanager
+def new_folder(
+    path: Place | str | os.PathLike[str], own: Sequence[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
+) -> Iterator[Path]:
+    """A folder to fill that becomes `path` when the block ends, and is removed if it fails.
+
+    With `overwrite` it replaces a folder that holds nothing but files of the names in `own`. Raises UsageError else, or
+    as `new_file` does. In an object store, which cannot rename, files appear one by one: the last of `own` says that
+    all are there.
+    """
+    place = _apart(path, apart_from)
+    with _folder_on_disk(place, own, overwrite) if place.is_local else folder_in_store(place, own, overwrite) as folder:
+        yield folder
+
+
+def _apart(path: Place | str | os.PathLike[str], results: Iterable[Place]) -> Place:
+    """The place, if it is in none of the results; on a disk without links."""
+    place = place_of(path)
+    if place.is_local:
+        place = Place(os.path.realpath(os.path.expanduser(place.url)))
+    for result in results:
+        if _lies_in(place, result):
+            raise UsageError(f"{place} lies in the result {result}, which stays as it is: choose another place")
+    return place
+
+
+def _lies_in(place: Place, result: Place) -> bool:
+    if place.is_local or result.is_local:
+        return place.is_local and result.is_local and Path(place.url).is_relative_to(os.path.realpath(result.url))
+    return type(place.files) is type(result.files) and f"{place.path()}/".startswith(f"{result.path()}/")
+
+
+@contextmanager
+def _file_on_disk(at: Place, overwrite: bool) -> Iterator[BinaryIO]:
+    place = Path(at.url)
 
     def refuse() -> None:
         if place.is_dir():
@@ -51,15 +92,8 @@ def new_file(
 
 
 @contextmanager
-def new_folder(
-    path: str | os.PathLike[str], own: Collection[str], overwrite: bool = False, apart_from: Iterable[Place] = ()
-) -> Iterator[Path]:
-    """A folder to fill that becomes `path` when the block ends, and is removed if it fails.
-
-    With `overwrite` it replaces a folder that holds nothing but files of the names in `own`. Raises UsageError else, or
-    as `new_file` does.
-    """
-    place = _absolute(path, apart_from)
+def _folder_on_disk(at: Place, own: Sequence[str], overwrite: bool) -> Iterator[Path]:
+    place = Path(at.url)
 
     def refuse() -> None:
         if not os.path.lexists(place):
@@ -89,17 +123,6 @@ def new_folder(
             os.rename(aside, place)
         for left in (beside, aside):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _absolute(path: str | os.PathLike[str], apart_from: Iterable[Place]) -> Path:
-    given = os.fspath(path)
-    if "://" in given:
-        raise UsageError(f"{given} is no place on a disk here: name one, and copy what is written there")
-    found = Path(os.path.realpath(os.path.expanduser(given)))
-    for place in apart_from:
-        if place.is_local and found.is_relative_to(os.path.realpath(place.url)):
-            raise UsageError(f"{found} lies in the result {place}, which stays as it is: choose another place")
-    return found
 
 
 def _beside(place: Path) -> Path:

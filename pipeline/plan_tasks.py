@@ -1,4 +1,4 @@
-"""How many tasks the stages of a run give the scheduler, but for bounding: exchange by exchange, as `stages` has them.
+"""Tasks that the stages of a run give the scheduler, but for bounding's steps: exchange by exchange, as in `stages`.
 
 A look at counts of results and a parcel from one sender to one receiver, or to all receivers of one worker, are tasks
 too, where workers are processes. What depends on the graph is counted at its most.
@@ -32,7 +32,7 @@ class Layout:
     """Whether partitions have."""
 
     def tasks(self, method: str) -> int:
-        """Of all stages but bounding, with vertices placed by a partitioning method."""
+        """Of all stages but for bounding's steps, with vertices placed by a partitioning method."""
         before = self._ingest() + self._placing(method) + self._owned() + self._triangles()
         return before + self._results() + self._extract() + self._publish()
 

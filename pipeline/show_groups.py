@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from .asking import Group, Vertex
 from .comparing import Changes, Diff
+from .rows import Group, Vertex
 from .show import grid
 
 __all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]

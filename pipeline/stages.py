@@ -210,11 +210,17 @@ def collect_results(
     subgraphs: Sequence[Future],
     intervals: Sequence[Future],
 ) -> list[Future]:
-    """Bring λ back to the buckets: [buckets] BucketResults."""
+    """Bring λ back to the buckets: [buckets] BucketResults.
+
+    It ends the stage of bounding: what follows, of which there is less where the run has not converged, begins with λ
+    in buckets.
+    """
     engine.spread(len(buckets.edges))
     ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
     sent = send(engine, "send-results", "results", _send_results, ends)
-    return exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
+    results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
+    engine.wait(results)
+    return results
 
 
 def publish_results(

@@ -14,6 +14,7 @@ from distributed.protocol.serialize import register_generic
 from ..kernels.held import Held
 from ..tasks.bound.fixpoint import FallenBounds
 from ..tasks.degrees import Counts
+from ..tasks.dense import Answer, Outline
 from ..tasks.ingest import EdgeParts
 from ..tasks.messages import Bundle
 from ..tasks.numbering import Pairs
@@ -22,7 +23,19 @@ from ..tasks.triangulate import GhostEdges, Lists, Reply
 
 __all__ = ["PAYLOADS", "register"]
 
-PAYLOADS = (Counts, EdgeParts, EdgeResults, FallenBounds, GhostEdges, Lists, Pairs, Reply, VertexSums)
+PAYLOADS = (
+    Answer,
+    Counts,
+    EdgeParts,
+    EdgeResults,
+    FallenBounds,
+    GhostEdges,
+    Lists,
+    Outline,
+    Pairs,
+    Reply,
+    VertexSums,
+)
 """What bundles hold, beside plain arrays."""
 
 

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..lookup import Found
+from ..rows import DNGraph
 from .layout import forces, ring
-from .queries import DNGraph, EdgesFound, Queries
+from .queries import Queries
 
 __all__ = ["MOST_EDGES", "MOST_NEIGHBOURS", "MOST_VERTICES", "draw"]
 
@@ -81,9 +83,7 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     }
 
 
-def _tell(
-    queries: Queries, around: EdgesFound, others: _Others, neighbours: Ends, drawn: int, notices: list[str]
-) -> None:
+def _tell(queries: Queries, around: Found, others: _Others, neighbours: Ends, drawn: int, notices: list[str]) -> None:
     """What is missing of the surroundings."""
     if around.more_rows or around.full:
         total = queries.result.manifest.counts.edges
@@ -152,7 +152,7 @@ def _places(ids: pa.ChunkedArray, vertices: pa.Array) -> Ends:
 class _Others:
     """Edges of the vertices drawn that are not the DN-graph's, and the neighbours outside that they lead to."""
 
-    def __init__(self, around: EdgesFound, vertices: pa.Array) -> None:
+    def __init__(self, around: Found, vertices: pa.Array) -> None:
         low, high = around.table.columns[:2]
         source, target = _places(low, vertices), _places(high, vertices)
         lam: Ends = around.table["lambda"].to_numpy().astype(np.int64)

@@ -39,8 +39,9 @@ from ...tasks.errors import UsageError
 from ..exits import message
 from ..manifest import MANIFEST_NAME
 from ..result import Result
+from ..rows import DNGraph
 from .drawing import draw
-from .queries import ORDERS, DNGraph, Queries, whole
+from .queries import ORDERS, BadQuestion, Queries, whole
 from .tree import as_json, branches, tree
 
 __all__ = ["ADDRESS", "ExplorerServer"]
@@ -147,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return HTTPStatus.OK, answer(_parameters(query, known))
         except NotFound as missing:
             return HTTPStatus.NOT_FOUND, missing.args[0]
-        except UsageError as error:
+        except BadQuestion as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except Exception as error:
             print(f"error: {message(error)}", file=sys.stderr)
@@ -184,11 +185,11 @@ def _parameters(query: str, known: set[str]) -> Parameters:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=10)
     except ValueError:  # UnicodeDecodeError too
-        raise UsageError("the parameters are not UTF-8, or too many") from None
+        raise BadQuestion("the parameters are not UTF-8, or too many") from None
     if len(dict(pairs)) < len(pairs):
-        raise UsageError("a parameter is given twice")
+        raise BadQuestion("a parameter is given twice")
     for unknown in dict(pairs).keys() - known:
-        raise UsageError(f"there is no parameter {unknown[:80]!r}")
+        raise BadQuestion(f"there is no parameter {unknown[:80]!r}")
     return dict(pairs)
 
 
@@ -265,7 +266,7 @@ class _Answers:
     def _of_dn_graphs(self, asked: Parameters) -> dict[str, Any]:
         by, most = asked.get("by", ORDERS[0]), _number(asked, "most", 50, _MOST_ROWS)
         if by not in ORDERS:
-            raise UsageError(f"by is one of {', '.join(ORDERS)}")
+            raise BadQuestion(f"by is one of {', '.join(ORDERS)}")
         assert self._result.manifest.dense is not None
         largest = [_dn_graph(group) for group in self._queries.largest_dn_graphs(by, most)]
         return {"count": self._result.manifest.dense.dn_graphs, "largest": largest}
@@ -291,7 +292,7 @@ def _dn_graph(group: DNGraph) -> dict[str, Any]:
 
 def _text(asked: Parameters, name: str) -> str:
     if name not in asked:
-        raise UsageError(f"the parameter {name} is missing")
+        raise BadQuestion(f"the parameter {name} is missing")
     return asked[name]
 
 
@@ -299,11 +300,11 @@ def _id(asked: Parameters, name: str) -> int:
     try:
         return whole(_text(asked, name))
     except ValueError as error:
-        raise UsageError(f"{name}: {error}") from None
+        raise BadQuestion(f"{name}: {error}") from None
 
 
 def _number(asked: Parameters, name: str, otherwise: int, most: int) -> int:
     text = asked.get(name, str(otherwise))
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:10]) <= most):
-        raise UsageError(f"{name} is a whole number from 1 to {most}")
+        raise BadQuestion(f"{name} is a whole number from 1 to {most}")
     return int(text)

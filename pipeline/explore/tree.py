@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .queries import Children, Component, Queries
+from ..rows import Component
+from .children import Children
+from .queries import Queries
 
 __all__ = ["as_json", "branches", "tree"]
 

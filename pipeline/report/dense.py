@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..result import Result
+from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
-from .groups import DNGraph, groups, members
+from .groups import groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
 from .parts import Section, Table, clipped, number, share

@@ -10,31 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..foremost import Foremost
+from ..rows import DNGraph, rows_of
 from .levels import range_starts
 from .reading import batches
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-__all__ = ["Cell", "DNGraph", "Groups", "groups", "members"]
+__all__ = ["Cell", "Groups", "groups", "members"]
 
-COLUMNS = ["id", "lambda", "vertices", "edges", "density", "triangles"]
-BY_LAMBDA = [("lambda", "descending"), ("vertices", "descending"), ("id", "ascending")]
-BY_VERTICES = [("vertices", "descending"), ("lambda", "descending"), ("id", "ascending")]
 SIZES = np.unique(np.geomspace(3, 2**62, 2 * 62).round().astype(np.int64))
 """Where ranges of sizes begin, two for each doubling."""
-
-
-@dataclass(frozen=True)
-class DNGraph:
-    """A row of the table."""
-
-    id: int
-    lam: int
-    vertices: int
-    edges: int
-    density: float
-    triangles: int
 
 
 @dataclass(frozen=True)
@@ -62,11 +49,10 @@ def groups(table: ds.Dataset, top: int, most: int) -> Groups:
     starts = range_starts(top)
     counts = np.zeros((starts.size, SIZES.size), np.int64)
     largest = np.zeros_like(counts)
-    schema = pa.schema([table.schema.field(name) for name in COLUMNS])
-    by_lambda = by_vertices = schema.empty_table()
-    for batch in batches(table, COLUMNS):
-        rows = pa.Table.from_batches([batch])
-        by_lambda, by_vertices = _first(by_lambda, rows, BY_LAMBDA, most), _first(by_vertices, rows, BY_VERTICES, most)
+    by_lambda, by_vertices = (Foremost(table.schema, by, most) for by in ("lambda", "vertices"))
+    for batch in batches(table, table.schema.names):
+        by_lambda.add(batch)
+        by_vertices.add(batch)
         lam, vertices = batch["lambda"].to_numpy(), batch["vertices"].to_numpy()
         at = np.searchsorted(starts, lam, "right") - 1, np.searchsorted(SIZES, vertices, "right") - 1
         np.add.at(counts, at, 1)
@@ -76,7 +62,7 @@ def groups(table: ds.Dataset, top: int, most: int) -> Groups:
         Cell(lam=int(starts[i] + last[i]) // 2, vertices=int(largest[i, j]), count=int(counts[i, j]))
         for i, j in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True)
     ]
-    return Groups(_rows(by_lambda), _rows(by_vertices), cells)
+    return Groups(rows_of(DNGraph, by_lambda.rows()), rows_of(DNGraph, by_vertices.rows()), cells)
 
 
 def members(table: ds.Dataset, wanted: Sequence[int], most: int) -> dict[int, list[Any]]:
@@ -89,22 +75,3 @@ def members(table: ds.Dataset, wanted: Sequence[int], most: int) -> dict[int, li
             vertices = batch["vertex"].filter(pc.equal(numbers, group))
             found[group] = sorted([*found[group], *vertices[:most].to_pylist()])[:most]
     return found
-
-
-def _first(kept: pa.Table, rows: pa.Table, order: list[tuple[str, str]], most: int) -> pa.Table:
-    both = pa.concat_tables([kept, rows])
-    return both.take(pc.select_k_unstable(both, min(most, both.num_rows), order))
-
-
-def _rows(table: pa.Table) -> list[DNGraph]:
-    return [
-        DNGraph(
-            row["id"],
-            lam=row["lambda"],
-            vertices=row["vertices"],
-            edges=row["edges"],
-            density=row["density"],
-            triangles=row["triangles"],
-        )
-        for row in table.to_pylist()
-    ]

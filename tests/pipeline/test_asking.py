@@ -9,9 +9,12 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import networkx as nx
@@ -32,18 +35,20 @@ from edgemill.pipeline import (
     InputError,
     Result,
     UsageError,
-    asking,
     edges_of,
     find_dn_graph,
     find_group,
     find_vertex,
+    foremost,
     groups_of,
+    lookup,
     members_of,
     mine,
     top,
 )
 from edgemill.pipeline.asking import Order
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.new_place import new_file
 from edgemill.tasks.places import Place
 from made import Edge, made
 
@@ -122,7 +127,7 @@ def test_the_first(many: Result, by: Order, monkeypatch: pytest.MonkeyPatch) -> 
     for count in (1, 3, 17, 40, 100):
         assert top(many, by, count).to_pylist() == rows[:count]
         with monkeypatch.context() as patch:
-            patch.setattr(asking, "_PENDING_ROWS", 0)
+            patch.setattr(foremost, "PENDING_ROWS", 0)
             assert top(many, by, count).to_pylist() == rows[:count]
 
 
@@ -223,6 +228,26 @@ def test_what_was_read_is_not_read_again(many: Result, tmp_path: Path) -> None:
     for output in result.manifest.outputs:
         (result.path / output.path).unlink()
     assert groups_of(result, 30) == known == groups_of(many, 30)
+
+
+def test_several_threads_read_footers_once(many: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, read, together = Result(many.path), lookup._row_groups, Barrier(8)
+    made: list[Any] = []
+
+    def counted(place: Place, table: Any) -> list[lookup.RowGroup]:
+        made.append(table)
+        return read(place, table)
+
+    def asked(vertex: int) -> list[Group]:
+        together.wait()
+        return groups_of(result, vertex)
+
+    vertices = [*range(0, 400, 10), *range(0, 400, 10)]
+    known = [groups_of(many, vertex) for vertex in vertices]
+    monkeypatch.setattr(lookup, "_row_groups", counted)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(asked, vertices)) == known
+    assert sorted(map(id, made)) == sorted(map(id, (result.vertices, result.hierarchy, result.dn_graphs)))
 
 
 def test_a_subgraph_is_looked_up(facebook: Result, tmp_path: Path) -> None:
@@ -335,7 +360,7 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
         tmp_path: "is a folder: name a file",
         tmp_path / "absent" / "group.csv": "cannot write",
         many.path / "group.csv": "lies in the result",
-        "s3://bucket/group.csv": "is no place on a disk here",
+        "nowhere://bucket/group.csv": "nowhere://bucket/group.csv cannot be opened",
     }.items():
         ended = call(*arguments, str(place))
         assert ended.exit_code == 2
@@ -471,3 +496,36 @@ def test_in_an_object_store(many: Result) -> None:
         assert call("of", place.url, "30").stdout == call("of", str(many.path), "30").stdout
     finally:
         place.remove("")
+
+
+def test_a_group_is_written_to_an_object_store(many: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole or not at all, by way of the local disk, where nothing stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place, group = Place("memory://groups"), str(top(many, count=1)["id"][0])
+    files, arguments = place.files, ["subgraph", str(many.path), "--dn-graph", group]
+    url, target = f"{place.url}/in/group.csv", place.path("in/group.csv")
+    try:
+        assert call(*arguments, "--output", url).exit_code == 0
+        assert files.cat_file(target) == call(*arguments).stdout_bytes
+        files.pipe_file(target, b"mine")
+        for output, text in {url: "exists: choose another", f"{place.url}/in": "is a folder: name a file"}.items():
+            ended = call(*arguments, "--output", output)
+            assert ended.exit_code == 2
+            assert text in ended.stderr
+        with pytest.raises(ZeroDivisionError), new_file(url, overwrite=True) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+        with new_file(url, overwrite=True) as file:
+            file.write(b"whole")
+            file.flush()
+            assert files.cat_file(target) == b"mine"
+        assert files.cat_file(target) == b"whole"
+        assert call(*arguments, "--output", url, "--overwrite").exit_code == 0
+        assert files.cat_file(target) == call(*arguments).stdout_bytes
+        files.put(str(many.path), place.path("out"), recursive=True)
+        ended = call(arguments[0], f"{place.url}/out", *arguments[2:], "--output", f"{place.url}/out/group.csv")
+        assert (ended.exit_code, "lies in the result" in ended.stderr) == (2, True)
+        assert files.find(place.path("in")) == [target]
+    finally:
+        place.remove("")
+    assert not list(tmp_path.iterdir())

@@ -274,7 +274,7 @@ def test_folders_that_are_there_stay(tmp_path: Path) -> None:
         (tmp_path / "old", True, "lies in the result"),
         (tmp_path / "new" / "changes", False, "lies in the result"),
         (tmp_path / "absent" / "changes", False, "cannot write"),
-        ("s3://bucket/changes", False, "is no place on a disk here"),
+        ("nowhere://bucket/changes", False, "nowhere://bucket/changes cannot be opened"),
     ):
         with pytest.raises(UsageError, match=text):
             diff(old, new, output, overwrite)
@@ -320,5 +320,45 @@ def test_in_an_object_store(tmp_path: Path) -> None:
         found = diff(old, Result(place.url), tmp_path / "changes")
         assert found == Diff(str(old.path), place.url, *list(vars(diff(old, new)).values())[2:])
         assert call("diff", str(old.path), place.url, "--json").exit_code == 0
+    finally:
+        place.remove("")
+
+
+def test_changes_are_written_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """diff.json is there when all is, and nothing if a file cannot be put."""
+    levels = dict.fromkeys(clique(1, 2, 3), 1)
+    old, new = (made(tmp_path / name, levels | more) for name, more in (("old", {}), ("new", {(3, 4): 0})))
+    bare = made(tmp_path / "bare", levels, dense=False)
+    place = Place("memory://changes")
+    changes, put = place.within("found"), type(place.files).put_file
+    try:
+        diff(old, new, tmp_path / "changes")
+        diff(old, new, changes.url)
+        assert changes.names() == sorted(entry.name for entry in (tmp_path / "changes").iterdir())
+        for name in changes.names():
+            assert changes.read(name) == (tmp_path / "changes" / name).read_bytes()
+        with pytest.raises(UsageError, match="memory://changes/found exists: choose another"):
+            diff(old, new, changes)
+        diff(old, bare, changes, overwrite=True)
+        assert changes.names() == ["diff.json", "edges.parquet"]
+        changes.write("mine", b"")
+        with pytest.raises(UsageError, match="holds something else, mine, so --overwrite leaves it alone"):
+            diff(old, new, changes, overwrite=True)
+        with pytest.raises(UsageError, match="mine exists and is not a folder"):
+            diff(old, new, changes.within("mine"), overwrite=True)
+        changes.remove("mine")
+        there: list[list[str]] = []
+
+        def put_file(self: Any, local: str, path: str, *more: Any) -> None:
+            there.append(changes.names())
+            if path.endswith("diff.json"):
+                raise OSError("no more")
+            put(self, local, path, *more)
+
+        monkeypatch.setattr(type(place.files), "put_file", put_file)
+        with pytest.raises(UsageError, match=r"cannot write memory://changes/found/diff.json: no more"):
+            diff(old, new, changes, overwrite=True)
+        assert there == [[], ["edges.parquet"], ["dn_graphs.parquet", "edges.parquet"]]
+        assert not changes.names()
     finally:
         place.remove("")

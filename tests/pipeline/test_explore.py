@@ -10,10 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,27 +31,14 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.explore import drawing, server
 from edgemill.pipeline.explore.queries import Queries
 from edgemill.pipeline.explore.server import ExplorerServer
+from edgemill.pipeline.lookup import look_up
 from edgemill.pipeline.manifest import Manifest
+from serving import serving
 
 WriteResult = Callable[..., Manifest]
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
 STATIC = Path(server.__file__).parent / "static"
 Answer = tuple[int, dict[str, Any]]
-
-
-@contextmanager
-def serving(result: Result) -> Iterator[ExplorerServer]:
-    """A server that answers within the block, and whose port is free after it."""
-    with ExplorerServer(result) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield served
-        finally:
-            served.shutdown()
-            thread.join()
-    with socket.socket() as taken:
-        assert taken.connect_ex((server.ADDRESS, served.server_port)) != 0
 
 
 def get(served: ExplorerServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
@@ -201,7 +186,8 @@ def test_an_unknown_vertex_has_ids_that_follow(served: ExplorerServer) -> None:
 
 @pytest.mark.parametrize("by", ["lambda", "vertices", "edges", "density", "triangles"])
 def test_the_largest_dn_graphs(served: ExplorerServer, facebook: Result, by: str) -> None:
-    expected = sorted(rows(facebook.dn_graphs), key=lambda row: (-row[by], -row["lambda"], -row["vertices"], row["id"]))
+    expected = rows(facebook.dn_graphs)
+    expected.sort(key=lambda row: (-row[by], -row["lambda"], -row["vertices"], -row["edges"], row["id"]))
     said = answer(served, "dn-graphs", by=by, most=4)
     assert said["count"] == 7
     assert [group["id"] for group in said["largest"]] == [str(row["id"]) for row in expected[:4]]
@@ -314,7 +300,7 @@ def test_one_vertex_and_one_dn_graph_read_the_row_groups_that_can_hold_them(face
     assert vertex is not None
     assert vertex.id == 2345
     assert len(queries.members(group["id"], 10**6)) == group["vertices"]
-    with pytest.raises(OSError):
+    with pytest.raises(InputError, match="the result is damaged"):
         queries.vertex(pa.scalar(1))
 
 
@@ -351,13 +337,13 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
             assert (status, said["error"].partition(":")[0]) == (409, "another run has replaced this result")
 
 
-def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result) -> None:
+def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = Queries(facebook)
     (root,) = (row["component"] for row in rows(facebook.hierarchy) if row["parent"] is None)
     row = queries.component(root)
     assert row is not None
-    circle = {"k": row.k, "parent": root, "vertices": row.vertices, "edges": row.edges}
-    queries._hierarchy.find = lambda key: circle  # type: ignore[method-assign]
+    circle = {"component": root, "k": row.k, "parent": root, "vertices": row.vertices, "edges": row.edges}
+    monkeypatch.setattr(look_up(facebook, "hierarchy"), "row", lambda key: circle)
     with pytest.raises(InputError, match=r"the result is damaged: component \d+ cannot hold"):
         queries.path(root)
 
@@ -565,6 +551,12 @@ def test_an_object_store(facebook: Result) -> None:
             assert answer(served, "drawing", dn_graph=best["id"])["members"] == best["vertices"]
             assert answer(served, "vertex", id=1912)["dn_graph"] == best
             assert answer(served, "hierarchy", depth=3)["node"]["children"]["count"] == 1
+        with serving(Result("memory://explored/out")) as served:
+            store.rm("/explored/out/vertices", recursive=True)
+            status, said = ask(served, "vertex", id=1912)
+            assert (status, said["error"].partition(":")[0]) == (500, "cannot read memory")
+            store.rm("/explored/out/manifest.json")
+            assert ask(served, "vertex", id=1912)[0] == 409
     finally:
         store.rm("/explored", recursive=True)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +14,8 @@ from distributed import Client
 
 import runs
 from chromium import Page, chromium, page
-from edgemill.pipeline import Result, mine
-from edgemill.pipeline.explore.server import ExplorerServer
+from edgemill.pipeline import mine
+from serving import serving
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
 HOSTILE = ["</script><img src=x onerror=alert(1)>", "<b>bold</b>", "a=b&c#d", "javascript:alert(1)", "ä \U0001f41f"]
@@ -25,18 +23,6 @@ IDLE = "document.querySelector('#icicle .rows') && !document.body.hasAttribute('
 DRAWN = f"!document.querySelector('#drawing').hidden && {IDLE}"
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
-
-
-@contextmanager
-def serving(result: Result) -> Iterator[str]:
-    with ExplorerServer(result) as served:
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield served.address
-        finally:
-            served.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +45,8 @@ def nothing_wrong(tab: Page) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a page with the ego-Facebook graph."""
-    with serving(mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, device="cpu")) as address:
-        yield address
+    with serving(mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, device="cpu")) as served:
+        yield served.address
 
 
 def opened(tab: Page, address: str) -> None:
@@ -241,9 +227,9 @@ def test_a_narrow_window_does_not_scroll_sideways(tab: Page, facebook: str) -> N
 def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None:
     pairs = [(a, b) for a in HOSTILE for b in HOSTILE if a < b]
     rows = runs.write_rows(tmp_path / "rows.parquet", pairs, pa.string())
-    with serving(mine(rows, tmp_path / "<img src=x onerror=alert(1)>", client=client, device="cpu")) as address:
+    with serving(mine(rows, tmp_path / "<img src=x onerror=alert(1)>", client=client, device="cpu")) as served:
         for id in HOSTILE:
-            opened(tab, address)
+            opened(tab, served.address)
             tab.run("document.querySelector('#vertex').focus()")
             tab.type(id)
             tab.press("Enter")
@@ -261,8 +247,8 @@ def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None
 
 def test_a_server_that_has_ended_is_told(tab: Page, client: Client, tmp_path: Path) -> None:
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
-    with serving(mine(rows, tmp_path / "out", client=client, device="cpu")) as address:
-        opened(tab, address)
+    with serving(mine(rows, tmp_path / "out", client=client, device="cpu")) as served:
+        opened(tab, served.address)
     tab.run("document.querySelector('#largest a').click()")
     tab.until("document.querySelector('#status').innerText.includes('has it ended')")
     tab.errors.clear()  # the browser logs the connection refused
@@ -273,8 +259,8 @@ def test_a_thousand_vertices_are_drawn_whole(tab: Page, client: Client, tmp_path
     source = np.repeat(np.arange(1000), 20)
     target = (source + np.tile(np.arange(1, 21), 1000)) % 1000
     pq.write_table(pa.table({"src": source, "dst": target}), tmp_path / "rows.parquet")
-    with serving(mine(tmp_path / "rows.parquet", tmp_path / "out", client=client, device="cpu")) as address:
-        opened(tab, address)
+    with serving(mine(tmp_path / "rows.parquet", tmp_path / "out", client=client, device="cpu")) as served:
+        opened(tab, served.address)
         tab.run("document.querySelector('#largest tbody a').click()")
         tab.until(DRAWN)
         assert text(tab, "#chosen-title") == "DN-graph of 1,000 vertices"

@@ -23,6 +23,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.new_place import new_file, new_folder
 from edgemill.pipeline.status import status_of
 from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
@@ -133,6 +134,29 @@ def test_no_secret_is_written_or_shown(
     shown = [repr(result), repr(out), str(out), caplog.text.encode(), *everything(out).values()]
     assert_one_result(out)
     assert not [text for text in shown if SECRET in str(text) or KEY in str(text)]
+
+
+def test_new_files_and_folders(out: Place) -> None:
+    """What is asked of a result lies in a store as it would on a disk."""
+    with new_file(out.within("group.csv")) as file:
+        file.write(b"first")
+        assert "group.csv" not in out.names()
+    with pytest.raises(UsageError, match=r"group\.csv exists: choose another"), new_file(out.within("group.csv")):
+        pass
+    with pytest.raises(UsageError, match="is a folder: name a file"), new_file(out):
+        pass
+    with new_file(out.within("group.csv"), overwrite=True) as file:
+        file.write(b"second")
+    assert out.read("group.csv") == b"second"
+    folder, own = out.within("changes"), ("a", "b")
+    for names, overwrite in ((own, False), (("b",), True)):
+        with new_folder(folder, own, overwrite) as filled:
+            for name in names:
+                (filled / name).write_text(name)
+            assert folder.names() == ([] if not overwrite else ["a", "b"])
+        assert folder.names() == list(names)
+    with pytest.raises(UsageError, match="changes exists: choose another"), new_folder(folder, own):
+        pass
 
 
 @pytest.mark.slow

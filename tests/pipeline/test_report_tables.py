@@ -170,8 +170,8 @@ def test_groups(seed: int, many: int) -> None:
     whole = pa.table(columns)
     found = groups(ds.dataset(whole.to_batches(max_chunksize=7) or whole), top=30, most=5)
     rows = whole.to_pylist()
-    by_lambda = sorted(rows, key=lambda row: (-row["lambda"], -row["vertices"], row["id"]))[:5]
-    by_vertices = sorted(rows, key=lambda row: (-row["vertices"], -row["lambda"], row["id"]))[:5]
+    by_lambda = sorted(rows, key=lambda row: (-row["lambda"], -row["vertices"], -row["edges"], row["id"]))[:5]
+    by_vertices = sorted(rows, key=lambda row: (-row["vertices"], -row["lambda"], -row["edges"], row["id"]))[:5]
     assert [(g.id, g.lam, g.density) for g in found.by_lambda] == [
         (row["id"], row["lambda"], row["density"]) for row in by_lambda
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result
-from edgemill.pipeline.telemetry import STAGES
+from edgemill.pipeline.engine import Engine, Future
+from edgemill.pipeline.telemetry import STAGES, Events, Stage
 from edgemill.tasks.generate import generate
 
 Mine = Callable[..., Result]
@@ -113,3 +115,28 @@ def check_log(result: Result) -> None:
     ]
     done = {line["stage"]: (line["done"], line["tasks"]) for line in lines if line["event"] == "task_done"}
     assert all(tasks == of for tasks, of in done.values())
+
+
+def test_every_task_is_of_a_stage(tmp_path: Path, mined: Mine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no time but that of the driver is missing in the stages of the manifest."""
+    running: list[str] = []
+    tasks: list[tuple[str, list[str]]] = []
+    stage, start = Events.stage, Engine.map
+
+    @contextmanager
+    def noted(self: Events, name: str, tasks: int) -> Iterator[Stage]:
+        with stage(self, name, tasks) as found:
+            running.append(name)
+            yield found
+            running.clear()
+
+    def started(self: Engine, name: str, *arguments: Any, **named: Any) -> list[Future]:
+        tasks.append((name, running.copy()))
+        return start(self, name, *arguments, **named)
+
+    monkeypatch.setattr(Events, "stage", noted)
+    monkeypatch.setattr(Engine, "map", started)
+    generate("rmat", str(tmp_path / "rows"), files=1, seed=3, scale=6, edge_factor=4)
+    mined(tmp_path / "rows", partitions=2)
+    assert {name for _, stages in tasks for name in stages} == set(STAGES)
+    assert [name for name, stages in tasks if not stages] == []

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import fields
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+import foreign
 import numpy as np
 import pytest
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import deserialize, serialize
 from foreign import Foreign
 
+import drive
+import runs
 from edgemill.pipeline.transport import PAYLOADS, register
 from edgemill.tasks.messages import Bundle
+from edgemill.tasks.publish import BucketResults
+from edgemill.tasks.sources import open_source
 from edgemill.tasks.triangulate import GhostEdges, Reply
 
 
@@ -45,14 +53,48 @@ def arrays_of(value: Any) -> list[Any]:
     return [found for f in fields(value) for found in arrays_of(getattr(value, f.name))]
 
 
+def arrived(sent: Bundle[Any]) -> Bundle[Any]:
+    """The bundle after its way from worker to worker."""
+    header, frames = serialize(sent, serializers=("cuda", "dask", "pickle"))
+    assert header["serializer"] == "cuda"
+    found: Bundle[Any] = deserialize(header, frames, deserializers=("cuda", "dask", "pickle"))
+    return found
+
+
 @pytest.mark.parametrize("kind", PAYLOADS)
 def test_arrays_travel_as_they_are(kind: Any) -> None:
     sent = Bundle(3, {0: filled(kind, 0), 7: filled(kind, 1)}, {0: 9, 7: 8})
-    header, frames = serialize(sent, serializers=("cuda", "dask", "pickle"))
-    found = deserialize(header, frames, deserializers=("cuda", "dask", "pickle"))
-    assert header["serializer"] == "cuda"
+    found = arrived(sent)
     assert (found.sender, found.rows, list(found.parts)) == (3, sent.rows, [0, 7])
     for receiver, payload in sent.parts.items():
         assert type(found.parts[receiver]) is kind
         for one, other in zip(arrays_of(payload), arrays_of(found.parts[receiver]), strict=True):
             assert one is other  # the same object: it was never pickled
+
+
+def test_no_array_elsewhere_is_pickled_on_the_way_to_dense_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever message: two triangles and a larger group, with vertices in all of three buckets."""
+
+    def refused(self: Foreign, protocol: int) -> Any:
+        raise TypeError("an array elsewhere was pickled")
+
+    seen: set[str] = set()
+    deliver = drive.exchange
+
+    def travelled(bundles: Iterable[Bundle[Any]], receivers: int, receive: Callable[..., Any]) -> list[Any]:
+        found = list(map(arrived, bundles))
+        seen.update(type(part).__name__ for bundle in found for part in bundle.parts.values())
+        return deliver(found, receivers, receive)
+
+    monkeypatch.setattr(Foreign, "__reduce_ex__", refused)
+    monkeypatch.setattr(drive, "exchange", travelled)
+    edges = [pair for group in ((0, 3, 6), (1, 4, 7), (2, 5, 8, 9)) for pair in combinations(group, 2)]
+    source = open_source(str(runs.write_rows(tmp_path / "rows.parquet", edges)))
+    with foreign.with_kernels():
+        ingested = drive.ingest(source, 2, "hash", buckets=3, put=foreign.to_foreign)
+        levels = [np.arange(len(own), dtype=np.int32, like=own.low) % 2 for own in ingested.edges]
+        results = [BucketResults(own.bucket, k, k, k) for own, k in zip(ingested.edges, levels, strict=True)]
+        drive.extract(ingested, results, foreign.to_foreign)
+    assert {"Outline", "Answer"} < seen
