@@ -299,13 +299,14 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
 
 @edgemill.command()
 @click.argument("out")
-@click.option("--output", metavar="FILE", help="Write the page there, and leave OUT as it is.")
+@click.option("--output", metavar="FILE", help="Write the page there, a new file, and leave OUT as it is.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
 @_debug
-def report(out: str, output: str | None) -> None:
+def report(out: str, output: str | None, overwrite: bool) -> None:
     """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
     from .report.written import write_report
 
-    click.echo(write_report(out, output))
+    click.echo(write_report(out, output, overwrite))
 
 
 @edgemill.command()

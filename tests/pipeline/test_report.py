@@ -378,10 +378,25 @@ def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
     assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
     write_result(out)
-    for place, why in ((tmp_path / "none" / "x", "No such file or directory"), (tmp_path, "it is a folder")):
-        told = f"error: cannot write the report {place}: {why}; --output names another place"
-        assert command(out, "--output", place) == (2, "", told)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    manifest = (out / "manifest.json").read_bytes()
+    thesis = tmp_path / "thesis.html"
+    thesis.write_text("mine")
+    for place, more, why in (
+        (tmp_path / "none" / "x", [], "cannot write {}: No such file or directory"),
+        (tmp_path, [], "{} is a folder: name a file"),
+        (thesis, [], "{} exists: choose another, or replace it with --overwrite"),
+        (out / "manifest.json", ["--overwrite"], f"{{}} lies in the result {out}, which stays as it is"),
+    ):
+        code, said, told = command(out, "--output", place, *more)
+        assert (code, said) == (2, "")
+        assert why.format(place) in told
+    assert (thesis.read_text(), (out / "manifest.json").read_bytes()) == ("mine", manifest)
+    assert command(out, "--output", thesis, "--overwrite") == (0, str(thesis), "")
+    assert shown(thesis).headings[0] == ("h1", "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "thesis.html"]
+    (out / "report.html").mkdir()
+    told = f"error: cannot write the report {out}/report.html: it is a folder; --output names another place"
+    assert command(out) == (2, "", told)
     (out / "manifest.json").unlink()
     code, _, told = command(out)
     assert (code, "is not an edgemill result" in told) == (3, True)
@@ -402,15 +417,19 @@ def test_another_result_has_come_meanwhile(
     out = tmp_path / "out"
     write_result(out)
 
+    others = iter(("20261102T120000-fedcba", "20261103T120000-fedcba"))
+
     def overtaken(*_: object) -> bytes:
         (out / "manifest.json").unlink()
-        write_result(out, run="20261102T120000-fedcba")
+        write_result(out, run=next(others))
         return b"of the earlier run"
 
     monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
-    with pytest.raises(UsageError, match="has become the result of run 20261102T120000-fedcba meanwhile"):
-        write_report(out)
+    for output in (None, tmp_path / "page.html"):
+        with pytest.raises(UsageError, match="has become the result of run .* meanwhile"):
+            write_report(out, output)
     assert not (out / "report.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_in_an_object_store(tmp_path: Path, client: Client) -> None:
