@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -343,6 +344,11 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
     assert (file.read_text(), [entry.name for entry in tmp_path.iterdir()]) == ("mine", ["group.csv"])
     assert call(*arguments, str(file), "--overwrite").exit_code == 0
     assert file.read_text().startswith("src,dst,support,lambda\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ended = call(*arguments, str(pipe), "--overwrite")
+    assert (ended.exit_code, pipe.is_fifo()) == (2, True)
+    assert "is a device or a pipe, which no file replaces" in ended.stderr
 
 
 def test_a_full_disk(many: Result) -> None:
