@@ -244,6 +244,18 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names", "narrow", "old", "open"]
 
 
+@pytest.mark.parametrize("name", ["change", "lambda_old", "lambda_new"])
+def test_columns_named_as_those_of_changes(tmp_path: Path, name: str) -> None:
+    old, new = (
+        made(tmp_path / side, dict.fromkeys(clique(*vertices), 1), names=("src", name))
+        for side, vertices in (("old", (1, 2, 3)), ("new", (2, 3, 4)))
+    )
+    ended = call("diff", str(old.path), str(new.path), "--output", str(tmp_path / "changes"))
+    assert ended.exit_code == 2
+    assert f"column '{name}' of {new.path} has a name that a comparison uses for changes" in ended.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["new", "old"]
+
+
 def test_results_of_earlier_releases(tmp_path: Path) -> None:
     """Edges alone, and it says so."""
     levels = dict.fromkeys(clique(1, 2, 3), 1)
