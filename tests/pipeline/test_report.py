@@ -426,7 +426,7 @@ def test_another_result_has_come_meanwhile(
 
     monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
     for output in (None, tmp_path / "page.html"):
-        with pytest.raises(UsageError, match="has become the result of run .* meanwhile"):
+        with pytest.raises(UsageError, match=r"has become the result of run .* meanwhile"):
             write_report(out, output)
     assert not (out / "report.html").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
