@@ -224,7 +224,7 @@ class _Answers:
         manifest = self._result.manifest
         assert manifest.dense is not None  # Queries has seen to it
         return {
-            "name": str(self._result.place).rstrip("/").rpartition("/")[2],
+            "name": self._result.place.whole.rpartition("/")[2],
             "run": manifest.run,
             "finished": manifest.finished.isoformat(),
             "id_type": str(self._queries.id_type),

@@ -80,7 +80,7 @@ def write_report(
 def _page(result: Result) -> bytes:
     from .page import page
 
-    content = page(result, str(result.place))
+    content = page(result, result.place.whole)
     if (now := read_manifest(result.place).run) != result.manifest.run:
         raise UsageError(f"{result.place} has become the result of run {now} meanwhile: make the report again")
     return content

@@ -119,6 +119,13 @@ def test_the_page_names_the_result(served: ExplorerServer, facebook: Result) -> 
     assert (said["dn_graphs"], said["components"]) == (7, len(rows(facebook.hierarchy)))
 
 
+def test_a_result_named_by_a_dot(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(facebook.path)
+    for name in (".", "../out/"):
+        with serving(Result(name)) as served:
+            assert answer(served, "result")["name"] == "out"
+
+
 def test_the_tree_holds_every_component_once(served: ExplorerServer, facebook: Result) -> None:
     components = {row["component"]: row for row in rows(facebook.hierarchy)}
     below: dict[int | None, list[int]] = {}

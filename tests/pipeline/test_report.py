@@ -374,6 +374,17 @@ def test_anew(tmp_path: Path, write_result: WriteResult) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "page.html"]
 
 
+def test_a_result_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult) -> None:
+    """The page says which folder that was."""
+    write_result(tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    for name in (".", "../out/", "../out/edges/.."):
+        assert command(name)[0] == 0
+        found = shown(tmp_path / "out" / "report.html")
+        assert found.headings[0] == ("h1", "out")
+        assert str(tmp_path / "out") in found.text
+
+
 def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
     assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
