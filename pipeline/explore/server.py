@@ -304,6 +304,6 @@ def _id(asked: Parameters, name: str) -> int:
 
 def _number(asked: Parameters, name: str, otherwise: int, most: int) -> int:
     text = asked.get(name, str(otherwise))
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:10]) <= most):
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
         raise UsageError(f"{name} is a whole number from 1 to {most}")
     return int(text)

@@ -473,6 +473,8 @@ def test_no_path_is_a_path_of_a_file(served: ExplorerServer, path: str) -> None:
         "hierarchy?depth=-1",
         "hierarchy?most=201",
         "hierarchy?most=" + "1" * 5000,
+        "hierarchy?most=0000000001999",
+        "hierarchy?depth=00000000010",
         "hierarchy?most=%C2%B2",
         "hierarchy?more=1",
         "hierarchy?" + "&".join(f"a{n}=1" for n in range(20)),
