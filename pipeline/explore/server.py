@@ -29,6 +29,7 @@ import json
 import sys
 from collections.abc import Callable
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import BoundedSemaphore
@@ -118,6 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         ours = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
+        if self.server.server_port == HTTP_PORT:
+            ours |= {ADDRESS, "localhost"}  # browsers leave it out
         if self.headers.get_all("Host", []) not in [[name] for name in ours]:
             self._error(HTTPStatus.FORBIDDEN, f"this is {self.server.address} and no other host")
         elif path in _FILES:

@@ -398,6 +398,27 @@ def test_its_own_names_are_not_refused(served: ExplorerServer) -> None:
         assert raw.makefile("rb").readline().split()[1] == b"403"
 
 
+def test_the_port_that_browsers_leave_out(facebook: Result) -> None:
+    with ExplorerServer(facebook) as served:
+        port, served.server_port = served.server_port, 80  # as if it were that one
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            for host, status in {
+                "127.0.0.1": 200,
+                "localhost:80": 200,
+                "evil.example": 403,
+                f"127.0.0.1:{port}": 403,
+            }.items():
+                connection = http.client.HTTPConnection(server.ADDRESS, port)
+                connection.request("GET", "/api/result", headers={"Host": host})
+                assert connection.getresponse().status == status, host
+                connection.close()
+        finally:
+            served.shutdown()
+            thread.join()
+
+
 def test_a_page_of_another_site_is_refused(served: ExplorerServer) -> None:
     for site in ("cross-site", "same-site"):
         assert get(served, "/api/result", Sec_Fetch_Site=site)[0].status == 403
