@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -349,6 +350,9 @@ def test_damage_is_told_and_not_shown(facebook: Result, tmp_path: Path, capfd: p
 def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Result, tmp_path: Path) -> None:
     out = shutil.copytree(facebook.path, tmp_path / "out")
     with serving(Result(out)) as served:
+        assert answer(served, "vertex", id=1)["id"] == "1"
+        os.link(out / "manifest.json", tmp_path / "backup")
+        (out / "manifest.json").chmod(0o600)
         assert answer(served, "vertex", id=1)["id"] == "1"
         shutil.move(out, tmp_path / "old")
         assert ask(served, "vertex", id=1)[0] == 409
