@@ -11,7 +11,8 @@ question), 403, 404 (not in the result), 405, 409 (another run has replaced the 
     GET /api/hierarchy                  the graph's connected components, largest first, and what lies in them
         ?component=ID                   … or those in a component; `path` leads to it: see tree.branches
         &depth=1..24 &most=1..200       levels (default 1), children of each (default 100)
-    GET /api/vertex?id=ID               a vertex and its groups, innermost first; if there is none, `next`: ids after it
+    GET /api/vertex?id=ID               a vertex and its groups, innermost first (1000; `larger`: how many more), or if
+                                        there is none, `next`: ids after it
     GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles
     GET /api/drawing?dn_graph=ID        see drawing.draw
 
@@ -267,6 +268,7 @@ class _Answers:
             "lambda": vertex.lam,
             "dn_graph": _dn_graph(inner) if inner else None,
             "groups": [as_json(group) for group in groups[:_MOST_PATH]],
+            "larger": max(0, len(groups) - _MOST_PATH),
         }
 
     def _of_dn_graphs(self, asked: Parameters) -> dict[str, Any]:

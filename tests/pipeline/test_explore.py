@@ -200,6 +200,17 @@ def test_a_vertex_and_its_groups(served: ExplorerServer, facebook: Result) -> No
         assert inner == (row["component"] if row["component"] in groups else None)
 
 
+def test_groups_beyond_the_most_are_counted(served: ExplorerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = answer(served, "vertex", id=1912)
+    assert (len(whole["groups"]), whole["larger"]) == (96, 0)
+    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    said = answer(served, "vertex", id=1912)
+    assert (said["groups"], said["larger"]) == (whole["groups"][:90], 6)
+    path = answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"]
+    monkeypatch.setattr(server, "_MOST_PATH", 3)
+    assert answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"] == path[-3:] != path
+
+
 def test_an_unknown_vertex_has_ids_that_follow(served: ExplorerServer) -> None:
     assert ask(served, "vertex", id=" 17 ")[0] == 200
     status, said = ask(served, "vertex", id=-5)

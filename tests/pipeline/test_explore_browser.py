@@ -17,6 +17,7 @@ from distributed import Client
 import runs
 from chromium import Page, chromium, page
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.explore import server
 from edgemill.pipeline.explore.server import ExplorerServer
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
@@ -192,6 +193,16 @@ def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
     tab.run("document.querySelector('#status a').click()")
     tab.until("document.querySelector('#chosen-title').innerText === 'Vertex 0'")
     tab.errors.clear()  # the browser logs each 404
+
+
+def test_groups_that_are_left_out_are_told(tab: Page, facebook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    assert text(tab, "#facts summary") == "84 more groups"
+    tab.run("document.querySelector('#facts summary').click()")
+    assert text(tab, "#facts details caption") == "Further groups, without the 6 largest"
+    assert tab.run("document.querySelectorAll('#facts details tbody tr').length") == 78
 
 
 def test_an_address_that_leads_nowhere_still_shows_the_graph(tab: Page, facebook: str) -> None:
