@@ -112,6 +112,29 @@ def test_a_dn_graph_is_drawn_with_its_surroundings(tab: Page, facebook: str, tmp
     tab.until("document.querySelector('#drawing').hidden")
 
 
+@pytest.mark.parametrize("width", [360, 1300])
+def test_no_cell_of_the_icicle_is_cut_off(tab: Page, facebook: str, width: int) -> None:
+    """To the right is as much room for an outline as to the left, and no cell lies over the next."""
+    tab.size(width, 900)
+    opened(tab, facebook)
+    left, right, wider = tab.run(
+        """(() => {
+            const box = document.querySelector("#icicle");
+            const cells = [...box.querySelectorAll("[role=treeitem]")];
+            const boxes = cells.map((cell) => cell.getBoundingClientRect());
+            const start = box.getBoundingClientRect().left;
+            return [
+                Math.min(...boxes.map((cell) => cell.left)) - start,
+                start + box.clientWidth - Math.max(...boxes.map((cell) => cell.right)),
+                Math.max(...cells.map((cell, at) => boxes[at].width - parseFloat(cell.style.width))),
+            ];
+        })()"""
+    )
+    assert left == 4
+    assert 4 <= right <= 6
+    assert wider < 0.1
+
+
 def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
     opened(tab, facebook)
     tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
@@ -268,6 +291,16 @@ def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None
             )
             assert tab.run("document.querySelectorAll('img, b, body script').length") == 0
             assert text(tab, "#name") == "<img src=x onerror=alert(1)>"
+
+
+def test_long_ids_have_short_labels(tab: Page, facebook: str) -> None:
+    """Sigma writes a label in one line, over all that lies there."""
+    opened(tab, facebook)
+    expected = {"x" * 40: "x" * 40, "x" * 41: f"{'x' * 39}…", "\U0001f41f" * 300: f"{chr(0x1F41F) * 39}…", "": ""}
+    shown = tab.run(f"import('./page.js').then(page => {json.dumps(list(expected))}.map(id => page.short(id)))")
+    assert shown == list(expected.values())
+    drawn = tab.run("fetch('drawing.js').then(answer => answer.text())")
+    assert "label: short(id)" in drawn
 
 
 def test_a_server_that_has_ended_is_told(tab: Page, client: Client, tmp_path: Path) -> None:
