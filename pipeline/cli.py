@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import traceback
 from collections.abc import Iterable
@@ -418,7 +419,24 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
-    edgemill(prog_name="edgemill")
+    try:
+        edgemill(prog_name="edgemill")
+    except OSError as error:  # of --help, which is written before a command is
+        click.echo(f"error: {message(error)}", err=True)
+        sys.exit(exit_code(error))
+    finally:
+        _let_go()
+
+
+def _let_go() -> None:
+    """Drop what could not be written: Python would try again at its end, fail, and exit with 120."""
+    if not isinstance(sys.stdout, io.IOBase):
+        return  # there is none, or one that click keeps quiet, as for a pipe that nobody reads
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -499,10 +499,14 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
     assert "is a device or a pipe, which no file replaces" in ended.stderr
 
 
-def test_a_full_disk(many: Result) -> None:
-    command = [sys.executable, "-m", "edgemill.pipeline", "subgraph", str(many.path), "--dn-graph", "5"]
+@pytest.mark.parametrize("arguments", [["subgraph", "OUT", "--dn-graph", "5"], ["top", "OUT"], ["--help"]])
+def test_a_full_disk(many: Result, arguments: list[str]) -> None:
+    """Written at once or at the end, as Python is told or not."""
+    words = (str(many.path) if word == "OUT" else word for word in arguments)
+    command = [sys.executable, "-m", "edgemill.pipeline", *words]
+    held = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=held)
     assert ended.returncode == 7
     assert ended.stderr == "error: no room left on the disk: No space left on device\n"
 
