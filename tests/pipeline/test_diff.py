@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import oracles
 import runs
 import strategies
-from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, merging, mine
+from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, dn_graph_changes, merging, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.comparing import Changes
 from edgemill.pipeline.merging import side_by_side
@@ -121,17 +121,27 @@ def test_every_change(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "BLOCK_ROWS", data.draw(cut))
+        patch.setattr(dn_graph_changes, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
         found = diff(old, new, folder / "changes")
         assert diff(old, new) == found
     counts, changed = naive_edges(levels[0], levels[1])
     assert found.edges == counts
     table = pq.read_table(folder / "changes" / "edges.parquet")
     assert table.schema.names == ["src", "dst", "change", "lambda_old", "lambda_new"]
+    assert pq.read_metadata(folder / "changes" / "edges.parquet").num_row_groups <= 1
     assert [tuple(row.values()) for row in table.to_pylist()] == changed
     counts, others = naive_dn_graphs(levels[0], levels[1])
     assert found.dn_graphs == counts
     table = pq.read_table(folder / "changes" / "dn_graphs.parquet")
     assert {tuple(row.values()) for row in table.drop(["id_old", "id_new"]).to_pylist()} == others
+    order = [
+        (
+            -max(row["lambda_old"] or 0, row["lambda_new"] or 0),
+            *((row[id] is None, row[id]) for id in ("id_new", "id_old")),
+        )
+        for row in table.to_pylist()
+    ]
+    assert order == sorted(order)
     for side, end in ((old, "old"), (new, "new")):
         known = {row["id"]: row for row in side.dn_graphs.to_table().to_pylist()}
         for row in table.to_pylist():
@@ -232,6 +242,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     others: dict[str, tuple[Result, str]] = {
         "narrow": (made(tmp_path / "narrow", levels, id_type=pa.int32()), "the type of ids is int64 in one, int32"),
         "names": (made(tmp_path / "names", levels, names=("src", "to")), "the target column is dst in one, to in"),
+        "source": (made(tmp_path / "source", levels, names=("from", "dst")), "the source column is src in one, from"),
         "open": (made(tmp_path / "open", levels, dense=False, converged=False), "open did not converge"),
     }
     for name, (other, text) in others.items():
@@ -241,7 +252,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         assert ended.exit_code == 2
         assert text in ended.stderr
     assert call("diff", str(tmp_path / "old"), str(tmp_path / "absent")).exit_code == 2
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names", "narrow", "old", "open"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names", "narrow", "old", "open", "source"]
 
 
 @pytest.mark.parametrize("name", ["change", "lambda_old", "lambda_new"])
@@ -321,6 +332,25 @@ def test_counts_that_do_not_agree(tmp_path: Path) -> None:
     old.manifest = old.manifest.model_copy(update={"counts": counts})
     with pytest.raises(InputError, match="a result is damaged: of 3 and 2 rows"):
         diff(old, new)
+
+
+def test_more_changes_than_rows(tmp_path: Path) -> None:
+    old, new = (made(tmp_path / name, {(1, 2): lam, (2, 3): lam}) for name, lam in (("old", 0), ("new", 1)))
+    for side in (old, new):
+        counts = side.manifest.counts.model_copy(update={"edges": 1})
+        side.manifest = side.manifest.model_copy(update={"counts": counts})
+    with pytest.raises(InputError, match="a result is damaged: of 1 and 1 rows"):
+        diff(old, new)
+
+
+def test_vertices_in_no_group_are_in_none_in_common(tmp_path: Path) -> None:
+    """A DN-graph's id may be 0, which is not that of having none."""
+    old, new = (
+        made(tmp_path / name, dict.fromkeys(clique(1, 2, 3), 1), alone=[7, 8, 9], first_id=0) for name in ("old", "new")
+    )
+    assert old.dn_graphs.to_table()["id"].to_pylist() == [0]
+    unchanged = Changes(1, 1, unchanged=1, appeared=0, vanished=0, rose=0, fell=0, reshaped=0)
+    assert diff(old, new).dn_graphs == unchanged
 
 
 def test_in_an_object_store(tmp_path: Path) -> None:
