@@ -117,7 +117,8 @@ def test_no_cell_of_the_icicle_is_cut_off(tab: Page, facebook: str, width: int) 
     """To the right is as much room for an outline as to the left, and no cell lies over the next."""
     tab.size(width, 900)
     opened(tab, facebook)
-    left, right, wider = tab.run(
+    tab.run("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")  # a scroll bar has come
+    left, right, wider, narrowest = tab.run(
         """(() => {
             const box = document.querySelector("#icicle");
             const cells = [...box.querySelectorAll("[role=treeitem]")];
@@ -127,12 +128,15 @@ def test_no_cell_of_the_icicle_is_cut_off(tab: Page, facebook: str, width: int) 
                 Math.min(...boxes.map((cell) => cell.left)) - start,
                 start + box.clientWidth - Math.max(...boxes.map((cell) => cell.right)),
                 Math.max(...cells.map((cell, at) => boxes[at].width - parseFloat(cell.style.width))),
+                Math.min(...boxes.map((cell) => cell.width)),
             ];
         })()"""
     )
     assert left == 4
     assert 4 <= right <= 6
     assert wider < 0.1
+    assert narrowest > 2.9  # what would be narrower is in a cell of what is left out
+    assert tab.run("document.querySelectorAll('#icicle .rest').length") > 0
 
 
 def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
@@ -146,6 +150,10 @@ def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
     tab.press("End")
     assert focus(tab) != first
     tab.press("Home")
+    assert focus(tab) == first
+    tab.press("ArrowRight")
+    assert focus(tab) != first
+    tab.press("ArrowLeft")
     assert focus(tab) == first
     assert tab.run("document.activeElement.matches(':focus-visible')")
     assert tab.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -193,6 +201,8 @@ def test_the_drawing_by_keyboard(tab: Page, facebook: str, tmp_path: Path) -> No
     assert text(tab, "#picked").startswith("Vertex 1912: in the DN-graph, with ")
     tab.run("document.querySelector('#listed summary').click()")
     tab.until("document.querySelectorAll('#listed tbody tr').length === 339")
+    where = tab.run("[...document.querySelectorAll('#listed tbody td:nth-child(2)')].map(cell => cell.innerText)")
+    assert where == ["inside"] * 139 + ["neighbour"] * 200
     tab.run("document.querySelectorAll('#listed tbody button')[338].click()")
     tab.until("document.querySelector('#picked').innerText.includes('outside')")
 
