@@ -236,7 +236,9 @@ def test_in_a_browser(facebook: Result, tmp_path: Path) -> None:
         text = tab.run("document.body.innerText")
         assert "The charts need JavaScript" in text
         assert "88,234" in text
-        assert tab.run("[...document.querySelectorAll('.chart')].every((chart) => chart.offsetHeight === 0)")
+        assert tab.run(
+            "[...document.querySelectorAll('figure')].every((figure) => figure.offsetHeight === 0)"
+        )  # title and all
         assert set(tab.requests) == {address}
         assert not tab.errors
 
