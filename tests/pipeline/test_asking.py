@@ -390,6 +390,7 @@ def test_graphml_has_all_vertices_and_integers_read_back(many: Result, monkeypat
     ended = call("subgraph", str(many.path), "--dn-graph", str(graph["id"]), "--format", "graphml")
     read = nx.read_graphml(io.BytesIO(ended.stdout_bytes), node_type=int)
     assert sorted(read) == members_of(many, find_dn_graph(many, graph["id"])).to_pylist()
+    assert ended.stdout.count("<node id=") == graph["vertices"]
     assert (len(read), read.number_of_edges(), read.is_directed()) == (graph["vertices"], graph["edges"], False)
 
 
