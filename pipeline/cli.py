@@ -206,10 +206,10 @@ def top(out: str, by: Any, count: int, as_json: bool) -> None:
     """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first."""
     from .asking import top as first
     from .result import Result
-    from .show_groups import dn_graphs_table
+    from .show_groups import dn_graphs_table, print_whole
 
     rows = first(Result(out), by, count).to_pylist()
-    _print_json(rows) if as_json else _console().print(dn_graphs_table(rows))
+    _print_json(rows) if as_json else print_whole(_console(), dn_graphs_table(rows))
 
 
 @edgemill.command("of", context_settings={"ignore_unknown_options": True})
@@ -227,7 +227,7 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
 
     from . import asking
     from .result import Result
-    from .show_groups import groups_table, vertex_line
+    from .show_groups import groups_table, print_whole, vertex_line
 
     result = Result(out)
     found = asking.find_vertex(result, vertex)
@@ -237,7 +237,10 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
         return
     console = _console()
     console.print(vertex_line(found))
-    console.print(groups_table(groups) if groups else "It has no edges, so it is in no group.")
+    if groups:
+        print_whole(console, groups_table(groups))
+    else:
+        console.print("It has no edges, so it is in no group.")
 
 
 @edgemill.command()
@@ -290,12 +293,12 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
     DN-graphs are told by their members. The exit code is 0 whether or not anything changed.
     """
     from .comparing import diff as compare
-    from .show_groups import changes_table
+    from .show_groups import changes_table, print_whole
 
     found = compare(old, new, output, overwrite)
     for notice in found.notices:
         click.echo(f"notice: {notice}", err=True)
-    _print_json([found.as_dict()]) if as_json else _console().print(changes_table(found))
+    _print_json([found.as_dict()]) if as_json else print_whole(_console(), changes_table(found))
 
 
 @edgemill.command()

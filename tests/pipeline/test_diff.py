@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from click.testing import Result as Ended
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
 
 import oracles
 import runs
@@ -24,6 +27,7 @@ from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, dn_gra
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.comparing import Changes
 from edgemill.pipeline.merging import side_by_side
+from edgemill.pipeline.show_groups import changes_table, dn_graphs_table, print_whole
 from edgemill.tasks.places import Place
 from made import Edge, made
 
@@ -173,12 +177,37 @@ def test_two_nights(tmp_path: Path, client: Client) -> None:
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"))
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert [line.split() for line in ended.stdout.splitlines()] == [
-        ["old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped"],
-        ["edges", "37", "39", "6", "9", "7", "15", "9"],
-        ["DN-graphs", "4", "4", "1", "1", "1", "1", "1", "0"],
+        ["edges", "DN-graphs"],
+        ["old", "37", "4"],
+        ["new", "39", "4"],
+        ["unchanged", "6", "1"],
+        ["appeared", "9", "1"],
+        ["vanished", "7", "1"],
+        ["rose", "15", "1"],
+        ["fell", "9", "1"],
+        ["reshaped", "0"],
     ]
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"), "--json")
     assert json.loads(ended.stdout) == found.as_dict()
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+def test_no_digit_is_cut_off(columns: int) -> None:
+    """However narrow the terminal."""
+
+    def printed(table: Table) -> list[str]:
+        written = io.StringIO()
+        print_whole(Console(width=columns, file=written), table)
+        return written.getvalue().splitlines()
+
+    many = Changes(*[10**13] * 8)
+    lines = printed(changes_table(Diff("old", "new", many, many, ())))
+    assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8
+    assert max(map(len, lines)) <= 60
+    row = dict.fromkeys(("id", "lambda", "vertices", "edges", "triangles", "parent"), 10**15) | {"density": 0.5}
+    (_, line) = printed(dn_graphs_table([row]))
+    big = f"{10**15:,}"
+    assert line.split() == [str(10**15), *[big] * 3, "0.5000", big, str(10**15)]
 
 
 def test_half_in_common_is_not_the_same(tmp_path: Path) -> None:
@@ -282,6 +311,7 @@ def test_results_of_earlier_releases(tmp_path: Path) -> None:
     shown = call("diff", str(tmp_path / "new"), str(tmp_path / "old")).stdout
     assert "edges" in shown
     assert "DN-graphs" not in shown
+    assert "reshaped" not in shown
 
 
 def test_folders_that_are_there_stay(tmp_path: Path) -> None:
