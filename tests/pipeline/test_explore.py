@@ -286,15 +286,6 @@ def test_members_are_ascending_whatever_the_files(facebook: Result) -> None:
     assert Queries(result).members(group["id"], 10**6) == known
 
 
-def test_few_row_groups_of_a_hierarchy_are_held(tmp_path: Path) -> None:
-    result = made_of(tmp_path / "out", {(at, at + 1): at for at in range(20)}, rows_per_group=1)
-    queries = Queries(result)
-    assert [component.k for component in queries.path(queries.largest_dn_graphs("lambda", 1)[0].id)] == [*range(20)][
-        ::-1
-    ]
-    assert len(queries._hierarchy._held) == 4
-
-
 def test_the_largest_of_a_level_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they lie in: one large part of a small component comes before small parts of a large one."""
     path = [(at, at + 1) for at in range(100, 160)]
