@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import traceback
 from collections.abc import Iterable
@@ -270,10 +271,10 @@ def top(out: str, by: Any, count: int, as_json: bool) -> None:
     """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first."""
     from .asking import top as first
     from .result import Result
-    from .show_groups import dn_graphs_table
+    from .show_groups import dn_graphs_table, print_whole
 
     rows = first(Result(out), by, count).to_pylist()
-    _print_json(rows) if as_json else _console().print(dn_graphs_table(rows))
+    _print_json(rows) if as_json else print_whole(_console(), dn_graphs_table(rows))
 
 
 @edgemill.command("of", context_settings={"ignore_unknown_options": True})
@@ -291,7 +292,7 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
 
     from . import asking
     from .result import Result
-    from .show_groups import groups_table, vertex_line
+    from .show_groups import groups_table, print_whole, vertex_line
 
     result = Result(out)
     found = asking.find_vertex(result, vertex)
@@ -301,7 +302,10 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
         return
     console = _console()
     console.print(vertex_line(found))
-    console.print(groups_table(groups) if groups else "It has no edges, so it is in no group.")
+    if groups:
+        print_whole(console, groups_table(groups))
+    else:
+        console.print("It has no edges, so it is in no group.")
 
 
 @edgemill.command()
@@ -354,23 +358,24 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
     DN-graphs are told by their members. The exit code is 0 whether or not anything changed.
     """
     from .comparing import diff as compare
-    from .show_groups import changes_table
+    from .show_groups import changes_table, print_whole
 
     found = compare(old, new, output, overwrite)
     for notice in found.notices:
         click.echo(f"notice: {notice}", err=True)
-    _print_json([found.as_dict()]) if as_json else _console().print(changes_table(found))
+    _print_json([found.as_dict()]) if as_json else print_whole(_console(), changes_table(found))
 
 
 @edgemill.command()
 @click.argument("out")
-@click.option("--output", metavar="FILE", help="Write the page there, and leave OUT as it is.")
+@click.option("--output", metavar="FILE", help="Write the page there, a new file, and leave OUT as it is.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
 @_debug
-def report(out: str, output: str | None) -> None:
+def report(out: str, output: str | None, overwrite: bool) -> None:
     """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
     from .report.written import write_report
 
-    click.echo(write_report(out, output))
+    click.echo(write_report(out, output, overwrite))
 
 
 @edgemill.command()
@@ -482,7 +487,24 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
-    edgemill(prog_name="edgemill")
+    try:
+        edgemill(prog_name="edgemill")
+    except OSError as error:  # of --help, which is written before a command is
+        click.echo(f"error: {message(error)}", err=True)
+        sys.exit(exit_code(error))
+    finally:
+        _let_go()
+
+
+def _let_go() -> None:
+    """Drop what could not be written: Python would try again at its end, fail, and exit with 120."""
+    if not isinstance(sys.stdout, io.IOBase):
+        return  # there is none, or one that click keeps quiet, as for a pipe that nobody reads
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

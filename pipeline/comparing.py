@@ -19,7 +19,7 @@ from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place
 from ..tasks.sealed import sealed_writer
 from .dn_graph_changes import DN_GRAPH_SCHEMA, changed_dn_graphs
-from .edge_changes import CHANGES, changed_edges, edge_schema
+from .edge_changes import CHANGES, VALUE_COLUMNS, changed_edges, edge_schema
 from .new_place import new_file, new_folder
 from .result import Result
 
@@ -113,8 +113,8 @@ def diff(
     changed, and diff.json, the counts; `overwrite` replaces one of an earlier comparison. Edges and vertices pass
     through memory in blocks.
 
-    Raises UsageError if the results cannot be compared: other types of ids, other names of columns, not converged; or
-    if the folder is there, or cannot be made. Raises InputError for damage.
+    Raises UsageError if the results cannot be compared: other types of ids, other names of columns or such as the
+    changes have, not converged; or if the folder is there, or cannot be made. Raises InputError for damage.
     """
     before, after = (side if isinstance(side, Result) else Result(side) for side in (old, new))
     _refuse_unlike(before, after)
@@ -140,6 +140,12 @@ def _refuse_unlike(old: Result, new: Result) -> None:
         if ours != theirs:
             raise UsageError(
                 f"{old.place} and {new.place} cannot be compared: the {what} is {ours} in one, {theirs} in the other"
+            )
+    given = new.manifest.input
+    for name in (given.source_column, given.target_column):
+        if name in VALUE_COLUMNS:
+            raise UsageError(
+                f"column {name!r} of {new.place} has a name that a comparison uses for changes: rename it in the input"
             )
 
 

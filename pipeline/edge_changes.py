@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 from .merging import paired, side_by_side, sorted_batches
 from .result import Result
 
-__all__ = ["CHANGES", "change_of", "changed_edges", "edge_schema"]
+__all__ = ["CHANGES", "VALUE_COLUMNS", "change_of", "changed_edges", "edge_schema"]
 
 CHANGES = ("appeared", "vanished", "rose", "fell")
+VALUE_COLUMNS = ("change", "lambda_old", "lambda_new")
+"""Columns of changed edges beside the ids."""
 
 
 def changed_edges(old: Result, new: Result) -> Iterator[pa.Table]:
@@ -39,8 +41,7 @@ def edge_schema(result: Result) -> pa.Schema:
     null where there is no such edge.
     """
     ids = [result.edges.schema.field(place) for place in (0, 1)]
-    lambdas = [(f"lambda_{which}", pa.int32()) for which in ("old", "new")]
-    return pa.schema([*ids, ("change", pa.string()), *lambdas])
+    return pa.schema([*ids, *zip(VALUE_COLUMNS, (pa.string(), pa.int32(), pa.int32()), strict=True)])
 
 
 def change_of(old: pa.ChunkedArray, new: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -23,6 +23,9 @@ __all__ = ["FORMATS", "Format", "format_of", "write_group"]
 Format = Literal["parquet", "graphml", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "graphml", "csv")
 
+NODES = 1 << 16
+"""Vertices of GraphML that are put into words at once."""
+
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -79,8 +82,8 @@ def _write_graphml(members: pa.Array, edges: pa.RecordBatchReader, file: _Sink) 
             '<graph edgedefault="undirected">',
         ]
     )
-    for start in range(0, len(members), 1 << 16):
-        lines(f"<node id={_attribute(vertex)}/>" for vertex in members.slice(start, 1 << 16).to_pylist())
+    for start in range(0, len(members), NODES):
+        lines(f"<node id={_attribute(vertex)}/>" for vertex in members.slice(start, NODES).to_pylist())
     for batch in edges:
         lines(
             f"<edge source={_attribute(source)} target={_attribute(target)}>"

@@ -24,8 +24,8 @@ def new_file(
     """A file to write that appears at `path`, which may be an fsspec URL, when the block ends, and not at all if it
     fails.
 
-    Raises UsageError if a file is there and is not to be replaced, if none can be written there, or if it would lie in
-    one of the folders `apart_from`.
+    Raises UsageError if a file is there and is not to be replaced, if something else is there, if none can be written
+    there, or if it would lie in one of the folders `apart_from`.
     """
     place = _apart(path, apart_from)
     with _file_on_disk(place, overwrite) if place.is_local else file_in_store(place, overwrite) as file:
@@ -73,6 +73,8 @@ def _file_on_disk(at: Place, overwrite: bool) -> Iterator[BinaryIO]:
             raise UsageError(f"{place} is a folder: name a file")
         if os.path.lexists(place) and not overwrite:
             raise UsageError(f"{place} exists: choose another, or replace it with --overwrite")
+        if os.path.lexists(place) and not place.is_file():
+            raise UsageError(f"{place} is a device or a pipe, which no file replaces: choose another place")
 
     refuse()
     beside = _beside(place)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from .comparing import Changes, Diff
+from .comparing import Diff
 from .rows import Group, Vertex
 from .show import grid
 
-__all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]
+__all__ = ["changes_table", "dn_graphs_table", "groups_table", "print_whole", "vertex_line"]
 
 
 def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
@@ -44,18 +46,21 @@ def groups_table(groups: Iterable[Group]) -> Table:
 
 
 def changes_table(found: Diff) -> Table:
-    """Counts of what changed, a row for edges and one for DN-graphs."""
-    names = ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped")
-    table = grid("", *(f"{name}>" for name in names))
-    for title, changes in (("edges", found.edges), ("DN-graphs", found.dn_graphs)):
-        if changes is not None:
-            table.add_row(title, *(_count(changes, name) for name in names))
+    """Counts of what changed, a row for each kind of change: for any numbers narrower than a terminal."""
+    sides = [(title, changes) for title, changes in (("edges", found.edges), ("DN-graphs", found.dn_graphs)) if changes]
+    table = grid("", *(f"{title}>" for title, _ in sides))
+    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped"):
+        counts = [getattr(changes, name) for _, changes in sides]
+        if any(count is not None for count in counts):
+            table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
     return table
 
 
-def _count(changes: Changes, name: str) -> str:
-    count = getattr(changes, name)
-    return "" if count is None else f"{count:,}"
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: a terminal breaks its lines where it must, and no digit is cut off."""
+    whole = Measurement.get(console, console.options.update(width=10_000), table).maximum
+    console.width = max(console.width, whole)
+    console.print(table)
 
 
 def _component(number: int | None) -> str:

@@ -45,6 +45,11 @@ class Place:
         root = str(file_system(self.url, self.options)[1])
         return f"{root.rstrip('/')}/{name}" if name else root
 
+    @property
+    def whole(self) -> str:
+        """What `str` says, with a path from the root on: a page that is read elsewhere has no use for others."""
+        return os.path.abspath(self.url) if self.is_local else str(self)
+
     def within(self, name: str) -> Place:
         """A folder in this one."""
         return Place(f"{self.url}/{name}", self.options)

@@ -11,7 +11,8 @@ question), 403, 404 (not in the result), 405, 409 (another run has replaced the 
     GET /api/hierarchy                  the graph's connected components, largest first, and what lies in them
         ?component=ID                   … or those in a component; `path` leads to it: see tree.branches
         &depth=1..24 &most=1..200       levels (default 1), children of each (default 100)
-    GET /api/vertex?id=ID               a vertex and its groups, innermost first; if there is none, `next`: ids after it
+    GET /api/vertex?id=ID               a vertex and its groups, innermost first (1000; `larger`: how many more), or if
+                                        there is none, `next`: ids after it
     GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles
     GET /api/drawing?dn_graph=ID        see drawing.draw
 
@@ -26,9 +27,11 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 from collections.abc import Callable
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import BoundedSemaphore
@@ -119,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         ours = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
+        if self.server.server_port == HTTP_PORT:
+            ours |= {ADDRESS, "localhost"}  # browsers leave it out
         if self.headers.get_all("Host", []) not in [[name] for name in ours]:
             self._error(HTTPStatus.FORBIDDEN, f"this is {self.server.address} and no other host")
         elif path in _FILES:
@@ -217,6 +222,9 @@ class _Answers:
         place = self._result.place
         place.files.invalidate_cache()
         try:
+            if place.is_local:  # without owner, mode and number of links, which a backup changes
+                found = os.stat(place.path(MANIFEST_NAME))
+                return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
             return str(place.files.ukey(place.path(MANIFEST_NAME)))
         except OSError:
             return None
@@ -225,7 +233,7 @@ class _Answers:
         manifest = self._result.manifest
         assert manifest.dense is not None  # Queries has seen to it
         return {
-            "name": str(self._result.place).rstrip("/").rpartition("/")[2],
+            "name": self._result.place.whole.rpartition("/")[2],
             "run": manifest.run,
             "finished": manifest.finished.isoformat(),
             "id_type": str(self._queries.id_type),
@@ -261,6 +269,7 @@ class _Answers:
             "lambda": vertex.lam,
             "dn_graph": _dn_graph(inner) if inner else None,
             "groups": [as_json(group) for group in groups[:_MOST_PATH]],
+            "larger": max(0, len(groups) - _MOST_PATH),
         }
 
     def _of_dn_graphs(self, asked: Parameters) -> dict[str, Any]:
@@ -305,6 +314,6 @@ def _id(asked: Parameters, name: str) -> int:
 
 def _number(asked: Parameters, name: str, otherwise: int, most: int) -> int:
     text = asked.get(name, str(otherwise))
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:10]) <= most):
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
         raise BadQuestion(f"{name} is a whole number from 1 to {most}")
     return int(text)

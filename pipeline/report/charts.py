@@ -5,7 +5,7 @@ They are put together from models: `bokeh.plotting` takes half as long again to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bokeh.embed import json_item
@@ -33,7 +33,6 @@ from bokeh.models import (
     Step,
     VBar,
 )
-from bokeh.models.annotations import Legend, LegendItem
 
 from .hierarchy import Block
 from .parts import Chart
@@ -48,10 +47,10 @@ WHOLE, SHORT, EXACT = "0,0", "0.[0]a", "0,0.[00]"
 
 
 def bars(title: str, description: str, names: Sequence[str], stacks: Mapping[str, Sequence[int]], axis: str) -> Chart:
-    """Upright bars of whole numbers, one for each name, stacked, below a legend; one alone on a logarithmic axis."""
+    """Upright bars of whole numbers, one for each name, stacked; one alone on a logarithmic axis."""
     alone = len(stacks) == 1
     most = max([1, *map(sum, zip(*stacks.values(), strict=True))])
-    heights = Range1d(start=0.7, end=1.5 * most) if alone else Range1d(start=0, end=1.3 * most)
+    heights = Range1d(start=0.7, end=1.5 * most) if alone else Range1d(start=0, end=1.05 * most)
     plot = _plot(axis, "edges", y_range=heights, logarithmic=alone)
     below: Sequence[int] = [0] * len(names)
     for (stack, values), colour in zip(stacks.items(), BRANCHES, strict=False):
@@ -61,11 +60,11 @@ def bars(title: str, description: str, names: Sequence[str], stacks: Mapping[str
             data["low"] = [0.5] * len(names)  # zero is nowhere on the axis
         shape = VBar(x="at", width=0.86, bottom="low", top="high", fill_color=colour, line_color=None)
         drawn = plot.add_glyph(ColumnDataSource(data), shape)
-        _tell(plot, drawn, [(axis, "@name"), (stack, f"@{{{stack}}}{{{WHOLE}}}")], None if alone else stack)
+        _tell(plot, drawn, [(axis, "@name"), (stack, f"@{{{stack}}}{{{WHOLE}}}")])
         below = tops
     plot.below[0].ticker = FixedTicker(ticks=[*range(0, len(names), -(-len(names) // MOST_TICKS))])
     plot.below[0].major_label_overrides = {place: name.partition("-")[0] for place, name in enumerate(names)}
-    return _chart(plot, title, description)
+    return _chart(plot, title, description, stacks)
 
 
 def curves(
@@ -87,9 +86,8 @@ def curves(
         look: dict[str, Any] = {"x": "x", "y": "y", "line_color": colour}
         plot.add_glyph(source, Step(**look, line_width=2, mode="before") if steps else Line(**look, line_width=2))
         mark = Scatter(**look, fill_color=colour, size=5 if len(points) <= 5 * MOST_TICKS else 3)
-        told = [(axes[0], f"@x{{{WHOLE}}}"), (name, f"@y{{{WHOLE}}}")]
-        _tell(plot, plot.add_glyph(source, mark), told, name if len(lines) > 1 else None)
-    return _chart(plot, title, description)
+        _tell(plot, plot.add_glyph(source, mark), [(axes[0], f"@x{{{WHOLE}}}"), (name, f"@y{{{WHOLE}}}")])
+    return _chart(plot, title, description, lines)
 
 
 def ribbons(title: str, description: str, names: Sequence[str], seconds: Sequence[float]) -> Chart:
@@ -176,14 +174,12 @@ def _plot(
     return plot
 
 
-def _tell(plot: Any, drawn: Any, tooltips: list[tuple[str, str]], legend: str | None = None) -> None:
-    """Say what is under the pointer, and in the legend, at the top on the right, what it is."""
+def _tell(plot: Any, drawn: Any, tooltips: list[tuple[str, str]]) -> None:
+    """Say what is under the pointer."""
     plot.add_tools(HoverTool(tooltips=tooltips, renderers=[drawn]))
-    if legend is not None:
-        if not plot.legend:
-            plot.add_layout(Legend(background_fill_color=None, border_line_color=None))
-        plot.legend[0].items.append(LegendItem(label={"value": legend}, renderers=[drawn]))
 
 
-def _chart(plot: Any, title: str, description: str) -> Chart:
-    return Chart(title, description, json_item(plot))
+def _chart(plot: Any, title: str, description: str, series: Iterable[str] = ()) -> Chart:
+    """With a key to the colours of the series, if they are several: a legend in the plot would lie over lines."""
+    keys = [*zip(series, BRANCHES, strict=False)]
+    return Chart(title, description, json_item(plot), keys if len(keys) > 1 else [])

@@ -8,7 +8,7 @@ from .charts import bars, curves, icicle, marks
 from .groups import groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
-from .parts import Section, Table, clipped, number, share
+from .parts import Section, Table, clipped, counted, number, share
 
 __all__ = ["dense", "distribution"]
 
@@ -53,7 +53,7 @@ def distribution(result: Result) -> Section:
     ]
     caption = f"Edges by {what}, and the truss that begins with each range"
     table = Table(caption, tuple(header), [*zip(*columns, strict=True)])
-    return Section("lambda", "Distribution of λ", text, charts, [table])
+    return Section("lambda", "Distribution of λ", text, charts if counts.edges else [], [table])
 
 
 def dense(result: Result) -> list[Section]:
@@ -74,8 +74,8 @@ def dense(result: Result) -> list[Section]:
 def _hierarchy(result: Result, components: int, roots: int) -> Section:
     part = upper(result.hierarchy)
     text = [
-        f"{number(components)} components of {{λ ≥ k}} over all k, {number(roots)} of which are the connected "
-        "components of the graph. Where a component comes apart, each part but the largest begins a branch."
+        f"The graph has {counted(roots, 'connected component')}, and {counted(components, 'component')} of {{λ ≥ k}} "
+        "over all k. Where a component comes apart, each part but the largest begins a branch."
     ]
     if not part.whole:
         text.append(f"Only the {number(part.component.size)} components with the most edges were looked at.")
@@ -89,7 +89,8 @@ def _hierarchy(result: Result, components: int, roots: int) -> Section:
     rows = [_branch(branch) for branch in branches(part, MOST_BRANCHES)]
     note = "A branch ends in the DN-graph of that id, if λ there is more than 0."
     table = Table("Largest branches", header, rows, note)
-    return Section("hierarchy", "Hierarchy", text, [picture] if part.component.size else [], [table], beside=1)
+    charts, tables = ([picture], [table]) if rows else ([], [])
+    return Section("hierarchy", "Hierarchy", text, charts, tables, beside=1)
 
 
 def _branch(branch: Branch) -> tuple[str, ...]:
@@ -108,7 +109,8 @@ def _dn_graphs(result: Result, count: int, inside: int) -> Section:
     found = groups(result.dn_graphs, result.manifest.lam.max, MOST_GROUPS)
     text = [
         "A DN-graph is a component in which all edges have one λ, and which no edge with more touches: a dense group. "
-        f"There are {number(count)}, with {number(inside)} of {number(result.manifest.counts.vertices)} vertices."
+        f"The graph has {counted(count, 'DN-graph')}, with {number(inside)} of its "
+        f"{number(result.manifest.counts.vertices)} vertices."
     ]
     some = members(
         result.dn_graph_members, sorted({g.id for g in (*found.by_lambda, *found.by_vertices)}), MOST_MEMBERS
@@ -135,4 +137,5 @@ def _dn_graphs(result: Result, count: int, inside: int) -> Section:
         "All DN-graphs; those of about one λ and size share a mark, larger where there are more.",
         [(cell.lam, cell.vertices, cell.count) for cell in found.cells],
     )
-    return Section("dn-graphs", "DN-graphs", text, [chart] if found.cells else [], tables)
+    charts, tables = ([chart], tables) if found.cells else ([], [])
+    return Section("dn-graphs", "DN-graphs", text, charts, tables)

@@ -77,8 +77,9 @@ def _facts(manifest: Manifest) -> list[Fact]:
 
 
 def _dense_facts(record: DenseRecord, vertices: int) -> list[Fact]:
+    inside = share(record.members, vertices)
     return [
-        Fact("DN-graphs", number(record.dn_graphs), f"with {share(record.members, vertices)} of the vertices"),
+        Fact("DN-graphs", number(record.dn_graphs), f"with {inside} of the vertices" if inside else ""),
         Fact("components", number(record.components), f"at all λ; {number(record.roots)} of the whole graph"),
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
-__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "duration", "number", "share", "size"]
+__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "counted", "duration", "number", "share", "size"]
 
 MOST_CHARACTERS = 200
 """Of one value on the page: an id or a path may be of any length."""
@@ -31,6 +31,8 @@ class Chart:
     description: str
     item: Mapping[str, Any]
     """As Bokeh's `json_item` gives it."""
+    keys: Sequence[tuple[str, str]] = ()
+    """Names of series and their colours, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Section:
 def number(value: int) -> str:
     """With commas between thousands."""
     return f"{value:,}"
+
+
+def counted(count: int, one: str) -> str:
+    """So many of something, which takes an s in the plural."""
+    return f"{number(count)} {one}{'' if count == 1 else 's'}"
 
 
 def share(part: int, whole: int) -> str:

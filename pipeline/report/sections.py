@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ...tasks.passwords import without_passwords
 from ..manifest import ExchangeRecord, Manifest, PartitionRecord
 from .charts import bars, curves, ribbons
-from .parts import Section, Table, clipped, duration, number, share, size
+from .parts import Section, Table, clipped, counted, duration, number, share, size
 
 __all__ = ["bounding", "partitions", "plan", "read", "settings", "stages"]
 
@@ -25,10 +25,9 @@ T = TypeVar("T")
 def read(manifest: Manifest) -> Section:
     """What was read and dropped."""
     counts, files, given = manifest.counts, manifest.input.files, manifest.input
-    many = f"{number(len(files))} file{'' if len(files) == 1 else 's'}"
     text = [
-        f"{many}, {size(sum(file.bytes for file in files))}, columns {clipped(given.source_column)} and "
-        f"{clipped(given.target_column)} ({given.id_type})."
+        f"{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}, columns "
+        f"{clipped(given.source_column)} and {clipped(given.target_column)} ({given.id_type})."
     ]
     rows = {
         "rows read": counts.rows,
@@ -42,11 +41,13 @@ def read(manifest: Manifest) -> Section:
         ("", "rows>", "share>"),
         [(name, number(count), share(count, counts.rows)) for name, count in rows.items()],
     )
+    left = len(files) - MOST_FILES
+    more = f"{counted(left, 'more file')} {'is' if left == 1 else 'are'}"
     listed = Table(
         "Files of the input",
         ("file", "rows>", "bytes>"),
         [(clipped(without_passwords(file.path)), number(file.rows), number(file.bytes)) for file in files[:MOST_FILES]],
-        f"{number(len(files) - MOST_FILES)} more files are in the manifest." if len(files) > MOST_FILES else "",
+        f"{more} in the manifest." if len(files) > MOST_FILES else "",
     )
     return Section("read", "What was read", text, [], [kept, listed])
 
@@ -75,8 +76,8 @@ def bounding(manifest: Manifest) -> Section:
     """Steps and exchanges, with edges settled and messages."""
     how, exchanges = manifest.bounding, manifest.exchanges
     text = [
-        f"Method {how.method}: {number(how.steps)} steps, {number(how.exchanges)} exchanges between partitions, "
-        f"{number(how.evaluations)} looks at an edge."
+        f"Method {how.method}: {counted(how.steps, 'step')}, {counted(how.exchanges, 'exchange')} between partitions, "
+        f"{counted(how.evaluations, 'look')} at an edge."
     ]
     if not exchanges:
         text += ["Peeling keeps no record of single exchanges."] if how.exchanges else []
@@ -195,8 +196,7 @@ def plan(manifest: Manifest) -> Section:
     if most:
         looked = "No row had to be looked at before the run: all fits one partition even if each of them is an edge."
     text = [
-        f"{looked} {len(manifest.partitions):,} "
-        f"partition{'' if len(manifest.partitions) == 1 else 's'}: {clipped(expected.reason)}. "
+        f"{looked} {counted(len(manifest.partitions), 'partition')}: {clipped(expected.reason)}. "
         f"{size(expected.worker_bytes)} of memory were expected of a worker that spills nothing."
     ]
     return Section("plan", "Plan and outcome", text, [], [table])

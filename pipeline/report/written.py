@@ -21,6 +21,7 @@ from ...tasks.places import Place
 from ..comparing import Foremost, compare
 from ..exits import NO_SPACE, message
 from ..manifest import Manifest, read_manifest
+from ..new_place import new_file
 from ..nightly import Earlier, night_before
 from ..output import REPORT_NAME
 from ..result import Result
@@ -65,21 +66,20 @@ def add_report(
     events.emit("report_written", bytes=len(content), seconds=round(time.perf_counter() - start, 3))
 
 
-def write_report(out: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> str:
+def write_report(
+    out: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, overwrite: bool = False
+) -> str:
     """Make the report of the finished run in the folder or at the URL `out`: in its place, or as the file `output`.
 
-    Returns where it is. Raises UsageError if there is no result or the file cannot be written, InputError for damage,
-    OutOfRoom for a full disk.
+    Returns where it is. Raises UsageError if there is no result, if the file cannot be written, is there and is not to
+    be replaced, or would lie in the result; InputError for damage; OutOfRoom or OSError for a full disk.
     """
-    from .page import page
-
     result = Result(out)
-    content = page(result, str(result.place), _compared(result, night_before(result), Events()))
     if output is not None:
-        _replace(Path(output), content)
+        with new_file(output, overwrite, [result.place]) as file:
+            file.write(_page(result))
         return str(output)
-    if (now := read_manifest(result.place).run) != result.manifest.run:
-        raise UsageError(f"{result.place} has become the result of run {now} meanwhile: make the report again")
+    content = _page(result)
     name = f"{_folder(result.place, result.manifest)}{REPORT_NAME}"
     if result.place.is_local:
         _replace(result.path / name, content)
@@ -105,6 +105,15 @@ def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before
     counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs")}
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
     return Before(earlier, found, foremost)
+
+
+def _page(result: Result) -> bytes:
+    from .page import page
+
+    content = page(result, result.place.whole, _compared(result, night_before(result), Events()))
+    if (now := read_manifest(result.place).run) != result.manifest.run:
+        raise UsageError(f"{result.place} has become the result of run {now} meanwhile: make the report again")
+    return content
 
 
 def _folder(place: Place, manifest: Manifest) -> str:

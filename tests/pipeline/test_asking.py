@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,13 +14,16 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -40,6 +44,7 @@ from edgemill.pipeline import (
     find_group,
     find_vertex,
     foremost,
+    graph_files,
     groups_of,
     lookup,
     members_of,
@@ -48,7 +53,8 @@ from edgemill.pipeline import (
 )
 from edgemill.pipeline.asking import Order
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.new_place import new_file
+from edgemill.pipeline.manifest import write_manifest
+from edgemill.pipeline.new_place import new_file, new_folder
 from edgemill.tasks.places import Place
 from made import Edge, made
 
@@ -129,6 +135,76 @@ def test_the_first(many: Result, by: Order, monkeypatch: pytest.MonkeyPatch) -> 
         with monkeypatch.context() as patch:
             patch.setattr(foremost, "PENDING_ROWS", 0)
             assert top(many, by, count).to_pylist() == rows[:count]
+
+
+def test_ties(tmp_path: Path) -> None:
+    """Two of each two that agree in what comes before; λ is made up, so that it does not go with the size."""
+    sizes = {0: (5, 9), 10: (5, 10), 20: (7, 9), 30: (4, 9), 40: (4, 8), 50: (4, 9)}
+    levels: dict[Edge, int] = {}
+    for start, (vertices, lam) in sizes.items():
+        edges = list(itertools.combinations(range(start, start + vertices), 2))
+        levels |= dict.fromkeys(edges[: len(edges) - (start == 30)], lam)
+    result = made(tmp_path / "out", levels)
+    found = {
+        by: [(row["vertices"], row["edges"], row["lambda"]) for row in top(result, by).to_pylist()] for by in ORDERS
+    }
+    assert found["lambda"] == [(5, 10, 10), (7, 21, 9), (5, 10, 9), (4, 6, 9), (4, 5, 9), (4, 6, 8)]
+    assert found["size"] == [(7, 21, 9), (5, 10, 10), (5, 10, 9), (4, 6, 9), (4, 5, 9), (4, 6, 8)]
+    assert found["density"] == [(5, 10, 10), (7, 21, 9), (5, 10, 9), (4, 6, 9), (4, 6, 8), (4, 5, 9)]
+
+
+def rewritten(result: Result, table: str, change: Callable[[pa.Table], pa.Table]) -> Result:
+    """The result with other rows in a table, and a manifest that says so."""
+    path = next((result.path / table).iterdir())
+    pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)
+    outputs = [
+        output.model_copy(update={"bytes": (result.path / output.path).stat().st_size})
+        for output in result.manifest.outputs
+    ]
+    (result.path / "manifest.json").unlink()
+    write_manifest(result.path, result.manifest.model_copy(update={"outputs": outputs}))
+    return Result(result.path)
+
+
+def test_a_hierarchy_that_does_not_rise_is_damage(tmp_path: Path) -> None:
+    """A circle would have no end."""
+
+    def with_k(k: list[int], rows: pa.Table) -> pa.Table:
+        return rows.set_column(1, "k", pa.array(k, pa.int32()))
+
+    levels = dict.fromkeys(itertools.combinations(range(4), 2), 2)
+    made(tmp_path / "out", levels | {(3, 4): 0})
+    sound = Result(tmp_path / "out")
+    assert [(group.component, group.k) for group in groups_of(sound, 0)] == [(2, 2), (5, 0)]
+    for k in ([2, 2], [2, 3]):
+        result = rewritten(sound, "hierarchy", partial(with_k, k))
+        with pytest.raises(InputError, match="component 5 cannot hold component 2"):
+            groups_of(result, 0)
+    circle = rewritten(result, "hierarchy", lambda rows: rows.set_column(2, "parent", pa.array([2, 2], pa.int64())))
+    with pytest.raises(InputError, match="component 2 cannot hold component 2"):
+        groups_of(circle, 0)
+
+
+def test_members_are_ascending_whatever_the_files(many: Result) -> None:
+    """Only within a file they are sorted."""
+    result = Result(many.path)
+    group = find_dn_graph(result, top(result, count=1)["id"][0].as_py())
+    known, edges = members_of(result, group), edges_of(result, group).read_all()
+    rows = result.dn_graph_members.to_table()
+    turned = rows.take(pa.array(range(len(rows))[::-1]))
+    vars(result)["dn_graph_members"] = ds.dataset(turned)
+    assert members_of(result, group) == known
+    assert edges_of(result, group).read_all() == edges
+
+
+def test_memory_that_is_short_is_no_damage(many: Result) -> None:
+    def short() -> None:
+        raise pa.ArrowMemoryError("malloc of size 9 failed")
+
+    result = Result(many.path)
+    vars(result)["dn_graphs"] = SimpleNamespace(schema=many.dn_graphs.schema, to_batches=short)
+    with pytest.raises(MemoryError, match="malloc of size 9 failed"):
+        top(result)
 
 
 @pytest.fixture(scope="module")
@@ -332,22 +408,95 @@ def test_a_group_as_a_file(odd: Result, tmp_path: Path, form: str) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["odd"]
 
 
-def test_graphml_has_all_vertices_and_integers_read_back(many: Result) -> None:
+def test_graphml_has_all_vertices_and_integers_read_back(many: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_files, "NODES", 2)
     graph = top(many, count=1).to_pylist()[0]
     ended = call("subgraph", str(many.path), "--dn-graph", str(graph["id"]), "--format", "graphml")
     read = nx.read_graphml(io.BytesIO(ended.stdout_bytes), node_type=int)
     assert sorted(read) == members_of(many, find_dn_graph(many, graph["id"])).to_pylist()
+    assert ended.stdout.count("<node id=") == graph["vertices"]
     assert (len(read), read.number_of_edges(), read.is_directed()) == (graph["vertices"], graph["edges"], False)
 
 
-def test_what_xml_cannot_hold(tmp_path: Path) -> None:
-    levels = {("a\x00", "b"): 1, ("a\x00", "c"): 1, ("b", "c"): 1}
+@pytest.mark.parametrize("letter", ["\x00", "\x0c", "\x1f", "\ufffe", "\uffff"])
+def test_what_xml_cannot_hold(tmp_path: Path, letter: str) -> None:
+    levels = {(f"a{letter}", "b"): 1, (f"a{letter}", "c"): 1, ("b", "c"): 1}
     result = made(tmp_path / "out", levels, id_type=pa.string())
     file = tmp_path / "group.graphml"
     ended = call("subgraph", str(result.path), "--dn-graph", "5", "--output", str(file))
     assert ended.exit_code == 2
-    assert "vertex 'a\\x00' has a character that XML cannot hold: choose parquet or csv" in ended.stderr
+    assert f"vertex {f'a{letter}'!r} has a character that XML cannot hold: choose parquet or csv" in ended.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        (None, "csv"),
+        ("x.CSV", "csv"),
+        ("x.Parquet", "parquet"),
+        ("a.graphml", "graphml"),
+        ("a.csv.gz", "csv"),
+        ("", "csv"),
+    ],
+)
+def test_formats_by_the_ends_of_names(name: str | None, form: str) -> None:
+    assert graph_files.format_of(name) == form
+
+
+def test_columns_that_csv_has_to_quote(tmp_path: Path) -> None:
+    names = ('a,"b"', "to\nline")
+    made(tmp_path / "out", {(1, 2): 1, (1, 3): 1, (2, 3): 1}, names=names, first_id=0)
+    ended = call("subgraph", str(tmp_path / "out"), "--component", "0")
+    header, *rows = csv.reader(io.StringIO(ended.stdout_bytes.decode(), newline=""))
+    assert (header, len(rows)) == ([*names, "support", "lambda"], 3)
+
+
+def test_parquet_is_nothing_for_a_terminal(many: Result) -> None:
+    terminal, screen = os.openpty()
+    command = [sys.executable, "-m", "edgemill.pipeline", "subgraph", str(many.path), "--dn-graph", "5"]
+    ended = subprocess.run([*command, "--format", "parquet"], stdout=screen, stderr=subprocess.PIPE, text=True)
+    os.close(screen)
+    os.close(terminal)
+    assert ended.returncode == 2
+    assert "Parquet is nothing for a terminal: say --output FILE" in ended.stderr
+
+
+def test_what_comes_meanwhile_stays(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    with pytest.raises(UsageError, match=r"file exists: choose another"), new_file(file) as made_file:
+        made_file.write(b"ours")
+        file.write_text("theirs")
+    with pytest.raises(UsageError, match=r"folder exists: choose another"), new_folder(folder, ["a"]) as made_folder:
+        (made_folder / "a").touch()
+        folder.mkdir()
+    assert (file.read_text(), list(folder.iterdir())) == ("theirs", [])
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, rename = tmp_path / "folder", os.rename
+    with new_folder(folder, ["a"]) as made_folder:
+        (made_folder / "a").write_text("earlier")
+
+    def fails(old: Path, new: Path) -> None:
+        if new == folder and not str(old).endswith(".old"):
+            raise OSError(5, "Input/output error")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", fails)
+    with pytest.raises(OSError, match="Input/output"), new_folder(folder, ["a"], overwrite=True) as made_folder:
+        (made_folder / "a").write_text("later")
+    assert (folder / "a").read_text() == "earlier"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_link_into_the_result_is_in_it(many: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to(many.path)
+    monkeypatch.setenv("HOME", str(many.path))
+    for name in (tmp_path / "link" / "group.csv", "~/group.csv"):
+        ended = call("subgraph", str(many.path), "--dn-graph", "5", "--output", str(name))
+        assert (ended.exit_code, "lies in the result" in ended.stderr) == (2, True)
 
 
 def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
@@ -368,12 +517,21 @@ def test_files_that_are_there_stay(many: Result, tmp_path: Path) -> None:
     assert (file.read_text(), [entry.name for entry in tmp_path.iterdir()]) == ("mine", ["group.csv"])
     assert call(*arguments, str(file), "--overwrite").exit_code == 0
     assert file.read_text().startswith("src,dst,support,lambda\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ended = call(*arguments, str(pipe), "--overwrite")
+    assert (ended.exit_code, pipe.is_fifo()) == (2, True)
+    assert "is a device or a pipe, which no file replaces" in ended.stderr
 
 
-def test_a_full_disk(many: Result) -> None:
-    command = [sys.executable, "-m", "edgemill.pipeline", "subgraph", str(many.path), "--dn-graph", "5"]
+@pytest.mark.parametrize("arguments", [["subgraph", "OUT", "--dn-graph", "5"], ["top", "OUT"], ["--help"]])
+def test_a_full_disk(many: Result, arguments: list[str]) -> None:
+    """Written at once or at the end, as Python is told or not."""
+    words = (str(many.path) if word == "OUT" else word for word in arguments)
+    command = [sys.executable, "-m", "edgemill.pipeline", *words]
+    held = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=held)
     assert ended.returncode == 7
     assert ended.stderr == "error: no room left on the disk: No space left on device\n"
 
@@ -393,6 +551,12 @@ def test_the_commands_print(many: Result) -> None:
     assert [json.loads(line) for line in ended.stdout.splitlines()] == [vars(group)]
     assert call("of", out, "30").stdout.splitlines()[0] == "vertex 30: lambda 4, degree 5, 7 triangles"
     assert "DN-graph" in call("of", out, "30", "-n", "1").stdout
+
+
+def test_odd_ids_on_a_terminal(odd: Result) -> None:
+    lines = call("of", str(odd.path), "line\nbreak").stdout.splitlines()
+    assert lines[0] == f"vertex 'line\\nbreak': lambda {len(ODD) - 2}, degree {len(ODD) - 1}, 7 triangles"
+    assert [line.split()[5:] for line in lines[2:]] == [["DN-graph"], ["connected", "component"]]
 
 
 def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:

@@ -242,8 +242,5 @@ except ImportError as error:
 
 
 def test_module_runs_as_the_command() -> None:
-    for module, arguments in (("edgemill.pipeline", ["--version"]), ("edgemill.pipeline.config", [])):
-        command = [sys.executable, "-m", module, *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert result.stdout.startswith(("edgemill ", "| setting |"))
-        assert result.stderr == ""
+    command = [sys.executable, "-m", "edgemill.pipeline", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("edgemill ")

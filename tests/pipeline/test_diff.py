@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Iterator
@@ -16,14 +17,17 @@ from click.testing import Result as Ended
 from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
 
 import oracles
 import runs
 import strategies
-from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, merging, mine
+from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, dn_graph_changes, merging, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.comparing import Changes
 from edgemill.pipeline.merging import side_by_side
+from edgemill.pipeline.show_groups import changes_table, dn_graphs_table, print_whole
 from edgemill.tasks.places import Place
 from made import Edge, made
 
@@ -121,17 +125,27 @@ def test_every_change(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "BLOCK_ROWS", data.draw(cut))
+        patch.setattr(dn_graph_changes, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
         found = diff(old, new, folder / "changes")
         assert diff(old, new) == found
     counts, changed = naive_edges(levels[0], levels[1])
     assert found.edges == counts
     table = pq.read_table(folder / "changes" / "edges.parquet")
     assert table.schema.names == ["src", "dst", "change", "lambda_old", "lambda_new"]
+    assert pq.read_metadata(folder / "changes" / "edges.parquet").num_row_groups <= 1
     assert [tuple(row.values()) for row in table.to_pylist()] == changed
     counts, others = naive_dn_graphs(levels[0], levels[1])
     assert found.dn_graphs == counts
     table = pq.read_table(folder / "changes" / "dn_graphs.parquet")
     assert {tuple(row.values()) for row in table.drop(["id_old", "id_new"]).to_pylist()} == others
+    order = [
+        (
+            -max(row["lambda_old"] or 0, row["lambda_new"] or 0),
+            *((row[id] is None, row[id]) for id in ("id_new", "id_old")),
+        )
+        for row in table.to_pylist()
+    ]
+    assert order == sorted(order)
     for side, end in ((old, "old"), (new, "new")):
         known = {row["id"]: row for row in side.dn_graphs.to_table().to_pylist()}
         for row in table.to_pylist():
@@ -163,12 +177,37 @@ def test_two_nights(tmp_path: Path, client: Client) -> None:
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"))
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert [line.split() for line in ended.stdout.splitlines()] == [
-        ["old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped"],
-        ["edges", "37", "39", "6", "9", "7", "15", "9"],
-        ["DN-graphs", "4", "4", "1", "1", "1", "1", "1", "0"],
+        ["edges", "DN-graphs"],
+        ["old", "37", "4"],
+        ["new", "39", "4"],
+        ["unchanged", "6", "1"],
+        ["appeared", "9", "1"],
+        ["vanished", "7", "1"],
+        ["rose", "15", "1"],
+        ["fell", "9", "1"],
+        ["reshaped", "0"],
     ]
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"), "--json")
     assert json.loads(ended.stdout) == found.as_dict()
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+def test_no_digit_is_cut_off(columns: int) -> None:
+    """However narrow the terminal."""
+
+    def printed(table: Table) -> list[str]:
+        written = io.StringIO()
+        print_whole(Console(width=columns, file=written), table)
+        return written.getvalue().splitlines()
+
+    many = Changes(*[10**13] * 8)
+    lines = printed(changes_table(Diff("old", "new", many, many, ())))
+    assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8
+    assert max(map(len, lines)) <= 60
+    row = dict.fromkeys(("id", "lambda", "vertices", "edges", "triangles", "parent"), 10**15) | {"density": 0.5}
+    (_, line) = printed(dn_graphs_table([row]))
+    big = f"{10**15:,}"
+    assert line.split() == [str(10**15), *[big] * 3, "0.5000", big, str(10**15)]
 
 
 def test_half_in_common_is_not_the_same(tmp_path: Path) -> None:
@@ -232,6 +271,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     others: dict[str, tuple[Result, str]] = {
         "narrow": (made(tmp_path / "narrow", levels, id_type=pa.int32()), "the type of ids is int64 in one, int32"),
         "names": (made(tmp_path / "names", levels, names=("src", "to")), "the target column is dst in one, to in"),
+        "source": (made(tmp_path / "source", levels, names=("from", "dst")), "the source column is src in one, from"),
         "open": (made(tmp_path / "open", levels, dense=False, converged=False), "open did not converge"),
     }
     for name, (other, text) in others.items():
@@ -241,7 +281,19 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         assert ended.exit_code == 2
         assert text in ended.stderr
     assert call("diff", str(tmp_path / "old"), str(tmp_path / "absent")).exit_code == 2
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names", "narrow", "old", "open"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["names", "narrow", "old", "open", "source"]
+
+
+@pytest.mark.parametrize("name", ["change", "lambda_old", "lambda_new"])
+def test_columns_named_as_those_of_changes(tmp_path: Path, name: str) -> None:
+    old, new = (
+        made(tmp_path / side, dict.fromkeys(clique(*vertices), 1), names=("src", name))
+        for side, vertices in (("old", (1, 2, 3)), ("new", (2, 3, 4)))
+    )
+    ended = call("diff", str(old.path), str(new.path), "--output", str(tmp_path / "changes"))
+    assert ended.exit_code == 2
+    assert f"column '{name}' of {new.path} has a name that a comparison uses for changes" in ended.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["new", "old"]
 
 
 def test_results_of_earlier_releases(tmp_path: Path) -> None:
@@ -259,6 +311,7 @@ def test_results_of_earlier_releases(tmp_path: Path) -> None:
     shown = call("diff", str(tmp_path / "new"), str(tmp_path / "old")).stdout
     assert "edges" in shown
     assert "DN-graphs" not in shown
+    assert "reshaped" not in shown
 
 
 def test_folders_that_are_there_stay(tmp_path: Path) -> None:
@@ -309,6 +362,25 @@ def test_counts_that_do_not_agree(tmp_path: Path) -> None:
     old.manifest = old.manifest.model_copy(update={"counts": counts})
     with pytest.raises(InputError, match="a result is damaged: of 3 and 2 rows"):
         diff(old, new)
+
+
+def test_more_changes_than_rows(tmp_path: Path) -> None:
+    old, new = (made(tmp_path / name, {(1, 2): lam, (2, 3): lam}) for name, lam in (("old", 0), ("new", 1)))
+    for side in (old, new):
+        counts = side.manifest.counts.model_copy(update={"edges": 1})
+        side.manifest = side.manifest.model_copy(update={"counts": counts})
+    with pytest.raises(InputError, match="a result is damaged: of 1 and 1 rows"):
+        diff(old, new)
+
+
+def test_vertices_in_no_group_are_in_none_in_common(tmp_path: Path) -> None:
+    """A DN-graph's id may be 0, which is not that of having none."""
+    old, new = (
+        made(tmp_path / name, dict.fromkeys(clique(1, 2, 3), 1), alone=[7, 8, 9], first_id=0) for name in ("old", "new")
+    )
+    assert old.dn_graphs.to_table()["id"].to_pylist() == [0]
+    unchanged = Changes(1, 1, unchanged=1, appeared=0, vanished=0, rose=0, fell=0, reshaped=0)
+    assert diff(old, new).dn_graphs == unchanged
 
 
 def test_in_an_object_store(tmp_path: Path) -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import fsspec
+import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -28,11 +33,12 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.explore import drawing, server
-from edgemill.pipeline.explore.queries import Queries
+from edgemill.pipeline.explore import drawing, server, tree
+from edgemill.pipeline.explore.queries import ORDERS, Queries
 from edgemill.pipeline.explore.server import ExplorerServer
 from edgemill.pipeline.lookup import look_up
 from edgemill.pipeline.manifest import Manifest
+from made import made as made_of
 from serving import serving
 
 WriteResult = Callable[..., Manifest]
@@ -102,6 +108,13 @@ def test_the_page_names_the_result(served: ExplorerServer, facebook: Result) -> 
     assert facebook.manifest.dense is not None
     assert (said["name"], said["edges"], said["lambda"], said["id_type"]) == ("out", 88_234, 95, "int64")
     assert (said["dn_graphs"], said["components"]) == (7, len(rows(facebook.hierarchy)))
+
+
+def test_a_result_named_by_a_dot(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(facebook.path)
+    for name in (".", "../out/"):
+        with serving(Result(name)) as served:
+            assert answer(served, "result")["name"] == "out"
 
 
 def test_the_tree_holds_every_component_once(served: ExplorerServer, facebook: Result) -> None:
@@ -177,6 +190,17 @@ def test_a_vertex_and_its_groups(served: ExplorerServer, facebook: Result) -> No
         assert inner == (row["component"] if row["component"] in groups else None)
 
 
+def test_groups_beyond_the_most_are_counted(served: ExplorerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = answer(served, "vertex", id=1912)
+    assert (len(whole["groups"]), whole["larger"]) == (96, 0)
+    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    said = answer(served, "vertex", id=1912)
+    assert (said["groups"], said["larger"]) == (whole["groups"][:90], 6)
+    path = answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"]
+    monkeypatch.setattr(server, "_MOST_PATH", 3)
+    assert answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"] == path[-3:] != path
+
+
 def test_an_unknown_vertex_has_ids_that_follow(served: ExplorerServer) -> None:
     assert ask(served, "vertex", id=" 17 ")[0] == 200
     status, said = ask(served, "vertex", id=-5)
@@ -223,6 +247,95 @@ def test_a_drawing_is_the_dn_graph_and_its_neighbours(
         ]:
             to = [value for pair, value in others.items() if id in pair]
             assert (max(to), len(to)) == (k, count)
+
+
+def test_ties_of_dn_graphs(tmp_path: Path) -> None:
+    """λ is made up, so that it does not go with the size."""
+    sizes = {0: (5, 9), 10: (5, 10), 20: (7, 9), 30: (4, 9), 40: (4, 8), 50: (4, 9)}
+    levels: dict[tuple[int, int], int] = {}
+    for start, (vertices, lam) in sizes.items():
+        levels |= dict.fromkeys(combinations(range(start, start + vertices), 2), lam)
+    result = made_of(tmp_path / "out", levels, rows_per_file=2, rows_per_group=1)
+    groups = rows(result.dn_graphs)
+    for by in ORDERS:
+        groups.sort(key=lambda row: (-row[by], -row["lambda"], -row["vertices"], row["id"]))
+        for most in (1, 3, 9):
+            found = Queries(result).largest_dn_graphs(by, most)
+            assert [group.id for group in found] == [row["id"] for row in groups[:most]], by
+
+
+def test_members_are_ascending_whatever_the_files(facebook: Result) -> None:
+    result = Result(facebook.path)
+    (group, *_) = rows(result.dn_graphs)
+    known = Queries(result).members(group["id"], 10**6)
+    whole = result.dn_graph_members.to_table()
+    vars(result)["dn_graph_members"] = ds.dataset(whole.take(pa.array(range(len(whole))[::-1])))
+    assert Queries(result).members(group["id"], 10**6) == known
+
+
+def test_the_largest_of_a_level_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they lie in: one large part of a small component comes before small parts of a large one."""
+    path = [(at, at + 1) for at in range(100, 160)]
+    levels = dict.fromkeys([*path, (160, 200), (160, 210), (300, 301)], 0)
+    for start, vertices in ((200, 4), (210, 4), (301, 6)):
+        levels |= dict.fromkeys(combinations(range(start, start + vertices), 2), vertices - 2)
+    monkeypatch.setattr(tree, "_OPENED", 2)
+    with serving(made_of(tmp_path / "out", levels)) as served:
+        large, small = answer(served, "hierarchy", depth=9)["node"]["children"]["largest"]
+    assert ("to" in small, small["k"]) == (False, 0)
+    assert [child["edges"] for child in small["children"]["largest"]] == [15]
+    assert "children" in small["children"]["largest"][0]
+    assert ["children" in child for child in large["children"]["largest"]] == [True, False]
+
+
+def test_the_neighbours_with_most_edges_then_of_the_largest_lambda(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = dict.fromkeys([(1, 2), (2, 3), (3, 4), (1, 4)], 5)
+    levels |= {(1, 10): 1, (2, 10): 1, (1, 11): 4, (1, 12): 2, (2, 12): 1, (3, 13): 1, (1, 3): 1, (2, 4): 2}
+    monkeypatch.setattr(drawing, "MOST_NEIGHBOURS", 3)
+    monkeypatch.setattr(drawing, "MOST_BETWEEN", 1)
+    with serving(made_of(tmp_path / "out", levels)) as served:
+        (group,) = answer(served, "dn-graphs")["largest"]
+        said = answer(served, "drawing", dn_graph=group["id"])
+    assert said["vertices"]["id"] == ["1", "2", "3", "4", "12", "10", "11"]
+    assert said["vertices"]["lambda"] == [5] * 4 + [2, 1, 4]
+    _, others = drawn_edges(said)
+    assert others.keys() & {frozenset("13"), frozenset("24")} == {frozenset("24")}
+    assert said["notices"] == [
+        "3 of 4 neighbours outside are drawn, those with most edges to it.",
+        "6 of 7 edges that are not its own are drawn, those of the largest λ of each neighbour.",
+    ]
+
+
+def test_what_is_drawn_of_many_vertices() -> None:
+    """Those around the one with most edges, of its neighbours those with most first."""
+    edges = [(0, 1), (1, 2), (2, 3), (2, 4), (2, 5), (4, 5), (4, 6), (5, 6), (4, 7)]
+    source, target = (np.array(ends) for ends in zip(*edges, strict=True))
+    assert drawing._ball(8, source, target, 4).tolist() == [2, 4, 5, 1]
+    assert drawing._ball(8, source, target, 99).tolist() == [2, 4, 5, 1, 3, 6, 0, 7]
+
+
+def test_few_members_of_many_are_looked_at(
+    served: ExplorerServer, facebook: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "MOST_VERTICES", 5)
+    monkeypatch.setattr(drawing, "MOST_MEMBERS", 30)
+    (group, *_) = sorted(rows(facebook.dn_graphs), key=lambda row: -row["vertices"])
+    members = sorted(row["vertex"] for row in rows(facebook.dn_graph_members) if row["dn_graph"] == group["id"])
+    said = answer(served, "drawing", dn_graph=group["id"])
+    assert said["members"] == 5
+    assert {int(id) for id in said["vertices"]["id"][:5]} <= {*members[:30]}
+
+
+def test_a_browser_that_goes_away_is_no_error(served: ExplorerServer, capsys: pytest.CaptureFixture[str]) -> None:
+    for error, told in ((ConnectionResetError(), ""), (TimeoutError(), ""), (ValueError("unheard of"), "unheard of")):
+        try:
+            raise error
+        except (OSError, ValueError):
+            served.handle_error(None, ("127.0.0.1", 1))
+        assert told in (said := capsys.readouterr().err)
+        assert bool(said) == bool(told)
 
 
 def test_what_is_too_much_to_draw_is_left_out_with_a_notice(
@@ -329,6 +442,9 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
     out = shutil.copytree(facebook.path, tmp_path / "out")
     with serving(Result(out)) as served:
         assert answer(served, "vertex", id=1)["id"] == "1"
+        os.link(out / "manifest.json", tmp_path / "backup")
+        (out / "manifest.json").chmod(0o600)
+        assert answer(served, "vertex", id=1)["id"] == "1"
         shutil.move(out, tmp_path / "old")
         assert ask(served, "vertex", id=1)[0] == 409
         shutil.copytree(facebook.path, out)
@@ -372,9 +488,32 @@ def test_another_host_is_refused(served: ExplorerServer, path: str, host: str) -
 def test_its_own_names_are_not_refused(served: ExplorerServer) -> None:
     for name in ("127.0.0.1", "localhost"):
         assert get(served, "/api/result", Host=f"{name}:{served.server_port}")[0].status == 200
-    with socket.create_connection((server.ADDRESS, served.server_port)) as raw:
-        raw.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        assert raw.makefile("rb").readline().split()[1] == b"403"
+    own = f"Host: 127.0.0.1:{served.server_port}\r\n".encode()
+    for hosts in (b"", own + b"Host: evil.example\r\n", own + own):
+        with socket.create_connection((server.ADDRESS, served.server_port)) as raw:
+            raw.sendall(b"GET / HTTP/1.0\r\n" + hosts + b"\r\n")
+            assert raw.makefile("rb").readline().split()[1] == b"403"
+
+
+def test_the_port_that_browsers_leave_out(facebook: Result) -> None:
+    with ExplorerServer(facebook) as served:
+        port, served.server_port = served.server_port, 80  # as if it were that one
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            for host, status in {
+                "127.0.0.1": 200,
+                "localhost:80": 200,
+                "evil.example": 403,
+                f"127.0.0.1:{port}": 403,
+            }.items():
+                connection = http.client.HTTPConnection(server.ADDRESS, port)
+                connection.request("GET", "/api/result", headers={"Host": host})
+                assert connection.getresponse().status == status, host
+                connection.close()
+        finally:
+            served.shutdown()
+            thread.join()
 
 
 def test_a_page_of_another_site_is_refused(served: ExplorerServer) -> None:
@@ -395,10 +534,17 @@ def test_headers(served: ExplorerServer) -> None:
     for path in ("/", "/explore.js", "/api/result", "/nothing"):
         headers = get(served, path, Origin="http://evil.example")[0].headers
         policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
-        assert policy["default-src"] == "'none'"
+        assert (
+            policy["default-src"]
+            == policy["base-uri"]
+            == policy["form-action"]
+            == policy["frame-ancestors"]
+            == "'none'"
+        )
         assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
         assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Cross-Origin-Resource-Policy"] == headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert headers["Cache-Control"] == "no-store"  # another run may have the port, and the address
         assert not [name for name in headers if name.startswith("Access-Control")]
         assert "Python" not in headers["Server"]
 
@@ -452,6 +598,8 @@ def test_no_path_is_a_path_of_a_file(served: ExplorerServer, path: str) -> None:
         "hierarchy?depth=-1",
         "hierarchy?most=201",
         "hierarchy?most=" + "1" * 5000,
+        "hierarchy?most=0000000001999",
+        "hierarchy?depth=00000000010",
         "hierarchy?most=%C2%B2",
         "hierarchy?more=1",
         "hierarchy?" + "&".join(f"a{n}=1" for n in range(20)),

@@ -15,6 +15,7 @@ from distributed import Client
 import runs
 from chromium import Page, chromium, page
 from edgemill.pipeline import mine
+from edgemill.pipeline.explore import server
 from serving import serving
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
@@ -97,6 +98,33 @@ def test_a_dn_graph_is_drawn_with_its_surroundings(tab: Page, facebook: str, tmp
     tab.until("document.querySelector('#drawing').hidden")
 
 
+@pytest.mark.parametrize("width", [360, 1300])
+def test_no_cell_of_the_icicle_is_cut_off(tab: Page, facebook: str, width: int) -> None:
+    """To the right is as much room for an outline as to the left, and no cell lies over the next."""
+    tab.size(width, 900)
+    opened(tab, facebook)
+    tab.run("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")  # a scroll bar has come
+    left, right, wider, narrowest = tab.run(
+        """(() => {
+            const box = document.querySelector("#icicle");
+            const cells = [...box.querySelectorAll("[role=treeitem]")];
+            const boxes = cells.map((cell) => cell.getBoundingClientRect());
+            const start = box.getBoundingClientRect().left;
+            return [
+                Math.min(...boxes.map((cell) => cell.left)) - start,
+                start + box.clientWidth - Math.max(...boxes.map((cell) => cell.right)),
+                Math.max(...cells.map((cell, at) => boxes[at].width - parseFloat(cell.style.width))),
+                Math.min(...boxes.map((cell) => cell.width)),
+            ];
+        })()"""
+    )
+    assert left == 4
+    assert 4 <= right <= 6
+    assert wider < 0.1
+    assert narrowest > 2.9  # what would be narrower is in a cell of what is left out
+    assert tab.run("document.querySelectorAll('#icicle .rest').length") > 0
+
+
 def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
     opened(tab, facebook)
     tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
@@ -108,6 +136,10 @@ def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
     tab.press("End")
     assert focus(tab) != first
     tab.press("Home")
+    assert focus(tab) == first
+    tab.press("ArrowRight")
+    assert focus(tab) != first
+    tab.press("ArrowLeft")
     assert focus(tab) == first
     assert tab.run("document.activeElement.matches(':focus-visible')")
     assert tab.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -155,6 +187,8 @@ def test_the_drawing_by_keyboard(tab: Page, facebook: str, tmp_path: Path) -> No
     assert text(tab, "#picked").startswith("Vertex 1912: in the DN-graph, with ")
     tab.run("document.querySelector('#listed summary').click()")
     tab.until("document.querySelectorAll('#listed tbody tr').length === 339")
+    where = tab.run("[...document.querySelectorAll('#listed tbody td:nth-child(2)')].map(cell => cell.innerText)")
+    assert where == ["inside"] * 139 + ["neighbour"] * 200
     tab.run("document.querySelectorAll('#listed tbody button')[338].click()")
     tab.until("document.querySelector('#picked').innerText.includes('outside')")
 
@@ -178,6 +212,16 @@ def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
     tab.run("document.querySelector('#status a').click()")
     tab.until("document.querySelector('#chosen-title').innerText === 'Vertex 0'")
     tab.errors.clear()  # the browser logs each 404
+
+
+def test_groups_that_are_left_out_are_told(tab: Page, facebook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    opened(tab, f"{facebook}#vertex=1912")
+    tab.until(DRAWN)
+    assert text(tab, "#facts summary") == "84 more groups"
+    tab.run("document.querySelector('#facts summary').click()")
+    assert text(tab, "#facts details caption") == "Further groups, without the 6 largest"
+    assert tab.run("document.querySelectorAll('#facts details tbody tr').length") == 78
 
 
 def test_an_address_that_leads_nowhere_still_shows_the_graph(tab: Page, facebook: str) -> None:
@@ -243,6 +287,16 @@ def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None
             )
             assert tab.run("document.querySelectorAll('img, b, body script').length") == 0
             assert text(tab, "#name") == "<img src=x onerror=alert(1)>"
+
+
+def test_long_ids_have_short_labels(tab: Page, facebook: str) -> None:
+    """Sigma writes a label in one line, over all that lies there."""
+    opened(tab, facebook)
+    expected = {"x" * 40: "x" * 40, "x" * 41: f"{'x' * 39}…", "\U0001f41f" * 300: f"{chr(0x1F41F) * 39}…", "": ""}
+    shown = tab.run(f"import('./page.js').then(page => {json.dumps(list(expected))}.map(id => page.short(id)))")
+    assert shown == list(expected.values())
+    drawn = tab.run("fetch('drawing.js').then(answer => answer.text())")
+    assert "label: short(id)" in drawn
 
 
 def test_a_server_that_has_ended_is_told(tab: Page, client: Client, tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import re
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,23 @@ from chromium import chromium
 from chromium import page as tab_of
 from edgemill.pipeline import InputError, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.manifest import ExchangeRecord, InputFile, LambdaRecord, Manifest, PartitionRecord
+from edgemill.pipeline.manifest import (
+    ExchangeRecord,
+    InputFile,
+    InputRecord,
+    LambdaRecord,
+    Manifest,
+    PartitionRecord,
+    StageRecord,
+)
+from edgemill.pipeline.report import dense
+from edgemill.pipeline.report.hierarchy import upper
 from edgemill.pipeline.report.page import page
+from edgemill.pipeline.report.parts import duration
 from edgemill.pipeline.report.written import write_report
 from edgemill.tasks.generate import generate
 from edgemill.tasks.verify import verify
+from made import made
 from pages import Shown, read_page
 
 WriteResult = Callable[..., Manifest]
@@ -112,6 +127,8 @@ def test_the_run(facebook: Result, report: Shown) -> None:
     expected = report.tables["Expected before the run, and found"]
     assert manifest.plan is not None
     assert [whole(cell) for cell in expected[1][1:3]] == [manifest.plan.edges, manifest.counts.edges]
+    planned, found = manifest.plan.vertices, manifest.counts.vertices
+    assert expected[2] == ["vertices", f"{planned:,}", f"{found:,}", f"{(planned - found) / found:+.1%}"]
     settings = {name: value for name, value in report.tables["Settings in effect"][1:]}
     assert (settings["partitioning.count"], settings["output.report"]) == ("4", "true")
     assert settings.keys() == {f"{a}.{b}" for a, inner in manifest.settings.items() for b in inner}
@@ -134,6 +151,9 @@ def test_the_groups(facebook: Result, report: Shown) -> None:
     branches = report.tables["Largest branches"][1:]
     assert branches[0][:4] == ["0", "88,234", "4,039", "95"]
     assert {row[5] for row in branches} == {str(group["id"]) for group in groups}
+    assert "DN-graphs with the most vertices" not in report.tables
+    assert "The graph has 7 DN-graphs, with 373 of its 4,039 vertices." in report.text
+    assert any(re.search(r'"component", ?\["0"', script) for _, script in report.scripts)  # JavaScript has no int64
 
 
 def test_only_what_is_in_the_page_is_loaded(report: Shown) -> None:
@@ -141,7 +161,8 @@ def test_only_what_is_in_the_page_is_loaded(report: Shown) -> None:
     assert not {"iframe", "object", "embed", "base", "form", "img"} & report.elements.keys()
     [policy] = [value for value in report.attribute("content") if "default-src" in value]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-    assert rules["default-src"] == "'none'"
+    assert rules.keys() == {"default-src", "script-src", "style-src", "img-src", "base-uri", "form-action"}
+    assert {rules[name] for name in ("default-src", "base-uri", "form-action")} == {"'none'"}
     ours = [script for kind, script in report.scripts if kind is None]
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in ours]
     assert len(digests) == 2
@@ -206,7 +227,7 @@ def test_in_a_browser(facebook: Result, tmp_path: Path) -> None:
         tab.open(address)
         assert tab.run(drawn) == 8
         assert tab.run("document.querySelectorAll('.chart[data-dark]').length") == 8
-        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert tab.run("document.documentElement.scrollWidth") <= 390  # innerWidth would grow with it
         assert base64.b64decode(tab.send("Page.printToPDF")["data"]).startswith(b"%PDF")
         tab.send("Emulation.setScriptExecutionDisabled", value=True)
         tab.send("Page.navigate", url=address)
@@ -215,7 +236,9 @@ def test_in_a_browser(facebook: Result, tmp_path: Path) -> None:
         text = tab.run("document.body.innerText")
         assert "The charts need JavaScript" in text
         assert "88,234" in text
-        assert tab.run("[...document.querySelectorAll('.chart')].every((chart) => chart.offsetHeight === 0)")
+        assert tab.run(
+            "[...document.querySelectorAll('figure')].every((figure) => figure.offsetHeight === 0)"
+        )  # title and all
         assert set(tab.requests) == {address}
         assert not tab.errors
 
@@ -246,13 +269,14 @@ def test_large_runs_have_small_pages(tmp_path: Path, write_result: WriteResult) 
         lam=LambdaRecord(max=top, sum=1, histogram=[(at, at + 1) for at in range(top + 1)]),
         settings={"input": {"path": long}, "output": {"path": f"s3://me:secret@bucket/{long}"}},
         input=Result(tmp_path / "small").manifest.input.model_copy(
-            update={"files": [InputFile(path=f"{at}{long}", bytes=1, rows=1) for at in range(3000)]}
+            update={"files": [InputFile(path=f"s3://me:secret@{at}/{long}", bytes=1, rows=1) for at in range(3000)]}
         ),
     )
     small, large = (page(Result(tmp_path / name), name) for name in ("small", "large"))
     assert len(large) - len(small) < 200_000
     found = read_page(large.decode())
     assert "secret" not in found.text
+    assert max(len(cell) for rows in found.tables.values() for row in rows for cell in row) == 201
     rows = next(rows for caption, rows in found.tables.items() if caption.startswith("Edges by λ"))[1:]
     assert len(rows) <= 40
     assert sum(whole(row[1]) for row in rows) == sum(edges for _, edges in manifest.lam.histogram)
@@ -285,6 +309,7 @@ def test_a_run_that_a_limit_ended(tmp_path: Path, mined: Mine) -> None:
     )
     assert header[-1] == "edges with upper end at least"
     high = result.edges.to_table()["lambda_high"].to_numpy()
+    assert rows[-1][0].endswith(str(high.max()))
     assert [whole(row[5]) for row in rows] == [int((high >= int(row[0].split("-")[0])).sum()) for row in rows]
 
 
@@ -293,6 +318,105 @@ def test_small_graphs(tmp_path: Path, mined: Mine, edges: list[runs.Edge]) -> No
     result = mined(runs.write_rows(tmp_path / "rows.parquet", edges), **WITH_REPORT)
     assert log(result)[-2]["event"] == "report_written"
     assert shown(result.path / "report.html").headings[0] == ("h1", "out")
+
+
+def test_nothing_to_show(tmp_path: Path) -> None:
+    """No charts of nothing, no tables without rows."""
+    found = read_page(page(made(tmp_path / "out", {}), "out").decode())
+    assert found.elements["figure"] == 0
+    assert [caption for caption, rows in found.tables.items() if len(rows) == 1] == ["Settings in effect"]
+    assert "with of the" not in " ".join(found.text.split())
+    assert "The graph has 0 DN-graphs, with 0 of its 0 vertices." in found.text
+
+
+def test_vertices_without_edges_are_in_no_truss(tmp_path: Path) -> None:
+    found = read_page(page(made(tmp_path / "out", {(1, 2): 0, (2, 3): 0}, alone=[7, 8]), "out").decode())
+    assert found.tables["Edges by λ, and the truss that begins with each range"][1] == ["0", "2", "2", "100.0%", "3"]
+
+
+def test_several_lines_have_a_key(report: Shown) -> None:
+    """Beside the chart: in it, it would lie over lines."""
+    assert report.attribute("class").count("keys") == 2  # k-trusses, partitions
+    colours = [value for element, name, value in report.attributes if (element, name) == ("i", "style")]
+    assert len(colours) == 4 == 2 * len(set(colours))
+    assert not [script for kind, script in report.scripts if kind and '"Legend"' in script]
+
+
+def test_a_hierarchy_of_which_a_part_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cliques = {pair: 3 for at in (0, 10, 20) for pair in combinations(range(at, at + 5), 2)}
+    result = made(tmp_path / "out", cliques | {(0, 10): 0, (10, 20): 0})
+    whole_page = read_page(page(result, "out").decode())
+    assert [row[3] for row in whole_page.tables["Largest branches"][1:]] == ["3", "3", "3"]
+    assert "were looked at" not in whole_page.text.partition("DN-graphs\n")[0].partition("Hierarchy\n")[2]
+    monkeypatch.setattr(dense, "upper", partial(upper, most=2))
+    found = read_page(page(result, "out").decode())
+    assert "Only the 2 components with the most edges were looked at." in found.text
+    assert [(row[3], row[5]) for row in found.tables["Largest branches"][1:]] == [("≥ 3", "")]
+
+
+def test_stages_files_and_partitions(tmp_path: Path, write_result: WriteResult) -> None:
+    names = ("inner", "peripheral", "cut", "vertices")
+    sizes = {0: (5, 1), 1: (4, 9), 2: (3, 3)}
+    files = [InputFile(path=f"{at}.parquet", bytes=1, rows=1) for at in range(11)]
+    for many in (10, 11):
+        write_result(
+            tmp_path / f"{many}",
+            stages=[StageRecord(stage=stage, seconds=1.0) for stage in ("read", "bound", "read")],
+            partitions=[
+                PartitionRecord(partition=at, owned=owned, ghost=ghost, **dict.fromkeys(names, 1))
+                for at, (owned, ghost) in sizes.items()
+            ],
+            input=InputRecord(files=files[:many], id_type="int64", source_column="src", target_column="dst"),
+        )
+    ten, eleven = (read_page(page(Result(tmp_path / name), name).decode()) for name in ("10", "11"))
+    assert [row[:2] for row in ten.tables["Stages"][1:3]] == [["read", "2.00 s"], ["bound", "1.00 s"]]
+    assert [row[0] for row in ten.tables["Partitions, the largest first"][1:]] == ["1", "0", "2"]
+    assert ("more file" in ten.text, "1 more file is in the manifest." in eleven.text) == (False, True)
+    assert "of 5 rows" in ten.text
+
+
+def test_rows_are_told_where_some_were_dropped(tmp_path: Path) -> None:
+    found = read_page(page(made(tmp_path / "out", {(1, 2): 0}), "out").decode())
+    assert "of 1 rows" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [("s3://me:secret@bucket", "bucket"), ("s3://me:secret@bucket/a/out", "out"), ("/data/\udcff", "?")],
+)
+def test_places_with_passwords_or_without_utf8(
+    tmp_path: Path, write_result: WriteResult, place: str, name: str
+) -> None:
+    write_result(tmp_path / "out")
+    found = read_page(page(Result(tmp_path / "out"), place).decode())
+    assert found.headings[0][1].endswith(name)
+    assert "secret" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.00 s"), (59.994, "59.99 s"), (60, "1 min 00 s"), (3599.6, "1 h 00 min"), (7265, "2 h 01 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_full_disk_keeps_the_page_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out"
+    write_result(out)
+    assert command(out)[0] == 0
+    before = (out / "report.html").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    for more in ([], ["--output", str(tmp_path / "page.html")]):
+        code, _, told = command(out, *more)
+        assert (code, "No space left on device" in told) == (7, True)
+    assert (out / "report.html").read_bytes() == before
+    assert not [path for path in (*out.iterdir(), *tmp_path.iterdir()) if path.name.startswith((".", "page"))]
 
 
 def test_without(tmp_path: Path, mined: Mine) -> None:
@@ -374,14 +498,40 @@ def test_anew(tmp_path: Path, write_result: WriteResult) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "page.html"]
 
 
+def test_a_result_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult) -> None:
+    """The page says which folder that was."""
+    write_result(tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    for name in (".", "../out/", "../out/edges/.."):
+        assert command(name)[0] == 0
+        found = shown(tmp_path / "out" / "report.html")
+        assert found.headings[0] == ("h1", "out")
+        assert str(tmp_path / "out") in found.text
+
+
 def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
     assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
     write_result(out)
-    for place, why in ((tmp_path / "none" / "x", "No such file or directory"), (tmp_path, "it is a folder")):
-        told = f"error: cannot write the report {place}: {why}; --output names another place"
-        assert command(out, "--output", place) == (2, "", told)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    manifest = (out / "manifest.json").read_bytes()
+    thesis = tmp_path / "thesis.html"
+    thesis.write_text("mine")
+    for place, more, why in (
+        (tmp_path / "none" / "x", [], "cannot write {}: No such file or directory"),
+        (tmp_path, [], "{} is a folder: name a file"),
+        (thesis, [], "{} exists: choose another, or replace it with --overwrite"),
+        (out / "manifest.json", ["--overwrite"], f"{{}} lies in the result {out}, which stays as it is"),
+    ):
+        code, said, told = command(out, "--output", place, *more)
+        assert (code, said) == (2, "")
+        assert why.format(place) in told
+    assert (thesis.read_text(), (out / "manifest.json").read_bytes()) == ("mine", manifest)
+    assert command(out, "--output", thesis, "--overwrite") == (0, str(thesis), "")
+    assert shown(thesis).headings[0] == ("h1", "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "thesis.html"]
+    (out / "report.html").mkdir()
+    told = f"error: cannot write the report {out}/report.html: it is a folder; --output names another place"
+    assert command(out) == (2, "", told)
     (out / "manifest.json").unlink()
     code, _, told = command(out)
     assert (code, "is not an edgemill result" in told) == (3, True)
@@ -402,15 +552,19 @@ def test_another_result_has_come_meanwhile(
     out = tmp_path / "out"
     write_result(out)
 
+    others = iter(("20261102T120000-fedcba", "20261103T120000-fedcba"))
+
     def overtaken(*_: object) -> bytes:
         (out / "manifest.json").unlink()
-        write_result(out, run="20261102T120000-fedcba")
+        write_result(out, run=next(others))
         return b"of the earlier run"
 
     monkeypatch.setattr("edgemill.pipeline.report.page.page", overtaken)
-    with pytest.raises(UsageError, match="has become the result of run 20261102T120000-fedcba meanwhile"):
-        write_report(out)
+    for output in (None, tmp_path / "page.html"):
+        with pytest.raises(UsageError, match=r"has become the result of run .* meanwhile"):
+            write_report(out, output)
     assert not (out / "report.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_in_an_object_store(tmp_path: Path, client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgemill.pipeline.report import hierarchy
+from edgemill.pipeline.report.charts import curves
 from edgemill.pipeline.report.groups import groups, members
 from edgemill.pipeline.report.hierarchy import blocks, branches, upper
 from edgemill.pipeline.report.levels import MOST_RANGES, range_starts
@@ -141,6 +143,15 @@ def test_a_high_hierarchy_is_a_small_picture() -> None:
     assert (trunk.first, trunk.edges, trunk.top, trunk.end) == (0, 6000, 3999, None)
 
 
+def test_the_picture_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the number of blocks, and without those too narrow to see."""
+    wide, narrow = [Row(at, 1, 0, 9, 2000) for at in (1, 2, 3)], [Row(at, 1, 0, 9, 9) for at in range(4, 50)]
+    part = upper(table([Row(0, 0, None, 99, 10_000), *wide, *narrow]))
+    assert [block.component for block in blocks(part)] == [0, 1, 2, 3]
+    monkeypatch.setattr(hierarchy, "MOST_BLOCKS", 2)
+    assert [block.component for block in blocks(part)] == [0, 1]
+
+
 def test_no_components() -> None:
     part = upper(table([]))
     assert (branches(part, 5), blocks(part), part.whole) == ([], [], True)
@@ -186,3 +197,16 @@ def test_members_lie_in_several_files() -> None:
     parts = [{"dn_graph": [1, 1, 2], "vertex": ["b", "d", "x"]}, {"dn_graph": [1, 1, 3], "vertex": ["a", "c", "y"]}]
     table = ds.dataset([pa.RecordBatch.from_pydict(part) for part in parts])
     assert members(table, [1, 3], 3) == {1: ["a", "b", "c"], 3: ["y"]}
+
+
+def test_a_mark_is_in_the_middle_of_its_range() -> None:
+    row = {"id": 7, "lambda": 95, "vertices": 139, "edges": 8987, "density": 0.9, "triangles": 5, "parent": 1}
+    columns = {name: pa.array([value], pa.int32() if name == "lambda" else None) for name, value in row.items()}
+    [cell] = groups(ds.dataset(pa.table(columns)), top=95, most=3).cells  # the last range is 93 to 95
+    assert (cell.lam, cell.vertices, cell.count) == (94, 139, 1)
+
+
+def test_zeros_are_nowhere_on_a_logarithmic_axis() -> None:
+    for logarithmic, drawn in ((True, [5, 2]), (False, [5, 0, 2])):
+        chart = curves("t", "d", [0, 1, 2], {"a": [5, 0, 2]}, ("x", "y"), logarithmic=logarithmic)
+        assert f'["y", {drawn}]' in json.dumps(chart.item)

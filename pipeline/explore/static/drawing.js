@@ -1,6 +1,6 @@
 // The drawing of a DN-graph by sigma.js; the server has laid it out.
 
-import { byId, element, link, number, some, table } from "./page.js";
+import { byId, element, link, number, short, some, table } from "./page.js";
 import { background, colour, css, ink } from "./palette.js";
 
 const STEP = 0.08; // of the drawing, for an arrow key
@@ -66,7 +66,7 @@ export class Drawing {
       graph.addNode(place, {
         x: vertices.x[place],
         y: vertices.y[place],
-        label: id,
+        label: short(id),
         size: inside ? size : Math.max(size * 0.6, 2),
         color: css(colour(vertices.lambda[place], this.most)),
         forceLabel: false,

@@ -129,8 +129,9 @@ async function showVertex(id) {
     const groups = table("Its groups, innermost first", ["group", "vertices>", "edges>"], rows.slice(0, MOST_GROUPS));
     const more = [];
     if (rows.length > MOST_GROUPS) {
-      const rest = element("details", {}, element("summary", {}, `${number(rows.length - MOST_GROUPS)} more groups`));
-      rest.append(table("Further groups", ["group", "vertices>", "edges>"], rows.slice(MOST_GROUPS)));
+      const rest = element("details", {}, element("summary", {}, `${number(rows.length - MOST_GROUPS + vertex.larger)} more groups`));
+      const left = vertex.larger ? `, without the ${number(vertex.larger)} largest` : "";
+      rest.append(table(`Further groups${left}`, ["group", "vertices>", "edges>"], rows.slice(MOST_GROUPS)));
       more.push(rest);
     }
     const where = vertex.dn_graph ? [] : [element("p", {}, inner ? "It is in no DN-graph: denser groups lie beside it." : "It has no edges, and is in no group.")];

@@ -22,7 +22,7 @@ export class Icicle {
   constructor(container, readout, { open, listed, up }) {
     Object.assign(this, { container, readout, open, listed, up });
     container.addEventListener("keydown", (event) => this.#key(event));
-    new ResizeObserver(() => this.top && container.clientWidth !== this.width && this.#draw()).observe(container);
+    new ResizeObserver(() => this.top && this.#room() !== this.width && this.#draw()).observe(container);
   }
 
   /** Show `node` with what lies in it. `selected`: the component to mark, the top one if it is not shown. */
@@ -45,9 +45,15 @@ export class Icicle {
     if (this.top) this.#draw();
   }
 
+  /** The width that cells have, without the padding in which their outlines are seen. */
+  #room() {
+    const { paddingLeft, paddingRight } = getComputedStyle(this.container);
+    return this.container.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+  }
+
   #draw() {
     const had = this.container.contains(document.activeElement);
-    this.width = this.container.clientWidth;
+    this.width = this.#room();
     this.cells = [];
     this.#place(this.top, null, 0, this.width, 1, 1, 1);
     const rows = Math.max(...this.cells.map((cell) => cell.level));

@@ -8,6 +8,12 @@ export const share = (value) => (value >= 0.001 ? value.toFixed(3) : value.toExp
 
 export const some = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
 
+/** A text as a label: ids may be as long as one likes. */
+export function short(text, most = 40) {
+  const letters = [...text];
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
+}
+
 /** An element with attributes and children; a child that is no node becomes text. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
