@@ -23,6 +23,7 @@ from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
 from .leaving import leave, why_they_left
+from .releases import PACKAGE, at_release, refusal, release
 from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
 _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
+_ASKING_SECONDS = 30
+"""How long to wait for all workers to say what they are, when a task has failed in a way that another release would."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
@@ -78,6 +81,7 @@ class Engine:
         """Raises ClusterLost if there are no workers."""
         self._client = client
         self._watch = Watch(client, run_id, waiting_seconds)
+        self._waiting_seconds = waiting_seconds
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
         self._workers = workers_of(client)
@@ -109,6 +113,31 @@ class Engine:
     def shares_memory(self) -> bool:
         """Whether all tasks run in this process, so that a whole result costs nothing to hand over."""
         return self._shares_memory
+
+    def refuse_other_releases(self) -> None:
+        """Raises UsageError if the scheduler or a worker has another release than this process, or none of edgemill;
+        ClusterLost if one of them does not answer. Those that come later refuse the tasks that they are given.
+        """
+        if self._shares_memory:
+            return
+        try:
+            error = self._refusal(self._waiting_seconds)
+        except (OSError, CommClosedError, TimeoutError) as lost:
+            raise ClusterLost(f"the Dask cluster does not say what versions it has: {lost!r}; run again") from lost
+        if error is not None:
+            raise error
+
+    def _refusal(self, seconds: float) -> UsageError | None:
+        scheduler: Any = self._client.scheduler
+        return refusal(
+            self._client.sync(scheduler.versions, packages=[PACKAGE], callback_timeout=seconds),
+            self._client.sync(
+                scheduler.broadcast,
+                msg={"op": "versions", "packages": [PACKAGE]},
+                on_error="ignore",  # who leaves meanwhile is not asked
+                callback_timeout=seconds,
+            ),
+        )
 
     def spread(self, tasks: int) -> None:
         """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
@@ -267,9 +296,9 @@ class Engine:
         if self._take_turns and not soon:
             assert self._at_once is not None
             threads = max(1, self.capacity.threads // self._at_once)
-            task = partial(_call_in_turn, self._at_once, self._linked, function, threads)
+            task = partial(at_release, release(), _call_in_turn, self._at_once, self._linked, function, threads)
         else:
-            task = partial(self._caller, function, self._kernel_threads)
+            task = partial(at_release, release(), self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources, "priority": int(soon)}
         if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
@@ -298,7 +327,7 @@ class Engine:
         Raises as `wait` does, and ClusterLost if workers are lost time and again.
         """
         self.spread(1)
-        task = partial(self._caller, function, self._kernel_threads, arguments)
+        task = partial(at_release, release(), self._caller, function, self._kernel_threads, arguments)
         keys: list[str] = []
         for _ in range(_TRIES):
             first = self._submitted + 1
@@ -370,6 +399,10 @@ class Engine:
             given: T = self._client.sync(watched)
         except Exception as error:
             ours = self._as_ours(error)
+            if ours is None and isinstance(error, ImportError | AttributeError | TypeError):
+                # A worker without this release cannot even unpickle its tasks.
+                with suppress(OSError, CommClosedError, TimeoutError):
+                    ours = self._refusal(_ASKING_SECONDS)
             if ours is None:
                 raise
             raise ours from error
