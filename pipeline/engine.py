@@ -40,8 +40,6 @@ _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
 _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
-_ASKING_SECONDS = 30
-"""How long to wait for all workers to say what they are, when a task has failed in a way that another release would."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
@@ -116,28 +114,22 @@ class Engine:
 
     def refuse_other_releases(self) -> None:
         """Raises UsageError if the scheduler or a worker has another release than this process, or none of edgemill;
-        ClusterLost if one of them does not answer. Those that come later refuse the tasks that they are given.
+        ClusterLost if one of them does not answer. One that comes later does no task: see `at_release`.
         """
         if self._shares_memory:
             return
+        scheduler: Any = self._client.scheduler
+        ask = partial(self._client.sync, callback_timeout=self._waiting_seconds)
         try:
-            error = self._refusal(self._waiting_seconds)
+            error = refusal(
+                ask(scheduler.versions, packages=[PACKAGE]),
+                # Who leaves meanwhile is not asked.
+                ask(scheduler.broadcast, msg={"op": "versions", "packages": [PACKAGE]}, on_error="ignore"),
+            )
         except (OSError, CommClosedError, TimeoutError) as lost:
             raise ClusterLost(f"the Dask cluster does not say what versions it has: {lost!r}; run again") from lost
         if error is not None:
             raise error
-
-    def _refusal(self, seconds: float) -> UsageError | None:
-        scheduler: Any = self._client.scheduler
-        return refusal(
-            self._client.sync(scheduler.versions, packages=[PACKAGE], callback_timeout=seconds),
-            self._client.sync(
-                scheduler.broadcast,
-                msg={"op": "versions", "packages": [PACKAGE]},
-                on_error="ignore",  # who leaves meanwhile is not asked
-                callback_timeout=seconds,
-            ),
-        )
 
     def spread(self, tasks: int) -> None:
         """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
@@ -363,7 +355,8 @@ class Engine:
             return ClusterLost(
                 why_they_left(self._client, [str(error.task)])
                 or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of the machine's memory, perhaps; run again with more partitions or more memory for each worker"
+                "out of the machine's memory, perhaps (run again with more partitions or more memory for each worker), "
+                "or without this release of edgemill, as their logs say"
             )
         held = max(event["rss"] for _, event in restarts)
         return OutOfRoom(
@@ -399,10 +392,6 @@ class Engine:
             given: T = self._client.sync(watched)
         except Exception as error:
             ours = self._as_ours(error)
-            if ours is None and isinstance(error, ImportError | AttributeError | TypeError):
-                # A worker without this release cannot even unpickle its tasks.
-                with suppress(OSError, CommClosedError, TimeoutError):
-                    ours = self._refusal(_ASKING_SECONDS)
             if ours is None:
                 raise
             raise ours from error

@@ -55,7 +55,10 @@ def refusal(scheduler: Mapping[str, Any], workers: Mapping[str, Mapping[str, Any
 
 
 def at_release(driver: str, task: Callable[..., T], *arguments: Any) -> T:
-    """Task: `task(*arguments)`, on a worker of the driver's release. Raises UsageError on any other, which is late."""
+    """Task: `task(*arguments)`, on a worker of the driver's release. Raises UsageError on any other, which is late.
+
+    A worker that cannot even import this leaves, by Dask's own rule, and the task is done elsewhere.
+    """
     if driver != release():
         raise UsageError(
             f"the worker at {get_worker().address} came while the run was on its way and has {PACKAGE} {release()}, "
