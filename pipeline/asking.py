@@ -20,7 +20,7 @@ from ..tasks.errors import InputError, UsageError
 from .foremost import foremost
 from .lookup import look_up, reading
 from .result import Result
-from .rows import Component, DNGraph, Group, Vertex, find, path
+from .rows import Component, DNGraph, Group, Vertex, find, path, whole
 
 __all__ = [
     "Order",
@@ -184,7 +184,7 @@ def _as_id(given: SupportsIndex | str, result: Result) -> int | str:
         if not isinstance(given, str):
             key: int | str = index(given)
         else:
-            key = int(given) if pa.types.is_integer(id_type) else given
+            key = whole(given.strip()) if pa.types.is_integer(id_type) else given
         pa.scalar(key, id_type)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         raise UsageError(f"{given!r} is no id of {result.place}, whose ids are {id_type}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -34,7 +35,9 @@ LEAST_TARGET = 0.1
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory that results may take while they wait; tasks need the rest."""
 _START_SECONDS = 30
-"""How long to wait for a scheduler, and then for its first worker."""
+"""How long to wait for a scheduler and its first worker, where `least_workers` does not ask for patience."""
+_LOOKING_SECONDS = 0.2
+"""Between two looks for a scheduler file."""
 
 
 def cores() -> int:
@@ -46,8 +49,8 @@ def cores() -> int:
 def connect(settings: ClusterSettings) -> Iterator[Client]:
     """A client of the cluster that the settings name, closed at the end with all that was started here.
 
-    Raises ClusterLost if a scheduler does not answer or has no workers, UsageError for an unreadable scheduler file,
-    for certificates that do not serve, and for a folder that results cannot be spilled to.
+    Raises ClusterLost if a scheduler does not answer or has too few workers, UsageError for an unreadable scheduler
+    file, for certificates that do not serve, and for a folder that results cannot be spilled to.
     """
     if not settings.is_started_here:
         with _running(settings) as client:
@@ -192,10 +195,16 @@ class _WorkerHere(Worker):
 
 @contextmanager
 def _running(settings: ClusterSettings) -> Iterator[Client]:
-    address, certificates = _address(settings), security(settings)
+    least = settings.least_workers or 1
+    patience = _START_SECONDS if settings.least_workers is None else settings.waiting_seconds
+    certificates = security(settings)
+    end = time.monotonic() + patience
+    if settings.least_workers is not None:
+        _await_file(settings.scheduler_file, end)
+    address = _address(settings)
     check_address(address, certificates)
     try:
-        client = Client(address, timeout=_START_SECONDS, set_as_default=False, security=certificates)
+        client = Client(address, timeout=_left(end), set_as_default=False, security=certificates)
     except (OSError, ValueError) as error:
         encrypted = address.startswith("tls://")
         if isinstance(error, ValueError) and not encrypted:
@@ -209,10 +218,26 @@ def _running(settings: ClusterSettings) -> Iterator[Client]:
         raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {error}") from error
     with silence_logging_cmgr(logging.CRITICAL), client:  # as above
         with suppress(TimeoutError):
-            client.wait_for_workers(1, timeout=_START_SECONDS)
-        if not workers_of(client):
-            raise ClusterLost(f"the Dask scheduler at {address} has no workers after {_START_SECONDS} s; start some")
+            client.wait_for_workers(least, timeout=_left(end))
+        found = len(workers_of(client))
+        if found < least:
+            those = f"{found} of {least} workers (cluster.least_workers)" if found else "no workers"
+            raise ClusterLost(f"the Dask scheduler at {address} has {those} after {patience:g} s; start some")
         yield client
+
+
+def _left(end: float) -> float:
+    """Seconds until then, one at least."""
+    return max(1.0, end - time.monotonic())
+
+
+def _await_file(path: str | None, end: float) -> None:
+    """Wait for a scheduler file, whole, that is about to be written."""
+    while path is not None and time.monotonic() < end:
+        with suppress(OSError, ValueError):
+            json.loads(Path(path).read_text(encoding="utf-8"))
+            return
+        time.sleep(_LOOKING_SECONDS)
 
 
 def _address(settings: ClusterSettings) -> str:

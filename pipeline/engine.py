@@ -23,6 +23,7 @@ from ..kernels.threads import kernel_threads
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
 from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
 from .leaving import leave, why_they_left
+from .releases import PACKAGE, at_release, refusal, release
 from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Engine:
         """Raises ClusterLost if there are no workers."""
         self._client = client
         self._watch = Watch(client, run_id, waiting_seconds)
+        self._waiting_seconds = waiting_seconds
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
         self._workers = workers_of(client)
@@ -109,6 +111,25 @@ class Engine:
     def shares_memory(self) -> bool:
         """Whether all tasks run in this process, so that a whole result costs nothing to hand over."""
         return self._shares_memory
+
+    def refuse_other_releases(self) -> None:
+        """Raises UsageError if the scheduler or a worker has another release than this process, or none of edgemill;
+        ClusterLost if one of them does not answer. One that comes later does no task: see `at_release`.
+        """
+        if self._shares_memory:
+            return
+        scheduler: Any = self._client.scheduler
+        ask = partial(self._client.sync, callback_timeout=self._waiting_seconds)
+        try:
+            error = refusal(
+                ask(scheduler.versions, packages=[PACKAGE]),
+                # Who leaves meanwhile is not asked.
+                ask(scheduler.broadcast, msg={"op": "versions", "packages": [PACKAGE]}, on_error="ignore"),
+            )
+        except (OSError, CommClosedError, TimeoutError) as lost:
+            raise ClusterLost(f"the Dask cluster does not say what versions it has: {lost!r}; run again") from lost
+        if error is not None:
+            raise error
 
     def spread(self, tasks: int) -> None:
         """Share each worker's threads among the tasks that run there at once, when there are `tasks` in all."""
@@ -267,9 +288,9 @@ class Engine:
         if self._take_turns and not soon:
             assert self._at_once is not None
             threads = max(1, self.capacity.threads // self._at_once)
-            task = partial(_call_in_turn, self._at_once, self._linked, function, threads)
+            task = partial(at_release, release(), _call_in_turn, self._at_once, self._linked, function, threads)
         else:
-            task = partial(self._caller, function, self._kernel_threads)
+            task = partial(at_release, release(), self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources, "priority": int(soon)}
         if at is None or not any(at):
             futures: list[Future] = self._client.map(task, [list(own) for own in arguments], key=keys, **options)
@@ -298,7 +319,7 @@ class Engine:
         Raises as `wait` does, and ClusterLost if workers are lost time and again.
         """
         self.spread(1)
-        task = partial(self._caller, function, self._kernel_threads, arguments)
+        task = partial(at_release, release(), self._caller, function, self._kernel_threads, arguments)
         keys: list[str] = []
         for _ in range(_TRIES):
             first = self._submitted + 1
@@ -334,7 +355,8 @@ class Engine:
             return ClusterLost(
                 why_they_left(self._client, [str(error.task)])
                 or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of the machine's memory, perhaps; run again with more partitions or more memory for each worker"
+                "out of the machine's memory, perhaps (run again with more partitions or more memory for each worker), "
+                "or without this release of edgemill, as their logs say"
             )
         held = max(event["rss"] for _, event in restarts)
         return OutOfRoom(

@@ -162,6 +162,7 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
 def _run(
     settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
 ) -> tuple[Manifest, Checkpoint]:
+    engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
     plan = plan_without_sample(settings, source, engine.capacity) or plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()

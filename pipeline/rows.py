@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,7 +13,7 @@ from ..tasks.errors import InputError
 from .lookup import look_up
 from .result import Result
 
-__all__ = ["Component", "DNGraph", "Group", "Vertex", "find", "path", "rows_of"]
+__all__ = ["Component", "DNGraph", "Group", "Vertex", "find", "path", "rows_of", "whole"]
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,10 @@ def path(result: Result, component: int | None) -> Iterator[Component]:
             )
         yield found
         inner, component = found, found.parent
+
+
+def whole(text: str) -> int:
+    """An id in plain digits, of at most 64 bits. Raises ValueError."""
+    if not re.fullmatch(r"-?[0-9]{1,19}", text) or not -(2**63) <= int(text) < 2**63:
+        raise ValueError(f"{text[:80]!r} is not a whole number of 64 bits")
+    return int(text)

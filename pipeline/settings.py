@@ -192,6 +192,8 @@ class ClusterSettings(_Section):
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | None = None
     """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    least_workers: int | None = Field(None, ge=1)
+    """Workers that a running scheduler must have first; waits `waiting_seconds` for it and them; none: one, soon."""
     tls_ca_file: str | None = None
     """PEM file of the authority that signs the certificates of the cluster; none: Dask's configuration."""
     tls_cert_file: str | None = None
@@ -226,6 +228,8 @@ class ClusterSettings(_Section):
             for name in own:
                 if getattr(self, name) is not None:
                     raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
+        elif self.least_workers is not None:
+            raise ValueError("cluster.least_workers is for a running scheduler: set cluster.workers to start some here")
         return self
 
     @model_validator(mode="after")

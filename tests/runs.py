@@ -55,7 +55,7 @@ def planted_by_hash(wanted: Sequence[int], partitions: int) -> tuple[list[int], 
 def assert_nothing_left(client: Client) -> None:
     """No future, no task and no result of a run is left on the cluster."""
     gc.collect()
-    client.sync(_turn)  # the client's loop sends what was released …
+    client.sync(turn)  # the client's loop sends what was released …
     client.run(_all_threads_free)  # … tasks that run are let finish …
     barrier = f"barrier-{next(_barriers)}"  # … and this comes after both, to the scheduler and to the worker
     client.submit(int, key=barrier, pure=False).result()
@@ -66,7 +66,7 @@ def assert_nothing_left(client: Client) -> None:
     assert not left, sorted(left)
 
 
-async def _turn() -> None:
+async def turn() -> None:
     """Ends when the loop has done what was asked of it before."""
 
 

@@ -7,11 +7,9 @@ stream, of which the few rows wanted are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -20,17 +18,16 @@ from ..asking import dn_graph_members
 from ..foremost import foremost
 from ..lookup import Found, look_up, reading
 from ..result import Result
-from ..rows import Component, DNGraph, Vertex, find, path, rows_of
+from ..rows import Component, DNGraph, Vertex, find, path, rows_of, whole
 from .children import Children, Largest
 
-__all__ = ["ORDERS", "BadQuestion", "Queries", "whole"]
+__all__ = ["ORDERS", "BadQuestion", "Queries"]
 
 ORDERS = ("lambda", "vertices", "edges", "density", "triangles")
 """What DN-graphs can be ordered by, largest first."""
 
 _HELD_ROWS = 1_000_000
 """A hierarchy of so many components, 36 MB, is held; a larger one is read for each question."""
-_INT64 = np.iinfo(np.int64)
 
 
 class BadQuestion(UsageError):
@@ -141,10 +138,3 @@ class Queries:
     def _columns(self) -> list[str]:
         named = self.result.manifest.input
         return [named.source_column, named.target_column, "lambda"]
-
-
-def whole(text: str) -> int:
-    """A whole number in plain digits, of at most 64 bits. Raises ValueError."""
-    if not re.fullmatch(r"-?[0-9]{1,19}", text) or not _INT64.min <= int(text) <= _INT64.max:
-        raise ValueError(f"{text[:80]!r} is not a whole number of 64 bits")
-    return int(text)

@@ -42,9 +42,9 @@ from ...tasks.errors import UsageError
 from ..exits import message
 from ..manifest import MANIFEST_NAME
 from ..result import Result
-from ..rows import DNGraph
+from ..rows import DNGraph, whole
 from .drawing import draw
-from .queries import ORDERS, BadQuestion, Queries, whole
+from .queries import ORDERS, BadQuestion, Queries
 from .tree import as_json, branches, tree
 
 __all__ = ["ADDRESS", "ExplorerServer"]

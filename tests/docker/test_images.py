@@ -124,7 +124,9 @@ def test_the_image_is_the_command_and_dask() -> None:
     number = PROJECT["project"]["version"]
     assert script("entrypoint.sh", "--version").stdout == f"edgemill {number}\n"
     assert script("entrypoint.sh", "run").returncode == 2
-    assert script("entrypoint.sh", "dask", "worker", "--help").stdout.startswith("Usage: dask worker")
+    for command in (["dask", "worker"], ["dask-worker"]):
+        assert script("entrypoint.sh", *command, "--help").stdout.startswith("Usage: dask worker")
+    assert script("entrypoint.sh", "dask-scheduler", "--help").stdout.startswith("Usage: dask scheduler")
 
 
 def test_health() -> None:

@@ -573,6 +573,7 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
     [
         (["of", "OUT", "1000"], "there is no vertex 1000 in OUT"),
         (["of", "OUT", "anna"], "'anna' is no id of OUT, whose ids are int64"),
+        (["of", "OUT", "1_0"], "'1_0' is no id of OUT, whose ids are int64"),
         (["of", "OUT", str(2**70)], "is no id of OUT"),
         (["of", "OUT"], "Missing argument 'VERTEX'"),
         (["of", "absent", "1"], "there is no result at absent"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -16,8 +18,10 @@ from backends import kernel_types
 from edgemill.kernels.device import Device
 from edgemill.kernels.warm import warm
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
-from edgemill.pipeline.cluster import has_gpu_workers
+from edgemill.pipeline.cluster import connect, has_gpu_workers
+from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.settings import ClusterSettings
+from edgemill.pipeline.watch import workers_of
 from edgemill.tasks.generate import generate
 
 Mine = Callable[..., Result]
@@ -131,6 +135,34 @@ def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: py
         pytest.raises(ClusterLost, match="has no workers after 1 s; start some"),
     ):
         mine(rows, tmp_path / "out", scheduler=empty.scheduler_address)
+
+
+def test_workers_that_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the scheduler's file before them."""
+    file = tmp_path / "scheduler.json"
+    with runs.cluster(n_workers=0, processes=False, protocol="tcp", threads_per_worker=1) as client:
+        text = json.dumps({"address": address(client)})
+
+        def write(seconds: float) -> None:
+            """The first look was in vain; the second is, as it is not whole yet."""
+            file.write_text(text if file.exists() else text[:9])
+
+        monkeypatch.setattr("edgemill.pipeline.cluster.time", SimpleNamespace(monotonic=time.monotonic, sleep=write))
+        started: Any = client.cluster
+        started.scale(2)
+        with connect(ClusterSettings(scheduler_file=str(file), least_workers=2)) as connected:
+            assert len(workers_of(connected)) == 2
+        several = ClusterSettings(scheduler=address(client), least_workers=3, waiting_seconds=0.5)
+        with (
+            pytest.raises(ClusterLost, match=r"has 2 of 3 workers \(cluster\.least_workers\) after 0\.5 s; start some"),
+            connect(several),
+        ):
+            pass
+    absent = ClusterSettings(scheduler_file=str(tmp_path / "absent"), least_workers=1, waiting_seconds=0.1)
+    with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent"), connect(absent):
+        pass
+    with pytest.raises(UsageError, match=r"cluster\.least_workers is for a running scheduler"):
+        make_settings("edges", "out", cluster={"least_workers": 2})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""What a worker does before it takes work: `dask worker … --preload edgemill.pipeline.preload`, or `cuda worker`.
+
+It compares its release with the scheduler's, and goes if they differ; then it compiles the kernels of all methods, or
+loads them from their cache, so that no run waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from typing import NoReturn
+
+from distributed import Worker
+
+from .. import kernels
+from ..kernels.device import to_device
+from ..kernels.warm import warm
+from ..tasks.device import owned_to_device
+from ..tasks.warm import run_clique, run_ingest
+from .engine import GPU
+from .releases import PACKAGE, difference
+
+__all__ = ["dask_setup"]
+
+_PARTITIONS = 2
+"""Kernels of several partitions include those of one."""
+_log = logging.getLogger("distributed.edgemill")  # Dask shows what is below its own name
+
+
+async def dask_setup(worker: Worker) -> None:
+    """Ends the process with exit code 2 if the scheduler has another release of edgemill, or none.
+
+    Dask calls this between the start of a worker and the moment at which it tells the scheduler that it is there.
+    """
+    if not isinstance(worker, Worker):
+        _refuse(worker, "edgemill.pipeline.preload is for workers: leave it out where a scheduler or nanny is started")
+    while True:
+        try:
+            theirs = await worker.scheduler.versions(packages=[PACKAGE])
+            break
+        except OSError:  # not there yet; Dask itself waits as long, until --death-timeout
+            await asyncio.sleep(0.1)
+    found = difference(theirs)
+    if found is not None:
+        _refuse(
+            worker, f"this worker does not go with its cluster: the scheduler at {worker.scheduler.address} {found}"
+        )
+    seconds = await asyncio.to_thread(_warm, GPU in worker.state.total_resources)
+    _log.info("edgemill's kernels are ready, after %.1f s", seconds)
+
+
+def _warm(on_gpu: bool) -> float:
+    """Every kernel of a run, whatever its method; gives the seconds that it took."""
+    seconds = sum(warm(method, _PARTITIONS, text=True).seconds for method in ("peel", "band", "fixpoint"))
+    if on_gpu and not kernels.device().lack:
+        seconds += warm("band", _PARTITIONS, on_gpu=True).seconds
+        for method, partitions in (("peel", 1), ("band", _PARTITIONS)):
+            run_clique(method, partitions, owned_to_device)
+        run_ingest(to_device)
+    return seconds
+
+
+def _refuse(worker: Worker, why: str) -> NoReturn:
+    """Raising an error would not do: Dask logs what goes wrong in a preload, and starts the worker all the same."""
+    print(f"error: {why}", file=sys.stderr, flush=True)
+    if getattr(worker, "nanny", None) is None:
+        raise SystemExit(2)
+    os._exit(2)  # the nanny sees that its worker does not start, and ends
