@@ -160,6 +160,19 @@ def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
     assert not tab.run("location.hash").startswith("#dn-graph=")
 
 
+def test_a_window_of_another_width_leaves_the_keyboard_where_it_is(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        tab.press(key)
+    at, first = focus(tab), "document.querySelector('#icicle [role=treeitem]').getBoundingClientRect().width"
+    assert not at.startswith("The whole graph")
+    width = tab.run(first)
+    tab.size(900, 900)
+    tab.until(f"{first} < {width}")
+    assert focus(tab) == at
+
+
 def test_the_tabulator_reaches_everything(tab: Page, facebook: str) -> None:
     opened(tab, f"{facebook}#vertex=1912")
     tab.until(DRAWN)

@@ -75,7 +75,7 @@ def test_a_page_of_the_whole_run(rows: Path, tmp_path: Path, client: Client, own
         ("folder", "folder is a folder: name a file"),
         ("rows.parquet/report.html", "rows.parquet/report.html: Not a directory"),
         ("out/report.html", "out/report.html lies in the result .*out"),
-        ("s3://bucket/report.html", "s3://bucket/report.html is no place on a disk here"),
+        ("gopher://host/report.html", "gopher://host/report.html cannot be opened: Protocol not known: gopher"),
     ],
 )
 def test_told_before_the_run_begins(rows: Path, tmp_path: Path, name: str, why: str) -> None:

@@ -27,7 +27,7 @@ export class Icicle {
 
   /** Show `node` with what lies in it. `selected`: the component to mark, the top one if it is not shown. */
   show(node, most, selected) {
-    Object.assign(this, { top: node, most, selected });
+    Object.assign(this, { top: node, most, selected, marked: null });
     this.#draw();
   }
 
@@ -38,6 +38,7 @@ export class Icicle {
 
   mark(component) {
     this.selected = component;
+    this.marked = null;
     this.redraw();
   }
 
@@ -53,6 +54,7 @@ export class Icicle {
 
   #draw() {
     const had = this.container.contains(document.activeElement);
+    const at = this.marked; // of another width, it may be drawn no more
     this.width = this.#room();
     this.cells = [];
     this.#place(this.top, null, 0, this.width, 1, 1, 1);
@@ -60,8 +62,14 @@ export class Icicle {
     const inner = element("div", { class: "rows", role: "presentation" }, ...this.cells.map((cell) => cell.element));
     inner.style.height = `${rows * ROW}px`;
     this.container.replaceChildren(inner);
+    const again = at && this.cells.find((cell) => this.#component(cell) === this.#component(at) && cell.rest === at.rest);
     const marked = this.cells.find((cell) => cell.node && cell.node.component === this.selected) ?? this.cells[0];
-    this.#mark(marked, had);
+    this.#mark(again ?? marked, had);
+  }
+
+  /** What a cell is of. */
+  #component(cell) {
+    return (cell.node ?? cell.parent.node).component;
   }
 
   #place(node, parent, left, width, level, position, siblings) {
