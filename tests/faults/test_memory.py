@@ -49,6 +49,7 @@ def cliques(folder: Path, count: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) -> None:
     """All of them, between two tasks: the share of memory that they may take is next to nothing."""
     rows = cliques(tmp_path / "in", 200)

@@ -35,7 +35,7 @@ DRAWN = given(
 
 
 @DRAWN
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 def test_lambda_is_the_oracles(client: Client, **drawn: Any) -> None:
     check(client, **drawn)
 

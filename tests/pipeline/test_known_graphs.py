@@ -65,6 +65,7 @@ def test_about_128_partitions(mined: Mine, count: int, partitioner: str) -> None
 
 
 @needs_catalogue
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [129])
 def test_about_128_partitions_of_a_small_graph(mined: Mine, count: int) -> None:
     check(mined, known_graph("ppi-yeast-cc"), count, "range")
