@@ -11,7 +11,6 @@ import code
 import io
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -83,7 +82,7 @@ def _first_line(words: list[str]) -> str:
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # Ctrl-C is switched off for what a shell runs in the background
     return line
 
 
