@@ -21,6 +21,7 @@ from distributed.utils import silence_logging_cmgr
 from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
 from .engine import GPU
+from .releases import PACKAGE, refusal
 from .settings import ClusterSettings
 from .tls import check_address, is_encrypted, security, speaks_tls
 from .watch import workers_of
@@ -217,6 +218,7 @@ def _running(settings: ClusterSettings) -> Iterator[Client]:
         with_tls = " with TLS and a certificate of that authority" if encrypted else ""
         raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {error}") from error
     with silence_logging_cmgr(logging.CRITICAL), client:  # as above
+        _refuse_other_release(client)
         with suppress(TimeoutError):
             client.wait_for_workers(least, timeout=_left(end))
         found = len(workers_of(client))
@@ -224,6 +226,15 @@ def _running(settings: ClusterSettings) -> Iterator[Client]:
             those = f"{found} of {least} workers (cluster.least_workers)" if found else "no workers"
             raise ClusterLost(f"the Dask scheduler at {address} has {those} after {patience:g} s; start some")
         yield client
+
+
+def _refuse_other_release(client: Client) -> None:
+    """Workers with the preload do not come to a scheduler of another release: it would be waited for them in vain."""
+    scheduler: Any = client.scheduler
+    with suppress(OSError):  # who has gone is told of by who waits
+        other = refusal(client.sync(scheduler.versions, packages=[PACKAGE]), {})
+        if other is not None:
+            raise other
 
 
 def _left(end: float) -> float:

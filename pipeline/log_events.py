@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from ..tasks.passwords import without_passwords
 from .telemetry import Events
 
 __all__ = ["logs_as_events"]
@@ -21,7 +22,11 @@ class _Handler(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell of one record, as the event `log`."""
-        self._events.emit("log", logger=record.name, level=record.levelname, message=record.getMessage())
+        try:
+            text = without_passwords(record.getMessage())
+            self._events.emit("log", logger=record.name, level=record.levelname, message=text)
+        except Exception:
+            self.handleError(record)
 
 
 @contextmanager

@@ -131,8 +131,8 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             )
             staging.commit()
             checkpoint.clear()
-            if night is not None and manifest.converged:
-                night.succeeded(events)
+            if night is not None:
+                night.succeeded(events) if manifest.converged else night.move_latest(events)
     return Result(place_of(staging.out))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import distributed
@@ -99,9 +100,20 @@ class _NotYet(Exception):
 
 def check_performance_report(settings: Settings) -> None:
     """Raises UsageError if the file of `monitoring.performance_report` could not be written."""
-    if settings.monitoring.performance_report is not None:
+    file = settings.monitoring.performance_report
+    if file is not None:
+        _refuse_others(Path(file).expanduser())
         with suppress(_NotYet), _report_file(settings):
             raise _NotYet
+
+
+def _refuse_others(file: Path) -> None:
+    """A mistaken path may be that of edges, or of a result's table."""
+    if not file.is_file():
+        return
+    with suppress(OSError), file.open("rb") as there:
+        if not there.read(64).lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            raise UsageError(f"monitoring.performance_report: {file} is there and is no HTML page: name another file")
 
 
 @contextmanager

@@ -59,12 +59,14 @@ class Night:
 
         Raises UsageError if the pointer cannot be moved.
         """
-        if self.settings.latest:
-            self._move_latest(events)
+        self.move_latest(events)
         if self.settings.keep is not None:
             keep_newest(self.series, self.settings.keep, self.day, events)
 
-    def _move_latest(self, events: Events) -> None:
+    def move_latest(self, events: Events) -> None:
+        """Let `latest`, if there is to be one, stand for the newest exact result."""
+        if not self.settings.latest:
+            return
         pointer = self.series.at("latest")
         for _ in range(_TRIES):  # looked at again after it was moved, so that of two runs the newer night wins
             newest, now = self.series.newest(), pointed(pointer)

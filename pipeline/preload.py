@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import sys
+from itertools import count
 from typing import NoReturn
 
 from distributed import Worker
@@ -36,12 +37,14 @@ async def dask_setup(worker: Worker) -> None:
     """
     if not isinstance(worker, Worker):
         _refuse(worker, "edgemill.pipeline.preload is for workers: leave it out where a scheduler or nanny is started")
-    while True:
+    for tries in count():
         try:
             theirs = await worker.scheduler.versions(packages=[PACKAGE])
             break
-        except OSError:  # not there yet; Dask itself waits as long, until --death-timeout
-            await asyncio.sleep(0.1)
+        except OSError as error:  # not there yet; Dask itself waits as long, until --death-timeout
+            if tries % 10 == 0:
+                _log.warning("waiting for the scheduler at %s: %s", worker.scheduler.address, error)
+            await asyncio.sleep(1)
     found = difference(theirs)
     if found is not None:
         _refuse(

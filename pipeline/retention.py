@@ -29,14 +29,14 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
     The one of the day `spared` and the one that `latest` points to stay, and each whose lock is held. What could not be
     removed is told as `events.not_removed`.
     """
-    results = series.results()
+    results = [day for day in series.results() if not _is_link(series.at(day))]
     if len(results) < keep:
         return
     latest = pointed(series.at("latest"))
     stay = {spared, *results[:keep]}
     for day in sorted(set(series.days()) - stay):
         place = series.at(day)
-        if day > results[keep - 1] or (latest is not None and latest.url == place.url):
+        if day > results[keep - 1] or _is_link(place) or (latest is not None and _same(latest, place)):
             continue
         had = day in results
         try:
@@ -48,6 +48,17 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
             if had:
                 events.removed.append(str(place))
                 events.emit("removed", result=str(place))
+
+
+def _is_link(place: Place) -> bool:
+    """Of somebody who keeps a night elsewhere."""
+    return place.is_local and os.path.islink(place.url)
+
+
+def _same(one: Place, other: Place) -> bool:
+    if one.is_local and other.is_local:
+        return os.path.realpath(one.url) == os.path.realpath(other.url)
+    return one.url == other.url
 
 
 def _remove_folder(place: Place, root: Place, run_id: str) -> None:

@@ -30,7 +30,9 @@ class Series:
     def around(cls, result: Place, series: str, day: str) -> Series | None:
         """The series of the result of that day; None if that does not lie where `series`, its path, says."""
         names = [name for name in _normal(series).split("/") if name]
-        first = next(at for at, name in enumerate(names) if has_date(name, "nightly.series"))
+        first = next((at for at, name in enumerate(names) if has_date(name, "nightly.series")), None)
+        if first is None:  # as of {date}/..
+            return None
         parts = tuple(names[first:])
         end = "/" + "/".join(filled_in(part, day) for part in parts)
         url = os.path.abspath(os.path.expanduser(result.url)) if result.is_local else result.url

@@ -287,7 +287,14 @@ class MonitoringSettings(_Section):
     metrics_host: str = Field("127.0.0.1", min_length=1)
     """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
     performance_report: str | None = Field(None, min_length=1)
-    """File for Dask's performance report of the run, an HTML page; replaced if it is there; none: none."""
+    """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
+
+    @field_validator("performance_report")
+    @classmethod
+    def _on_a_disk(cls, file: str | None) -> str | None:
+        if file is not None and "://" in file:
+            raise ValueError("must be a file on a disk of this machine, not a URL")
+        return file
 
 
 class Settings(_Section):

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..tasks.errors import EdgemillError, InputError, UsageError
 from ..tasks.places import Place, place_of
+from ..tasks.pointer import follow
 from .checkpoint_index import checkpoint_place, opened
 from .holder import Holder
 from .lock import look_at_lock
@@ -123,6 +124,7 @@ def status_of(out: Place | str | os.PathLike[str], options: Mapping[str, Any] | 
     place = place_of(out, options)
     if place.is_local:
         place = Place(os.path.realpath(os.path.expanduser(place.url)))
+    place = follow(place)
     try:
         return _look(_Local(place) if place.is_local else _Stored(place))
     except OSError as error:

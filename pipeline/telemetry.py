@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
@@ -65,7 +65,7 @@ class Events:
         """Those that were to, and why they are still there."""
         self._listeners = [] if listener is None else [listener]
         self._log: TextIO | None = None
-        self._lock = Lock()
+        self._lock = RLock()  # a library may log while an event is told, which tells another
 
     def add(self, listener: Listener) -> None:
         """Tell another listener too, from now on; it is closed with the others."""

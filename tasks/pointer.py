@@ -27,12 +27,14 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 def follow(place: Place) -> Place:
     """The result that `place` stands for; the place itself if it is one, or no pointer.
 
-    Raises InputError for a pointer that cannot be understood.
+    Raises InputError for a pointer that cannot be understood, UsageError for a store that does not let read.
     """
     if place.is_local and os.path.islink(place.url):
         return Place(os.path.realpath(place.url))
-    if not place.is_local and place.files.exists(place.path("manifest.json")):
-        return place  # as nearly all are: no other question is asked of the store
+    if not place.is_local:
+        with place.reached("look at"):
+            if place.files.exists(place.path("manifest.json")):
+                return place  # as nearly all are: no other question is asked of the store
     return pointed(place) or place
 
 

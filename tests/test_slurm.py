@@ -126,11 +126,12 @@ def test_the_time_limit(job: Job) -> None:
     assert "restarted 1 times" in (job.folder / "log").read_text()
 
 
-def test_cancelled(job: Job) -> None:
-    """By `scancel`, it ends the run and stays ended."""
+@pytest.mark.parametrize("code", [143, 4])
+def test_cancelled(job: Job, code: int) -> None:
+    """By `scancel`, it ends the run and stays ended, also where the cluster went first, of the same signal."""
     job.command("dask", WAITS)
-    job.command("edgemill", UNTIL_TERM.replace("USR1", "TERM"))
-    assert job.run() == 143
+    job.command("edgemill", UNTIL_TERM.replace("USR1", "TERM").replace("exit 143", f"exit {code}"))
+    assert job.run() == code
     assert job.called("scontrol") == []
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -19,6 +21,9 @@ from click.testing import CliRunner
 
 import runs
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.display import JsonDisplay
+from edgemill.pipeline.log_events import logs_as_events
+from edgemill.pipeline.telemetry import Events
 
 QUICK = ["--device", "cpu", "--set", "output.report=false"]
 CLIQUE_AND_TRIANGLE = [*combinations(range(5), 2), (4, 5), (3, 5)]
@@ -40,6 +45,23 @@ def call(exit_code: int, *arguments: str) -> list[dict[str, Any]]:
     done = CliRunner().invoke(edgemill, ["run", "--log-format", "json", *QUICK, *arguments])
     assert (done.exit_code, done.stdout) == (exit_code, "")
     return events(done.stderr)
+
+
+def test_what_is_logged_while_an_event_is_told(tmp_path: Path) -> None:
+    """By a finaliser, say, of an object that is collected meanwhile: it is told, too, and without passwords."""
+
+    class Chatty:
+        def item(self) -> int:
+            logging.getLogger("asyncio").error("cannot read ftp://me:sEcReT@host/x of %s", "it")
+            return 1
+
+    stream = io.StringIO()
+    with Events(JsonDisplay(stream)) as told, logs_as_events(told):
+        logging.getLogger("asyncio").error("%d is no number", "one")  # as Python has it, on stderr, and no more
+        told.emit("planned", partitions=Chatty())
+    logged, planned = events(stream.getvalue())
+    assert (logged["event"], logged["message"]) == ("log", "cannot read ftp://***@host/x of it")
+    assert (planned["event"], planned["partitions"]) == ("planned", 1)
 
 
 def test_a_run_and_the_same_again(rows: Path, tmp_path: Path) -> None:

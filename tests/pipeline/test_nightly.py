@@ -228,9 +228,24 @@ def test_a_link_in_place_of_a_result_stays(tmp_path: Path) -> None:
         write(series.at(day))
     write(place_of(tmp_path / "kept/for/good"))
     (tmp_path / "2026-11-01").symlink_to("kept/for/good")
-    keep_newest(series, 1, "2026-11-20", Events())
+    for _ in range(2):
+        events = Events()
+        keep_newest(series, 1, "2026-11-20", events)
+        assert str(series.at("2026-11-01")) not in events.removed
     assert series.results() == ["2026-11-20", "2026-11-01"]
     assert is_result(tmp_path / "kept/for/good")
+
+
+def test_what_latest_stands_for_stays_by_whatever_path(tmp_path: Path) -> None:
+    """A person may have made the link, and the folder of all may be one."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "results").symlink_to("real")
+    series = series_of(place_of(tmp_path / "results"))
+    for day in days(18, 20):
+        write(series.at(day))
+    (tmp_path / "real/latest").symlink_to(tmp_path / "real/2026-11-18")
+    keep_newest(series, 1, "2026-11-20", Events())
+    assert series.results() == ["2026-11-20", "2026-11-18"]
 
 
 def test_a_result_that_cannot_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,6 +426,8 @@ def test_a_night_that_did_not_converge(edges: Path, tmp_path: Path) -> None:
     shutil.copytree(edges / "2026-11-20", edges / "2026-11-21")
     assert run(edges, out, "2026-11-21").exit_code == 0
     assert ("h2", "Since 2026-11-19") in report(Result(out / "latest")).headings
+    assert run(edges, out, "2026-11-21", "--overwrite", *bounded).exit_code == 5
+    assert (out / "latest").readlink() == Path("2026-11-19")  # the newest that is exact now
 
 
 def test_what_a_killed_night_did_not_do_its_repeat_does(

@@ -53,7 +53,7 @@ def run(rows: Path, file: Path, client: Client | None, heard: Heard | None = Non
 @pytest.mark.parametrize("own", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["a client's", "its own"])
 def test_a_page_of_the_whole_run(rows: Path, tmp_path: Path, client: Client, own: bool) -> None:
     file, heard, secret = tmp_path / "report.html", Heard(), {"output.storage_options": {"key": "very secret"}}
-    file.write_text("of the night before")
+    file.write_text("<!DOCTYPE html>of the night before")
     run(rows, file, None if own else client, heard, **secret)
     page = file.read_text()
     assert page.lstrip().startswith("<!DOCTYPE html>")
@@ -75,7 +75,8 @@ def test_a_page_of_the_whole_run(rows: Path, tmp_path: Path, client: Client, own
         ("folder", "folder is a folder: name a file"),
         ("rows.parquet/report.html", "rows.parquet/report.html: Not a directory"),
         ("out/report.html", "out/report.html lies in the result .*out"),
-        ("gopher://host/report.html", "gopher://host/report.html cannot be opened: Protocol not known: gopher"),
+        ("s3://me:secret@bucket/report.html", "must be a file on a disk of this machine, not a URL"),
+        ("rows.parquet", "rows.parquet is there and is no HTML page: name another file"),
     ],
 )
 def test_told_before_the_run_begins(rows: Path, tmp_path: Path, name: str, why: str) -> None:

@@ -30,7 +30,8 @@ from edgemill.pipeline.mining import mine_settings
 from edgemill.pipeline.run_log import read_log
 from edgemill.pipeline.status import status_of
 from edgemill.pipeline.telemetry import Events
-from edgemill.tasks.places import Place
+from edgemill.tasks.places import Place, place_of
+from edgemill.tasks.pointer import point
 
 WriteResult = Callable[..., Manifest]
 CLIQUES = [clique for first in range(0, 24, 3) for clique in combinations(range(first, first + 5 + first // 4), 2)]
@@ -391,6 +392,10 @@ def test_in_an_object_store(rows: Path, client: Client) -> None:
     fails = False
     run(rows, out, client, **BANDS)
     assert (status(out)["state"], status(out)["last_event"]) == ("finished", "run_finished")
+    latest = place_of(out.rpartition("/")[0] + "/latest")
+    point(latest, Place(out))
+    assert status(latest.url)["run"] == status(out)["run"]
+    latest.files.rm(latest.path())
     elsewhere = Holder.here("R", "/etc/passwd").model_copy(update={"boot": "x", "machine": "y"})
     place = Place(out)
     place.write(".edgemill.lock", elsewhere.as_json())
