@@ -133,6 +133,7 @@ def test_the_steps_of_a_release(tmp_path: Path) -> None:
     for name in ("docs", "configs", "docker"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "page.md").write_text(f"image: registry.example.com/edgemill:{VERSION}-cpu\n")
+    shutil.copytree(ROOT / "configs" / "kubernetes", tmp_path / "configs" / "kubernetes")
     run("git", "init", "--quiet", folder=tmp_path)
     run("git", "add", ".", folder=tmp_path)
     page = (ROOT / "docs" / "releasing.md").read_text()
@@ -146,3 +147,6 @@ def test_the_steps_of_a_release(tmp_path: Path) -> None:
         assert {(tmp_path / name / "page.md").read_text() for name in ("docs", "configs", "docker")} == {
             f"image: registry.example.com/edgemill:{version}-cpu\n"
         }
+        named = {file.name: file.read_text() for file in (tmp_path / "configs" / "kubernetes").iterdir()}
+        assert [name for name, text in named.items() if VERSION in text and VERSION != version] == []
+        assert f"tag: {version}-gpu" in named["helm-gpu.yaml"]
