@@ -148,5 +148,5 @@ def test_the_steps_of_a_release(tmp_path: Path) -> None:
             f"image: registry.example.com/edgemill:{version}-cpu\n"
         }
         named = {file.name: file.read_text() for file in (tmp_path / "configs" / "kubernetes").iterdir()}
-        assert [name for name, text in named.items() if VERSION in text and VERSION != version] == []
+        assert [name for name, text in named.items() if VERSION in text and version != VERSION] == []
         assert f"tag: {version}-gpu" in named["helm-gpu.yaml"]
