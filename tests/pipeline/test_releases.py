@@ -12,7 +12,7 @@ from distributed import Client, Worker
 from distributed.versions import get_versions
 
 import runs
-from edgemill.pipeline import UsageError, __version__, mine
+from edgemill.pipeline import ClusterLost, UsageError, __version__, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.releases import difference, refusal
@@ -98,6 +98,26 @@ def test_the_exit_code(client: Client, rows: Path, tmp_path: Path, capsys: pytes
         edgemill(["run", "--input", str(rows), *where], standalone_mode=True)
     assert code.value.code == 2
     assert f"has edgemill {OTHER}, and here is edgemill {__version__}" in capsys.readouterr().err
+
+
+def test_a_scheduler_of_another_release_is_not_waited_at(
+    client: Client, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers with the preload do not come to it, so there would never be enough."""
+    theirs = get_versions(["edgemill"])
+    theirs["packages"]["edgemill"] = OTHER
+    cluster: Any = client.cluster
+    monkeypatch.setitem(cluster.scheduler.handlers, "versions", lambda packages=None: theirs)
+    waiting: dict[str, Any] = {
+        "scheduler": address_of(client),
+        "cluster.least_workers": 99,
+        "cluster.waiting_seconds": 5.0,
+    }
+    with pytest.raises(UsageError, match=f"the Dask scheduler has edgemill {OTHER}, and here is edgemill"):
+        mine(rows, tmp_path / "out", **waiting)
+    monkeypatch.undo()
+    with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 5 s"):
+        mine(rows, tmp_path / "out", **waiting)
 
 
 @pytest.mark.parametrize(
