@@ -201,9 +201,14 @@ class Checkpoint:
         return None
 
     def clear(self) -> None:
-        """Remove it, and what a run that was killed while it wrote one has left."""
-        if self._files.isdir(self._root):
-            self._files.rm(self._root, recursive=True)
+        """Remove it, and what a run that was killed while it wrote one has left. Raises UsageError."""
+        try:
+            with place_of(self.place, self.options).reached("remove"):
+                if self._files.isdir(self._root):
+                    self._files.rm(self._root, recursive=True)
+        except OSError as error:
+            place = without_passwords(self.place)
+            raise UsageError(f"cannot remove the checkpoint {place}: {error.strerror or error}") from error
         self.graph = None
 
     def _forget(self, folder: str) -> None:

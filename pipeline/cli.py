@@ -195,7 +195,7 @@ def run(
         for place in events.removed:
             click.echo(f"removed     {place}")
         for place, reason in events.not_removed.items():
-            click.echo(f"warning: {place} was to make room and is still there: {reason}", err=True)
+            click.echo(f"warning: not removed: {place}: {reason}", err=True)
         if events.report_failed is not None:
             click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
     if not result.converged:

@@ -239,11 +239,14 @@ def is_result(folder: Place | str | os.PathLike[str]) -> bool:
 
 
 def is_exact(folder: Place) -> bool:
-    """Whether `folder` holds a manifest of ours, of any format version, that says that λ is exact."""
+    """Whether `folder` holds a manifest of ours, of any format version, that says that λ is exact.
+
+    Raises UsageError if that cannot be read.
+    """
     try:
         return (_content(folder.read(MANIFEST_NAME)) or {}).get("converged") is True
-    except OSError:
-        return False
+    except OSError as error:
+        raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror}") from error
 
 
 def _content(text: bytes | None) -> dict[str, Any] | None:

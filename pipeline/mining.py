@@ -25,6 +25,7 @@ from .cluster import check_device, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
 from .engine import Engine
+from .exits import message
 from .extracting import extract
 from .keeper import Keeper
 from .manifest import (
@@ -130,10 +131,22 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
             staging.commit()
-            checkpoint.clear()
-            if night is not None:
-                night.succeeded(events) if manifest.converged else night.move_latest(events)
+            try:
+                _follow_up(checkpoint, night, manifest.converged, events)
+            except BaseException as error:
+                error.add_note(f"the result is at {staging.out}; the same run again does what is left to do")
+                raise
     return Result(place_of(staging.out))
+
+
+def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
+    """What is done once the result is there."""
+    try:
+        checkpoint.clear()
+    except EdgemillError as error:
+        events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
+    if night is not None:
+        night.succeeded(events) if converged else night.move_latest(events)
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:

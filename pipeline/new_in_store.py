@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +14,9 @@ from ..tasks.errors import EdgemillError, UsageError
 from ..tasks.places import Place
 
 __all__ = ["file_in_store", "folder_in_store"]
+
+_COMING = re.compile(r"\.edgemill-[0-9a-f]{8}")
+"""A folder of files that are on their way into the one that it lies in."""
 
 
 @contextmanager
@@ -38,8 +43,9 @@ def file_in_store(place: Place, overwrite: bool) -> Iterator[BinaryIO]:
 
 @contextmanager
 def folder_in_store(place: Place, own: Sequence[str], overwrite: bool) -> Iterator[Path]:
-    """A folder to fill whose files, of the names in `own`, are put at `place` when the block ends: the last one of
-    `own` last, and it is the first to go when they are replaced, so that it stands beside what it belongs to.
+    """A folder to fill whose files, of the names in `own`, come to `place` when the block ends: the last one of `own`
+    last, and it is the first to go when they are replaced, so that it stands beside what it belongs to. What is
+    replaced goes when all that comes is in the store, which then has but to copy it.
 
     Raises as `new_place.new_folder` does.
     """
@@ -49,9 +55,9 @@ def folder_in_store(place: Place, own: Sequence[str], overwrite: bool) -> Iterat
         with place.reached("write"):
             if place.files.isfile(place.path()):
                 raise UsageError(f"{place} exists and is not a folder: choose another")
-        if names and not overwrite:
+        if not overwrite and any(not _COMING.fullmatch(name) for name in names):
             raise UsageError(f"{place} exists: choose another, or replace it with --overwrite")
-        if others := set(names) - set(own):
+        if others := {name for name in names if name not in own and not _COMING.fullmatch(name)}:
             raise UsageError(f"{place} holds something else, {min(others)}, so --overwrite leaves it alone")
 
     def clear() -> None:
@@ -59,16 +65,25 @@ def folder_in_store(place: Place, own: Sequence[str], overwrite: bool) -> Iterat
             place.remove(name)
 
     refuse()
+    coming = place.within(f".edgemill-{uuid.uuid4().hex[:8]}")
     with TemporaryDirectory(prefix="edgemill-") as folder:
         yield Path(folder)
-        refuse()
-        clear()
+        made = [name for name in own if (Path(folder) / name).exists()]
         try:
-            for name in own:
-                if (local := Path(folder) / name).exists():
+            for name in made:
+                with coming.reached("write", name):
+                    coming.files.put_file(str(Path(folder) / name), coming.path(name))
+            refuse()
+            clear()
+            try:
+                for name in made:
                     with place.reached("write", name):
-                        place.files.put_file(str(local), place.path(name))
-        except BaseException:
-            with suppress(EdgemillError):  # the store may be why
-                clear()
-            raise
+                        place.files.cp_file(coming.path(name), place.path(name))
+            except BaseException:
+                with suppress(EdgemillError):  # the store may be why
+                    clear()
+                raise
+        finally:
+            with suppress(EdgemillError):
+                for name in filter(_COMING.fullmatch, place.names()):  # those of calls that were killed, too
+                    place.remove(name)

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,7 +30,7 @@ class Staging:
     Entering the block checks, in this order, that OUT is apart from the input, free (or, with
     `overwrite`, an earlier result or an empty folder), written by no other run, and writable. With `or_same`, an
     earlier result is refused by `refuse_existing` only, since it may be the one that is wanted. A failed run leaves
-    its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception.
+    its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception, until one succeeds.
 
     Raises UsageError for the checks, OutputLocked if another run is writing OUT, OutOfRoom for a full disk.
     """
@@ -91,6 +92,7 @@ class Staging:
             os.rename(self.folder, self.out)
         finally:
             _settle_aside(self.aside, self.out)
+        self._forget_failure()
         _sync(self.out.parent)
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -115,6 +117,7 @@ class Staging:
         """Append this run's log to that of the result in OUT, which stays."""
         with (self.out / LOG_NAME).open("ab") as log:
             log.write((self.folder / LOG_NAME).read_bytes())
+        self._forget_failure()
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file, whole or not at all, beside the tables."""
@@ -139,6 +142,10 @@ class Staging:
             raise UsageError(f"output.path {self.out} exists: choose another, or replace it with --overwrite")
         if not is_result(self.out) and any(self.out.iterdir()):
             raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
+
+    def _forget_failure(self) -> None:
+        with suppress(OSError):
+            self.failed_log.unlink()
 
     def _clear(self) -> None:
         """Clear what killed runs left: whoever holds the lock runs alone."""

@@ -27,8 +27,15 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
     """Remove all results but the newest `keep`, the oldest first, and what failed runs of days before those have left.
 
     The one of the day `spared` and the one that `latest` points to stay, and each whose lock is held. What could not be
-    removed is told as `events.not_removed`.
+    removed, or looked for, is told as the event `not_removed`.
     """
+    try:
+        _keep_newest(series, keep, spared, events)
+    except (EdgemillError, OSError) as error:
+        events.emit("not_removed", place=str(series.root), reason=message(error))
+
+
+def _keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
     results = [day for day in series.results() if not _is_link(series.at(day))]
     if len(results) < keep:
         return
@@ -42,12 +49,10 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
         try:
             (_remove_folder if place.is_local else _remove_objects)(place, series.root, events.run_id)
         except (EdgemillError, OSError) as error:
-            events.not_removed[str(place)] = message(error)
-            events.emit("not_removed", result=str(place), reason=message(error))
+            events.emit("not_removed", place=str(place), reason=message(error))
         else:
             if had:
-                events.removed.append(str(place))
-                events.emit("removed", result=str(place))
+                events.emit("removed", place=str(place))
 
 
 def _is_link(place: Place) -> bool:

@@ -59,6 +59,7 @@ class RunLog:
         match event["event"]:
             case "run_started":
                 self.running, self.figures = {}, {}
+                self.error = self.exit_code = None
             case "stage_started":
                 self._enter(event["stage"], time, event["tasks"])
             case "task_done":

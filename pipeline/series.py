@@ -7,6 +7,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 
+from ..tasks.errors import UsageError
 from ..tasks.places import Place
 from .dates import filled_in, has_date, pattern_of
 from .manifest import is_exact, is_result
@@ -43,9 +44,16 @@ class Series:
         return self.root.within("/".join(filled_in(part, day) for part in self.parts))
 
     def days(self) -> list[str]:
-        """Days that have anything there, a result or what a run left, the newest first."""
+        """Days that have anything there, a result or what a run left, the newest first.
+
+        Raises UsageError if they cannot be listed.
+        """
         name = re.compile(rf"\.?{pattern_of(self.parts[0]).pattern}{_BESIDE}")
-        return sorted({found["day"] for entry in self.root.names() if (found := name.fullmatch(entry))}, reverse=True)
+        try:
+            entries = self.root.names()
+        except OSError as error:
+            raise UsageError(f"cannot list {self.root}: {error.strerror}") from error
+        return sorted({found["day"] for entry in entries if (found := name.fullmatch(entry))}, reverse=True)
 
     def results(self) -> list[str]:
         """Days that have a result, exact or not, the newest first."""

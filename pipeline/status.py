@@ -54,7 +54,7 @@ class Status:
     """Of the lock, while a run is under way or when it is dead."""
     log_place: str | None = None
     log: RunLog | None = None
-    """Of that run, or of the one that failed; of a finished result, all that was added to it."""
+    """Of that run, or of the one that failed; of a result, all that was added to it."""
     kept: Kept | None = None
     result: Manifest | None = None
     """The result that is there, perhaps of an earlier run."""
@@ -199,7 +199,8 @@ def _look(at: _Local | _Stored) -> Status:
         found = Status(str(at.out), "failed", None, _named(at.failed_log), failed, result=result)
         return replace(found, kept=_kept(at.out, failed))
     if result is not None:
-        return Status(str(at.out), "finished", None, _named(at.result_log(result)), log, result=result)
+        how: State = "finished" if log is None or log.error is None else "failed"
+        return Status(str(at.out), how, None, _named(at.result_log(result)), log, result=result)
     if wrong is not None:
         raise wrong
     return Status(str(at.out), "none", kept=_kept(at.out, None))

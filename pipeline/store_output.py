@@ -53,6 +53,7 @@ class StoreStaging:
         self._source = source
         self._run_id = run_id
         self._committed = False
+        self._log_bytes = 0
 
     def __enter__(self) -> Self:
         if self._source is not None:
@@ -73,7 +74,7 @@ class StoreStaging:
 
     def commit(self) -> None:
         """Put the log, then the manifest; remove what it replaces."""
-        self.out.write(f"{self.prefix}{LOG_NAME}", (self.scratch / LOG_NAME).read_bytes())
+        self._put_log()
         if not self._lock.is_held():
             raise OutputLocked(f"the lock on {self.out} was taken away during the run, which publishes nothing")
         self.refuse_existing()
@@ -89,7 +90,10 @@ class StoreStaging:
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            if not self._committed:
+            if self._committed:
+                with suppress(EdgemillError):  # what the log lacks then has been done all the same
+                    self._put_log()
+            else:
                 with suppress(EdgemillError):  # as above; and the store may be why the run failed
                     self._keep_log(error)
                     if (own := self.prefix.rstrip("/")) not in self._folders_in_use():  # its PUT may have come through
@@ -107,6 +111,8 @@ class StoreStaging:
         for folder in self._folders_in_use():
             log = self.out.read(f"{folder}/{LOG_NAME}") or b""
             self.out.write(f"{folder}/{LOG_NAME}", log + (self.scratch / LOG_NAME).read_bytes())
+        with suppress(EdgemillError):
+            self.out.remove(FAILED_LOG)
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file beside the tables."""
@@ -137,6 +143,13 @@ class StoreStaging:
         for name in self.out.names():
             if name.startswith(RUN) and name not in used:
                 self.out.remove(name)
+
+    def _put_log(self) -> None:
+        """Put the log as it is now, if anything came to it since."""
+        log = (self.scratch / LOG_NAME).read_bytes()
+        if len(log) > self._log_bytes:
+            self.out.write(f"{self.prefix}{LOG_NAME}", log)
+            self._log_bytes = len(log)
 
     def _keep_log(self, error: BaseException | None) -> None:
         log = self.scratch / LOG_NAME

@@ -62,7 +62,7 @@ class Events:
         self.removed: list[str] = []
         """Results of earlier nights that made room."""
         self.not_removed: dict[str, str] = {}
-        """Those that were to, and why they are still there."""
+        """What was to go, and why it is still there."""
         self._listeners = [] if listener is None else [listener]
         self._log: TextIO | None = None
         self._lock = RLock()  # a library may log while an event is told, which tells another
@@ -77,8 +77,13 @@ class Events:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": now, "run": self.run_id, "event": event, **fields}
         with self._lock:
-            if event == "report_failed":
-                self.report_failed = str(fields["reason"])
+            match event:
+                case "report_failed":
+                    self.report_failed = str(fields["reason"])
+                case "removed":
+                    self.removed.append(str(fields["place"]))
+                case "not_removed":
+                    self.not_removed[str(fields["place"])] = str(fields["reason"])
             if self._log is not None:
                 self._log.write(as_line(line))
                 self._log.flush()

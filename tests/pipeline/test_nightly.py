@@ -128,6 +128,24 @@ def test_latest_when_two_nights_end_at_once(root: Place, monkeypatch: pytest.Mon
     assert pointed(series.at("latest")) == series.at("2026-11-20")
 
 
+def test_a_night_that_cannot_be_read_does_not_move_latest_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    series = series_of(place_of(tmp_path))
+    for day in days(19, 20):
+        write(series.at(day))
+    night_of(series.root, "2026-11-20").succeeded(Events())
+    read = Place.read
+
+    def refuse(place: Place, name: str) -> bytes | None:
+        if place == series.at("2026-11-20"):
+            raise PermissionError(13, "Permission denied", name)
+        return read(place, name)
+
+    monkeypatch.setattr(Place, "read", refuse)
+    with pytest.raises(UsageError, match=r"cannot read .*2026-11-20/manifest\.json: Permission denied"):
+        night_of(series.root, "2026-11-19").succeeded(Events())
+    assert (tmp_path / "latest").readlink() == Path("2026-11-20")
+
+
 def test_what_is_at_latest_is_not_touched(root: Place) -> None:
     write(root.within("latest"))
     with pytest.raises(UsageError, match=r"/latest is there and is not a pointer"):
@@ -445,6 +463,89 @@ def test_what_a_killed_night_did_not_do_its_repeat_does(
     assert (done.exit_code, done.stdout.startswith("nothing to do: ")) == (0, True)
     assert sorted(os.listdir(out)) == ["2026-11-20", "latest"]
     assert (out / "latest").readlink() == Path("2026-11-20")
+
+
+def status(out: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(CliRunner().invoke(edgemill, ["status", out, "--json"]).stdout)
+    return found
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+def test_a_night_that_fails_after_its_result(
+    edges: Path, tmp_path: Path, store: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`latest` is what readers take, so it has failed, and so it is told until a repeat has done the rest."""
+    out = f"memory://fails-after/{next(_numbers)}" if store else str(tmp_path / "out")
+
+    def refuse(pointer: Place, _: Place) -> None:
+        raise UsageError(f"cannot write {pointer}: no")
+
+    monkeypatch.setattr("edgemill.pipeline.nightly.point", refuse)
+    night = f"{out}/2026-11-20"
+    for _ in range(2):
+        done = run(edges, out, "2026-11-20", *PLAIN)
+        assert done.exit_code == 2
+        assert f"error: cannot write {out}/latest: no" in done.stderr
+        assert Result(night).converged
+        found = status(night)
+        assert (found["state"], found["exit_code"]) == ("failed", 2)
+        assert found["error"] == f"cannot write {out}/latest: no"
+    assert CliRunner().invoke(edgemill, ["status", night]).exit_code == 1
+    monkeypatch.undo()
+    assert run(edges, out, "2026-11-20", *PLAIN).stdout.startswith("nothing to do")
+    assert (status(night)["state"], status(night)["last_event"]) == ("finished", "latest_moved")
+    names = [line["event"] for line in log(Result(f"{out}/latest"))]
+    assert names[names.index("run_finished") :] == ["run_finished", "run_failed", *REPEATED, "latest_moved"]
+    assert not [name for name in (*Place(out).names(), *Place(night).names()) if "failed" in name]
+
+
+REPEATED = ["run_started", "nothing_to_do"]
+
+
+def test_what_is_told_first_of_a_night_that_fails_after_its_result(
+    edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setattr("edgemill.pipeline.nightly.point", None)
+    done = run(edges, out, "2026-11-20", *PLAIN, "--debug")
+    assert done.exit_code == 1
+    assert f"the result is at {out}/2026-11-20; the same run again does what is left to do" in done.stderr
+    told = CliRunner().invoke(edgemill, ["status", f"{out}/2026-11-20"]).stdout.splitlines()
+    assert "result      complete; what follows it is not: the same run again does that" in told
+    assert not [line for line in told if line.startswith("checkpoint")]
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+def test_a_log_tells_what_follows_the_result(edges: Path, tmp_path: Path, store: bool) -> None:
+    out = f"memory://follows/{next(_numbers)}" if store else str(tmp_path / "out")
+    for day in ("2026-11-19", "2026-11-20"):
+        assert run(edges, out, day, *PLAIN, "--set", "nightly.keep=1").exit_code == 0
+    *_, finished, moved, removed = log(Result(f"{out}/latest"))
+    assert [line["event"] for line in (finished, moved, removed)] == ["run_finished", "latest_moved", "removed"]
+    assert (moved["result"], removed["place"]) == (f"{out}/2026-11-20", f"{out}/2026-11-19")
+
+
+def test_what_cannot_be_cleared_up_fails_no_night(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the checkpoint, nor what is too old and cannot even be looked for."""
+    out, kept = tmp_path / "out", str(tmp_path / "kept")
+
+    def refuse(what: str) -> Callable[..., None]:
+        def raising(*_: object) -> None:
+            raise UsageError(f"cannot list {what}: Permission denied")
+
+        return raising
+
+    monkeypatch.setattr(Series, "results", refuse("results"))
+    monkeypatch.setattr("edgemill.pipeline.checkpoint.Checkpoint.clear", refuse("checkpoint"))
+    more = ("--set", "nightly.keep=1", "--set", f"checkpoint.path={kept}")
+    done = run(edges, out, "2026-11-20", *PLAIN, *more)
+    assert done.exit_code == 0
+    about_checkpoint, about_results = done.stderr.splitlines()
+    assert about_checkpoint.startswith(f"warning: not removed: {kept}/.2026-11-20.edgemill.checkpoint-")
+    assert about_checkpoint.endswith(": cannot list checkpoint: Permission denied")
+    assert about_results == f"warning: not removed: {out}: cannot list results: Permission denied"
+    assert (out / "latest").readlink() == Path("2026-11-20")
+    assert status(f"{out}/2026-11-20")["state"] == "finished"
 
 
 @pytest.mark.parametrize(

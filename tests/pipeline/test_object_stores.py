@@ -159,6 +159,29 @@ def test_new_files_and_folders(out: Place) -> None:
         pass
 
 
+def test_a_folder_that_does_not_come_leaves_the_one_that_is_there(out: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, own = out.within("changes"), ("a", "b")
+    with new_folder(folder, own) as filled:
+        (filled / "a").write_bytes(b"earlier")
+    put = folder.files.put_file
+
+    def fail(local: str, remote: str) -> None:
+        if remote.endswith("/b"):
+            raise OSError("the store is full")
+        put(local, remote)
+
+    monkeypatch.setattr(folder.files, "put_file", fail)
+    with pytest.raises(UsageError, match=r"cannot write .*the store is full"), new_folder(folder, own, True) as filled:
+        for name in own:
+            (filled / name).write_bytes(b"later")
+    assert (folder.names(), folder.read("a")) == (["a"], b"earlier")
+    folder.write(".edgemill-0123abcd/a", b"of a call that was killed")
+    monkeypatch.undo()
+    with new_folder(folder, own, True) as filled:
+        (filled / "b").write_bytes(b"later")
+    assert (folder.names(), folder.read("b")) == (["b"], b"later")
+
+
 @pytest.mark.slow
 def test_worker_processes(rows: Path, plain: Result, s3: dict[str, Any]) -> None:
     out = Place("s3://bucket/worker processes", s3)

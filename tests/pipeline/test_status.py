@@ -179,7 +179,8 @@ def test_failed(rows: Path, out: Path, client: Client) -> None:
     text = lines(call(out, 1))
     assert (text["state"], text["exit code"], text["error"]) == ("failed", "4", "all workers have gone home")
     run(rows, out, client, **BANDS, **KEPT)
-    assert status(out)["state"] == "finished"  # though the log of the failed run is still there
+    assert status(out)["state"] == "finished"
+    assert not out.with_name("out.failed.log.jsonl").exists()
     rows.write_bytes(b"no Parquet")
     with pytest.raises(InputError):
         run(rows, out, client, overwrite=True)
