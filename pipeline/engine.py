@@ -7,22 +7,21 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import distributed
 from dask.utils import format_bytes, key_split
-from distributed import CancelledError, Client, KilledWorker, Lock, as_completed, get_worker
+from distributed import CancelledError, Client, KilledWorker, Lock, as_completed
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from .. import kernels
-from ..kernels.device import Device, synchronize, what_broke
-from ..kernels.threads import kernel_threads
+from ..kernels.device import Device
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
-from .in_files import FilesOfRun, can_link, check_limits, mapped, offer, open_many, put_in_files, withdraw
-from .leaving import leave, why_they_left
+from .calling import Name, call, call_in_files, call_in_turn, call_on_gpu, recall
+from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
+from .leaving import why_they_left
 from .releases import PACKAGE, at_release, refusal, release
 from .watch import Watch, WorkerGone, workers_of
 
@@ -42,9 +41,6 @@ _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
-
-_turns: dict[int, BoundedSemaphore] = {}
-"""How many tasks this process runs at once → what lets in so many."""
 
 T = TypeVar("T")
 Future: TypeAlias = "distributed.Future[Any]"
@@ -219,8 +215,8 @@ class Engine:
     @property
     def _caller(self) -> Callable[..., Any]:
         if self._in_files:
-            return partial(_call_in_files, self._linked)
-        return _call_on_gpu if self.capacity.device_bytes and not self.shares_memory else _call
+            return partial(call_in_files, self._linked)
+        return call_on_gpu if self.capacity.device_bytes and not self.shares_memory else call
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
         """Start one task; see `map`."""
@@ -262,8 +258,8 @@ class Engine:
         """
         key_split.cache_clear()
         where = {} if self._shares_memory else self._client.who_has(held)
-        tasks = [(_Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
-        futures = self._start(name, _recall, tasks, [list(where.get(future.key, ())) for future in held])
+        tasks = [(Name(future.key), function, *own) for future, own in zip(held, arguments, strict=True)]
+        futures = self._start(name, recall, tasks, [list(where.get(future.key, ())) for future in held])
         self.wait(futures)
         if where:
             # Run again while there are no workers, a task would wait for the one it was to run on, whoever comes.
@@ -288,7 +284,7 @@ class Engine:
         if self._take_turns and not soon:
             assert self._at_once is not None
             threads = max(1, self.capacity.threads // self._at_once)
-            task = partial(at_release, release(), _call_in_turn, self._at_once, self._linked, function, threads)
+            task = partial(at_release, release(), call_in_turn, self._at_once, self._linked, function, threads)
         else:
             task = partial(at_release, release(), self._caller, function, self._kernel_threads)
         options: dict[str, Any] = {"pure": False, "resources": self._resources, "priority": int(soon)}
@@ -441,68 +437,3 @@ async def _batch(finished: as_completed) -> list[Future]:
     """What has come to an end since the last batch; waits for the first."""
     first = await anext(finished)
     return [first, *finished.next_batch(block=False)]
-
-
-def _call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
-    with kernel_threads(threads):
-        try:
-            return function(*arguments)
-        except Exception as error:
-            broken = what_broke(error)
-            if broken is not None:
-                leave(broken)
-            if isinstance(error, MemoryError):
-                raise OutOfRoom(
-                    f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
-                ) from error
-            check_limits(error)
-            raise
-
-
-def _call_in_files(linked: bool, function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
-    return _call(_in_files, threads, (linked, function, arguments))
-
-
-def _call_in_turn(
-    at_once: int, linked: bool, function: Callable[..., Any], threads: int, arguments: Sequence[Any]
-) -> Any:
-    """A task that waits has mapped nothing yet."""
-    with _turns.setdefault(at_once, BoundedSemaphore(at_once)):
-        return _call_in_files(linked, function, threads, arguments)
-
-
-def _in_files(linked: bool, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """What is mapped, or written, is so within what turns errors into ours."""
-    return put_in_files(function(*mapped(arguments)), linked)
-
-
-@dataclass(frozen=True)
-class _Name:
-    """Of a result, told to a task that shall not depend on it."""
-
-    key: Any
-
-
-def _recall(held: _Name, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result, if this worker holds it, or else `function(*arguments)`."""
-    key_split.cache_clear()  # Dask's, of 100,000 names, in every process: 300 bytes each that nobody asks for again
-    try:
-        found: Any = mapped(get_worker().data[held.key])
-    except KeyError:
-        found = function(*arguments)
-    return found
-
-
-def _call_on_gpu(function: Callable[..., Any], threads: int, arguments: Sequence[Any]) -> Any:
-    """On a worker that gets what others send beside the arrays of its own tasks."""
-    return _call(_to_the_end, threads, (function, *arguments))
-
-
-def _to_the_end(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What goes wrong in a kernel is the fault of the task that started it, and of no later one."""
-    try:
-        found = function(*arguments)
-        synchronize()
-        return found
-    finally:
-        kernels.trim()

@@ -399,7 +399,7 @@ def test_threads_take_turns_at_partitions(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_run_of_one_partition_at_a_time(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = mine(rows, tmp_path / "plain", device="cpu")
     turns = {1: Counted()}
-    monkeypatch.setattr("edgemill.pipeline.engine._turns", turns)
+    monkeypatch.setattr("edgemill.pipeline.calling._turns", turns)
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
     monkeypatch.setattr(Plan, "at_once", property(lambda _: 1))
     how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "cluster": {"threads_per_worker": 2}}
