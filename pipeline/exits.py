@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from typing import NoReturn
 from ..tasks.errors import EdgemillError, OutOfRoom
 from ..tasks.passwords import without_passwords
 
-__all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
+__all__ = ["UNREAD", "Terminated", "exit_code", "message", "sigterm_interrupts"]
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+UNREAD = 128 + signal.SIGPIPE
+"""Exit status where nobody reads what a command prints, as after `| head`."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -31,6 +34,8 @@ def exit_code(error: BaseException) -> int:
             return OutOfRoom.exit_code
         case OSError() if error.errno in NO_SPACE:
             return OutOfRoom.exit_code
+        case BrokenPipeError() if _output_is_unread():
+            return UNREAD
         case Terminated():
             return 128 + signal.SIGTERM
         case KeyboardInterrupt():
@@ -52,12 +57,22 @@ def _message(error: BaseException) -> str:
             return "out of memory: use more partitions or a machine with more memory"
         case OSError() if error.errno in NO_SPACE:
             return f"no room left on the disk: {error.filename or error.strerror}"
+        case BrokenPipeError() if _output_is_unread():
+            return "nobody reads what it prints: the pipe was closed"
         case Terminated():
             return "terminated"
         case KeyboardInterrupt():
             return "interrupted"
         case _:
             return f"unexpected {type(error).__name__}: {error}"
+
+
+def _output_is_unread() -> bool:
+    """Whether stdout or stderr is a pipe without a reader: a connection may break, too, which is another matter."""
+    outputs = select.poll()
+    for number in (1, 2):
+        outputs.register(number, 0)
+    return any(found & select.POLLERR for _, found in outputs.poll(0))
 
 
 @contextmanager
