@@ -93,7 +93,8 @@ def test_what_a_killed_run_leaves_is_cleared(
     rows: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page is made where the next run clears, and nothing of it stays in the result."""
-    seen, written = [], distributed.performance_report.__aexit__
+    seen: list[set[str]] = []
+    written: Any = distributed.performance_report.__aexit__
 
     async def look(report: Any, *arguments: Any, **more: Any) -> None:
         await written(report, *arguments, **more)
@@ -103,7 +104,7 @@ def test_what_a_killed_run_leaves_is_cleared(
     for file, there in ((tmp_path / "report.html", True), (tmp_path / "nowhere" / "report.html", False)):
         if not there:
             file.parent.mkdir()
-        heard = Heard("planned", lambda file=file, there=there: None if there else file.parent.rmdir())
+        heard = Heard() if there else Heard("planned", file.parent.rmdir)
         result = run(rows, file, client, heard, **{"output.overwrite": True, "fresh": True})
         assert file.exists() == there == (not heard.failed())
         assert not list(result.path.rglob("*report*"))
