@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["check_performance_report", "monitored", "serve_metrics"]
 
 _REPORT = "performance-report.html"
+_LINK = re.compile(rb"<link\b[^>]*\bicon\b[^>]*>")
+"""The one thing that a browser would fetch: Dask's icon, from its site."""
 _REPORT_SECONDS = 120
 """How long the scheduler may take for a performance report; a page of many thousand tasks takes some seconds."""
 
@@ -166,8 +168,9 @@ def _write(client: Client, report: Any, settings: Settings, made: Path) -> None:
     try:
         # In place of the code that called, which may be a user's own, with secrets in it.
         _sync(client, report.__aexit__, None, None, None, code=escape(as_yaml(settings)))
-        with made.open("rb") as page, _report_file(settings) as file:
-            shutil.copyfileobj(page, file)
+        page = _LINK.sub(b"", made.read_bytes())
+        with _report_file(settings) as file:
+            file.write(page)
     finally:
         made.unlink(missing_ok=True)  # the folder becomes the result
 

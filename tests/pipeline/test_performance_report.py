@@ -62,7 +62,7 @@ def test_a_page_of_the_whole_run(rows: Path, tmp_path: Path, client: Client, own
         assert task.partition("-")[0] in page
     assert "partitioning:" in page  # the settings, in place of the code that called
     assert "very secret" not in page
-    assert not re.search(r"<script[^>]+src=", page)
+    assert not re.search(r"<script[^>]+src=|<link\b", page)
     assert not heard.failed()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "report.html", "rows.parquet"]
     runs.assert_nothing_left(client)
