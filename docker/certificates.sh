@@ -29,8 +29,11 @@ if good; then
     exit 0
 fi
 
-new=$(mktemp -d ./.new.XXXXXX)
+also=
+[ ! -f node.pem ] || also='; start again what runs with the old ones'
+new=$(mktemp -d) # not in the folder: the authority's key lies there for a moment
 trap 'rm -rf "$new"' EXIT
+trap 'exit 143' HUP INT TERM # which end a shell without its EXIT
 curve="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc"
 # shellcheck disable=SC2086 # words of their own
 openssl req -x509 $curve -keyout "$new/ca-key.pem" -out "$new/ca.pem" -days "$days" -subj "/CN=edgemill authority" \
@@ -48,4 +51,4 @@ openssl x509 -req -in "$new/node.csr" -CA "$new/ca.pem" -CAkey "$new/ca-key.pem"
     -extfile "$new/extensions" -out "$new/node.pem" 2>/dev/null
 mv "$new/ca.pem" "$new/node.pem" "$new/node-key.pem" .
 good || { echo "certificates.sh: openssl made no certificates that go together in $folder" >&2; exit 1; }
-echo "certificates in $folder: made, $(openssl x509 -in node.pem -noout -enddate)"
+echo "certificates in $folder: made, $(openssl x509 -in node.pem -noout -enddate)$also"

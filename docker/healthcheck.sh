@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whether the container is well: HEALTH_URL answers, which scheduler and workers serve under /health; where it is not
-# set, as for a job, whether the command starts.
+# Whether the container is well: HEALTH_URL answers, a scheduler's /health or a worker's /ready; where it is not set, as
+# for a job, whether the command starts.
 if [ -z "${HEALTH_URL-}" ]; then
     exec edgemill --version
 fi

@@ -8,14 +8,14 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..tasks.passwords import without_passwords
-from .exits import exit_code, message, sigterm_interrupts
+from .exits import UNREAD, exit_code, message, sigterm_interrupts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,27 +31,40 @@ _IN_JSON = "edgemill.in-json"
 
 
 class _Guarded(click.Group):
-    """Ends every exception in one line on stderr and the exit code that belongs to it."""
+    """Ends every exception in one line on stderr and the exit code that belongs to it; a closed pipe without a word."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **more)
+        except BrokenPipeError as error:  # of --help, which is written before a command is
+            raise click.exceptions.Exit(exit_code(error)) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with sigterm_interrupts():
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise  # click ends these by itself
         except (Exception, KeyboardInterrupt) as error:
-            code, debug = exit_code(error), bool(ctx.meta.get(_DEBUG))
-            if (events := ctx.meta.get(_IN_JSON)) is not None:
-                _tell_in_json(events, error, debug)
-                ctx.exit(code)
-            if debug:
-                click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
-            click.echo(f"error: {message(error)}", err=True)
-            for note in getattr(error, "__notes__", []):
-                click.echo(note, err=True)
-            if code == 1 and not debug:
-                click.echo("--debug shows where it happened", err=True)
+            code = exit_code(error)
+            if code != UNREAD:
+                with suppress(BrokenPipeError):  # the code tells, too
+                    _tell(ctx, error)
             ctx.exit(code)
+
+
+def _tell(ctx: click.Context, error: BaseException) -> None:
+    debug = bool(ctx.meta.get(_DEBUG))
+    if (events := ctx.meta.get(_IN_JSON)) is not None:
+        _tell_in_json(events, error, debug)
+        return
+    if debug:
+        click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
+    click.echo(f"error: {message(error)}", err=True)
+    for note in getattr(error, "__notes__", []):
+        click.echo(note, err=True)
+    if exit_code(error) == 1 and not debug:
+        click.echo("--debug shows where it happened", err=True)
 
 
 def _tell_in_json(events: Events, error: BaseException, debug: bool) -> None:
@@ -131,8 +144,12 @@ def _print_json(rows: Iterable[dict[str, Any]]) -> None:
 def _console() -> Console:
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the process, with exit code 1
+
     width = None if sys.stdout.isatty() else 120
-    return Console(file=sys.stdout, width=width, highlight=False)
+    return Piped(file=sys.stdout, width=width, highlight=False)
 
 
 @click.group(cls=_Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -271,7 +288,8 @@ def top(out: str, by: Any, count: int, as_json: bool) -> None:
     """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first."""
     from .asking import top as first
     from .result import Result
-    from .show_groups import dn_graphs_table, print_whole
+    from .show import print_whole
+    from .show_groups import dn_graphs_table
 
     rows = first(Result(out), by, count).to_pylist()
     _print_json(rows) if as_json else print_whole(_console(), dn_graphs_table(rows))
@@ -292,7 +310,8 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
 
     from . import asking
     from .result import Result
-    from .show_groups import groups_table, print_whole, vertex_line
+    from .show import print_whole
+    from .show_groups import groups_table, vertex_line
 
     result = Result(out)
     found = asking.find_vertex(result, vertex)
@@ -358,7 +377,8 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
     DN-graphs are told by their members. The exit code is 0 whether or not anything changed.
     """
     from .comparing import diff as compare
-    from .show_groups import changes_table, print_whole
+    from .show import print_whole
+    from .show_groups import changes_table
 
     found = compare(old, new, output, overwrite)
     for notice in found.notices:
@@ -498,13 +518,14 @@ def main() -> None:
 
 def _let_go() -> None:
     """Drop what could not be written: Python would try again at its end, fail, and exit with 120."""
-    if not isinstance(sys.stdout, io.IOBase):
-        return  # there is none, or one that click keeps quiet, as for a pipe that nobody reads
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.IOBase):
+            continue  # there is none
+        try:
+            stream.flush()
+        except OSError:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
 
 
 if __name__ == "__main__":

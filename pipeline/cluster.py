@@ -20,6 +20,7 @@ from distributed.utils import silence_logging_cmgr
 
 from ..kernels.device import Device, device
 from ..tasks.errors import ClusterLost, UsageError
+from . import leave_ctrl_c
 from .engine import GPU
 from .releases import PACKAGE, refusal
 from .settings import ClusterSettings
@@ -68,7 +69,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
     with (
-        dask.config.set(_patience(settings)),
+        dask.config.set(_patience(settings) | _preload(settings)),
         _cluster_type(settings)(
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
@@ -86,6 +87,13 @@ def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
         return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
     return {"dashboard_address": settings.dashboard_address}
+
+
+def _preload(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration of what worker processes do before they take work."""
+    if settings.workers is None:
+        return {}
+    return {"distributed.worker.preload": [*dask.config.get("distributed.worker.preload"), leave_ctrl_c.__name__]}
 
 
 def _patience(settings: ClusterSettings) -> dict[str, Any]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import errno
+import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 from ..tasks.errors import EdgemillError, OutOfRoom
 from ..tasks.passwords import without_passwords
 
-__all__ = ["Terminated", "exit_code", "message", "sigterm_interrupts"]
+__all__ = ["UNREAD", "Terminated", "exit_code", "message", "sigterm_interrupts"]
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_LATER_SECONDS = 0.05
+"""Until the finaliser that an interrupt struck is left."""
+UNREAD = 128 + signal.SIGPIPE
+"""Exit status where nobody reads what a command prints, as after `| head`."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -31,6 +36,8 @@ def exit_code(error: BaseException) -> int:
             return OutOfRoom.exit_code
         case OSError() if error.errno in NO_SPACE:
             return OutOfRoom.exit_code
+        case BrokenPipeError() if _output_is_unread():
+            return UNREAD
         case Terminated():
             return 128 + signal.SIGTERM
         case KeyboardInterrupt():
@@ -52,6 +59,8 @@ def _message(error: BaseException) -> str:
             return "out of memory: use more partitions or a machine with more memory"
         case OSError() if error.errno in NO_SPACE:
             return f"no room left on the disk: {error.filename or error.strerror}"
+        case BrokenPipeError() if _output_is_unread():
+            return "nobody reads what it prints: the pipe was closed"
         case Terminated():
             return "terminated"
         case KeyboardInterrupt():
@@ -60,23 +69,52 @@ def _message(error: BaseException) -> str:
             return f"unexpected {type(error).__name__}: {error}"
 
 
+def _output_is_unread() -> bool:
+    """Whether stdout or stderr is a pipe without a reader: a connection may break, too, which is another matter."""
+    outputs = select.poll()
+    for number in (1, 2):
+        outputs.register(number, 0)
+    return any(found & select.POLLERR for _, found in outputs.poll(0))
+
+
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Within the block the first SIGTERM raises Terminated in the main thread; elsewhere this does nothing.
+    """Within the block the first SIGTERM raises Terminated in the main thread, and neither that nor a Ctrl-C gets lost.
 
-    Those that follow are ignored: `timeout` and batch systems send two, and the second could strike where the first is
-    being handled and a lock is held, which nobody would ever release.
+    SIGTERMs that follow are ignored: `timeout` and batch systems send two, and the second could strike where the first
+    is being handled and a lock is held, which nobody would ever release. In a thread other than the main one this does
+    nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    main, terminated = threading.get_ident(), False
 
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal terminated
+        if not terminated:
+            terminated = True
+            raise Terminated
+
+    def strike_again(number: int) -> None:
+        nonlocal terminated
+        terminated = False
+        signal.pthread_kill(main, number)
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        """Python drops what a finaliser raises, and an interrupt may strike in one, such as that of a Dask future."""
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            report(what)
+            return
+        number = signal.SIGTERM if isinstance(what.exc_value, Terminated) else signal.SIGINT
+        later = threading.Timer(_LATER_SECONDS, strike_again, [number])
+        later.daemon = True
+        later.start()
 
     before = signal.signal(signal.SIGTERM, interrupt)
+    report, sys.unraisablehook = sys.unraisablehook, dropped
     try:
         yield
     finally:
+        sys.unraisablehook = report
         signal.signal(signal.SIGTERM, before)

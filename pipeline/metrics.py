@@ -39,7 +39,9 @@ _LATEST = {
     "settled": ("edgemill_settled_edges", "Edges whose lambda is known."),
     "unsettled": ("edgemill_unsettled_edges", "Edges whose lambda is not known yet."),
 }
-"""Field of an event → the gauge that shows what it was last, there from the first time on, and what that is."""
+"""Field of an event of the search → the gauge that shows what it was last, there from the first time on, and what
+that is."""
+_OF_SEARCH = ("planned", "exchange", "level")
 _SUMMED = {
     "messages": ("edgemill_messages", "Messages between partitions."),
     "bytes": ("edgemill_message_bytes", "Bytes of the messages between partitions."),
@@ -99,7 +101,8 @@ class Metrics(Collector):
     def show(self, event: Mapping[str, Any]) -> None:
         """Take in what the event says."""
         with self._lock:
-            self._latest |= {name: event[name] for name in _LATEST if name in event}
+            if event["event"] in _OF_SEARCH:  # others use the names for other things: a logger's `level`
+                self._latest |= {name: event[name] for name in _LATEST if name in event}
             match event["event"]:
                 case "stage_started":
                     seconds = self._stages[event["stage"]].seconds if event["stage"] in self._stages else 0

@@ -111,7 +111,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             known = fingerprint(source)  # before it is read: what changes meanwhile is another input
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
-            with cluster as connected, monitored(connected, settings, started_here, events, metrics):
+            with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check_performance_report", "monitored", "serve_metrics"]
 
+_REPORT = "performance-report.html"
+_LINK = re.compile(rb"<link\b[^>]*\bicon\b[^>]*>")
+"""The one thing that a browser would fetch: Dask's icon, from its site."""
 _REPORT_SECONDS = 120
 """How long the scheduler may take for a performance report; a page of many thousand tasks takes some seconds."""
 
@@ -59,10 +63,13 @@ def serve_metrics(settings: MonitoringSettings, output: str, events: Events) -> 
 
 
 @contextmanager
-def monitored(client: Client, settings: Settings, own: bool, events: Events, metrics: Metrics | None) -> Iterator[None]:
+def monitored(
+    client: Client, settings: Settings, own: bool, events: Events, metrics: Metrics | None, scratch: Path
+) -> Iterator[None]:
     """Within it the cluster of `client` is looked at; `own` if it was started here, by these settings.
 
-    Tells where its dashboard is, has scrapes ask for its workers, and leaves a performance report at the end.
+    Tells where its dashboard is, has scrapes ask for its workers, and leaves a performance report at the end, which is
+    made in the run's folder `scratch`: what a killed run leaves there, the next one clears.
     """
     link = _own_dashboard(client, settings.cluster.dashboard_address) if own else _dashboard(client)
     if link:
@@ -70,7 +77,7 @@ def monitored(client: Client, settings: Settings, own: bool, events: Events, met
     if metrics is not None:
         metrics.client = client
     try:
-        with _performance_report(client, settings, events):
+        with _performance_report(client, settings, events, scratch):
             yield
     finally:
         if metrics is not None:
@@ -127,7 +134,7 @@ def _report_file(settings: Settings) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _performance_report(client: Client, settings: Settings, events: Events) -> Iterator[None]:
+def _performance_report(client: Client, settings: Settings, events: Events, scratch: Path) -> Iterator[None]:
     """Write Dask's performance report of the block, if one is asked for and unless the cluster is lost.
 
     What goes wrong is told as the event `performance_report_failed`: a result is worth more than a page about it.
@@ -141,10 +148,10 @@ def _performance_report(client: Client, settings: Settings, events: Events) -> I
         yield
     except Exception as error:
         if began and not isinstance(error, ClusterLost):
-            _attempt(partial(_write, client, report, settings), events)
+            _attempt(partial(_write, client, report, settings, scratch / _REPORT), events)
         raise
     if began:
-        _attempt(partial(_write, client, report, settings), events)
+        _attempt(partial(_write, client, report, settings, scratch / _REPORT), events)
 
 
 def _attempt(work: Callable[[], None], events: Events) -> bool:
@@ -156,11 +163,16 @@ def _attempt(work: Callable[[], None], events: Events) -> bool:
     return True
 
 
-def _write(client: Client, report: Any, settings: Settings) -> None:
-    with _report_file(settings) as file:
-        report.filename = file.name
+def _write(client: Client, report: Any, settings: Settings, made: Path) -> None:
+    report.filename = str(made)
+    try:
         # In place of the code that called, which may be a user's own, with secrets in it.
         _sync(client, report.__aexit__, None, None, None, code=escape(as_yaml(settings)))
+        page = _LINK.sub(b"", made.read_bytes())
+        with _report_file(settings) as file:
+            file.write(page)
+    finally:
+        made.unlink(missing_ok=True)  # the folder becomes the result
 
 
 def _sync(client: Client, function: Callable[..., Awaitable[None]], *arguments: Any, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """What a worker does before it takes work: `dask worker … --preload edgemill.pipeline.preload`, or `cuda worker`.
 
 It compares its release with the scheduler's, and goes if they differ; then it compiles the kernels of all methods, or
-loads them from their cache, so that no run waits for them.
+loads them from their cache, so that no run waits for them. /ready, beside Dask's /health, says when it has joined.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..kernels.warm import warm
 from ..tasks.device import owned_to_device
 from ..tasks.warm import run_clique, run_ingest
 from .engine import GPU
+from .ready import serve_ready
 from .releases import PACKAGE, difference
 
 __all__ = ["dask_setup"]
@@ -37,6 +38,7 @@ async def dask_setup(worker: Worker) -> None:
     """
     if not isinstance(worker, Worker):
         _refuse(worker, "edgemill.pipeline.preload is for workers: leave it out where a scheduler or nanny is started")
+    serve_ready(worker)
     for tries in count():
         try:
             theirs = await worker.scheduler.versions(packages=[PACKAGE])

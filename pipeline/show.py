@@ -5,17 +5,19 @@ from __future__ import annotations
 from itertools import accumulate
 
 from rich.bar import Bar
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from .manifest import Manifest
 
-__all__ = ["grid", "print_result", "summary_lines"]
+__all__ = ["grid", "print_result", "print_whole", "summary_lines"]
 
 MOST_BARS = 20
 MOST_PARTITIONS = 16
+_WIDE = 10_000
 
 
 def summary_lines(manifest: Manifest, path: str) -> list[str]:
@@ -43,14 +45,25 @@ def print_result(manifest: Manifest, path: str, console: Console) -> None:
         parts.append(("lambda" if manifest.converged else "lambda, lower ends", _histogram(manifest.lam.histogram)))
     parts += [("partitions", _partitions(manifest)), ("bounding", _bounding(manifest)), ("stages", _stages(manifest))]
     for title, body in parts:
-        console.print(Group(Text(f"\n{title}", "bold"), Padding(body, (0, 0, 0, 2), expand=False)) if title else body)
+        if title:
+            console.print(Text(f"\n{title}", "bold"))
+        print_whole(console, Padding(body, (0, 0, 0, 2 if title else 0), expand=False))
+
+
+def print_whole(console: Console, body: RenderableType) -> None:
+    """Print at least as wide as its numbers need: a terminal breaks lines where it must, and no digit is cut off."""
+    least, width = Measurement.get(console, console.options.update(width=_WIDE), body).minimum, console.width
+    console.width = max(width, least)
+    console.print(body)
+    console.width = width
 
 
 def grid(*columns: str) -> Table:
-    """A table without lines; column names ending in ">" are set flush right."""
+    """A table without lines; columns whose names end in ">" are of numbers: flush right, and in one line."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, show_header=any(columns), header_style="dim")
     for name in columns:
-        table.add_column(name.rstrip(">"), justify="right" if name.endswith(">") else "left", no_wrap=True)
+        number = name.endswith(">")
+        table.add_column(name.rstrip(">"), justify="right" if number else "left", no_wrap=number)
     return table
 
 
@@ -111,21 +124,21 @@ def _partitions(manifest: Manifest) -> Table:
 
 def _bounding(manifest: Manifest) -> Table:
     bounding, exchanges = manifest.bounding, manifest.exchanges
-    table = grid("method", "steps>", "exchanges>", "evaluations>", "messages>", "bytes>", "seconds>")
-    table.add_row(
-        bounding.method,
-        f"{bounding.steps:,}",
-        f"{bounding.exchanges:,}",
-        f"{bounding.evaluations:,}",
-        f"{sum(exchange.messages for exchange in exchanges):,}",
-        f"{sum(exchange.bytes for exchange in exchanges):,}",
-        f"{sum(exchange.seconds for exchange in exchanges):.2f}",
-    )
+    table = Table.grid(padding=(0, 3))
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_row("method", bounding.method)
+    table.add_row("steps", f"{bounding.steps:,}")
+    table.add_row("exchanges", f"{bounding.exchanges:,}")
+    table.add_row("evaluations", f"{bounding.evaluations:,}")
+    table.add_row("messages", f"{sum(exchange.messages for exchange in exchanges):,}")
+    table.add_row("bytes", f"{sum(exchange.bytes for exchange in exchanges):,}")
+    table.add_row("seconds", f"{sum(exchange.seconds for exchange in exchanges):.2f}")
     return table
 
 
 def _stages(manifest: Manifest) -> Table:
-    table = grid(*(f"{stage.stage}>" for stage in manifest.stages))
-    if manifest.stages:
-        table.add_row(*(f"{stage.seconds:.2f} s" for stage in manifest.stages))
+    table = grid("stage", "seconds>")
+    for stage in manifest.stages:
+        table.add_row(stage.stage, f"{stage.seconds:.2f}")
     return table

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -14,7 +12,7 @@ from .comparing import Diff
 from .rows import Group, Vertex
 from .show import grid
 
-__all__ = ["changes_table", "dn_graphs_table", "groups_table", "print_whole", "vertex_line"]
+__all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]
 
 
 def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
@@ -54,13 +52,6 @@ def changes_table(found: Diff) -> Table:
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
     return table
-
-
-def print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it is: a terminal breaks its lines where it must, and no digit is cut off."""
-    whole = Measurement.get(console, console.options.update(width=10_000), table).maximum
-    console.width = max(console.width, whole)
-    console.print(table)
 
 
 def _component(number: int | None) -> str:

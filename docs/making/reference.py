@@ -146,6 +146,7 @@ def exit_codes() -> str:
         (str(code), f"`{one.__name__}`", " ".join(str(one.__doc__).split())) for code, one in sorted(raised.items())
     ]
     rows.append((str(exits.exit_code(KeyboardInterrupt())), "`KeyboardInterrupt`", "Interrupted: Ctrl-C, SIGINT."))
+    rows.append((str(exits.UNREAD), "", "Nobody reads what it prints: `head` has closed the pipe, say. No message."))
     rows.append((str(exits.exit_code(exits.Terminated())), "`KeyboardInterrupt`", "Terminated: SIGTERM."))
     return _table(("code", "in Python", "meaning"), rows)
 

@@ -56,9 +56,9 @@ def worker(project: dict[str, Any]) -> dict[str, Any]:
 def test_parts_of_dask_find_each_other(project: dict[str, Any]) -> None:
     started, joined = scheduler(project), worker(project)
     assert joined["scheduler"] == f"{started['protocol']}://scheduler:{started['port']}"
-    for name, options in {"scheduler": started, "worker": joined}.items():
+    for name, options, path in (("scheduler", started, "health"), ("worker", joined, "ready")):
         served = options["dashboard_address"].rpartition(":")[2]
-        assert project["services"][name]["environment"]["HEALTH_URL"] == f"http://127.0.0.1:{served}/health"
+        assert project["services"][name]["environment"]["HEALTH_URL"] == f"http://127.0.0.1:{served}/{path}"
         assert project["services"][name]["healthcheck"]["test"] == ["CMD", "healthcheck.sh"]
         words = project["services"][name]["command"]
         assert all(find_spec(module) for option, module in pairwise(words) if option == "--preload")

@@ -150,10 +150,26 @@ def test_certificates(tmp_path: Path) -> None:
     assert ": kept, " in script("certificates.sh", str(folder)).stdout
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
     (folder / "node-key.pem").write_bytes(first["ca.pem"])
-    assert ": made, " in script("certificates.sh", str(folder), "2").stdout
+    again = script("certificates.sh", str(folder), "2").stdout
+    assert ": made, " in again and again.endswith("; start again what runs with the old ones\n")
     second = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert second.keys() == first.keys()
     assert all(second[name] != first[name] for name in first)
+
+
+def test_no_key_is_left_by_one_that_is_ended(tmp_path: Path) -> None:
+    """While it makes the first file."""
+    temporary, commands = tmp_path / "tmp", tmp_path / "bin"
+    for made in (temporary, commands):
+        made.mkdir()
+    (commands / "openssl").write_text('#!/bin/sh\n: >"$(dirname "$0")/called"\nkill -TERM "$PPID"\n')
+    (commands / "openssl").chmod(0o755)
+    path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+    command = [DOCKER / "certificates.sh", tmp_path / "certificates"]
+    done = subprocess.run(command, env={**os.environ, "PATH": path, "TMPDIR": str(temporary)}, capture_output=True)
+    assert done.returncode == 143
+    assert (commands / "called").exists()
+    assert not [*temporary.iterdir(), *(tmp_path / "certificates").iterdir()]
 
 
 def test_install_says_how_it_is_used() -> None:

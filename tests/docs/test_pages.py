@@ -160,3 +160,26 @@ def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
         ):
             wrong.append(f"{section}.{name}")
     assert not wrong
+
+
+def emitted() -> Iterator[tuple[str, set[str]]]:
+    """Events of the sources, and the names that each is given beside others in a mapping."""
+    for path in (file for folder in ("pipeline", "tasks") for file in (DOCS.parent / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="emit") | ast.Name(id="emit"), args=[ast.Constant(value=str(name))]
+                ):
+                    yield name, {word.arg for word in node.keywords if word.arg}
+
+
+def test_the_table_of_events_is_complete() -> None:
+    page = (DOCS / "monitoring.md").read_text(encoding="utf-8").partition("\n## The log\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", page, re.MULTILINE)
+    listed = {name: set(re.findall(r"`(\w+)`", more)) for names, more in rows for name in re.findall(r"\w+", names)}
+    told: dict[str, set[str]] = {}
+    for name, words in emitted():
+        told[name] = told.get(name, set()) | words
+    assert told.keys() == listed.keys()
+    assert not {name: words - listed[name] for name, words in told.items() if words - listed[name]}
+    assert len(told) > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,15 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from edgemill.kernels.device import Device
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.exits import Terminated
-from edgemill.pipeline.manifest import Manifest
+from edgemill.pipeline.manifest import Manifest, StageRecord
+from edgemill.pipeline.show import print_result
 from edgemill.tasks import errors
 
 WriteResult = Callable[..., Manifest]
+NO_PIPE = "error: unexpected BrokenPipeError: [Errno 32] a connection\n--debug shows where it happened\n"
 PATHS = ["--input", "edges", "--output", "out"]
 
 
@@ -87,6 +91,7 @@ def test_run_cut_short_exits_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         (errors.OutOfRoom("no"), 7, "error: no\n"),
         (MemoryError(), 7, "error: out of memory: use more partitions or a machine with more memory\n"),
         (OSError(errno.ENOSPC, "full", "f"), 7, "error: no room left on the disk: f\n"),
+        (BrokenPipeError(errno.EPIPE, "a connection"), 1, NO_PIPE),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (Terminated(), 143, "error: terminated\n"),
         (errors.InternalError("rows"), 1, "error: rows\n--debug shows where it happened\n"),
@@ -177,6 +182,32 @@ def test_show_prints_the_summary(tmp_path: Path, write_result: WriteResult) -> N
     result = call("show", str(tmp_path))
     assert result.exit_code == 0
     assert "3 edges, 3 vertices, 1 triangles" in result.stdout
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 120])
+def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, columns: int) -> None:
+    """However narrow the terminal: bars and words make room, and what is left is wider than it."""
+    one, many = write_result(tmp_path), 10**13
+    sizes = dict.fromkeys(("owned", "ghost", "inner", "peripheral", "cut", "vertices"), many)
+    manifest = one.model_copy(
+        update={
+            "partitions": [part.model_copy(update=sizes) for part in one.partitions],
+            "bounding": one.bounding.model_copy(update={"evaluations": many}),
+            "stages": [StageRecord(stage="triangulate", seconds=123456.78)] * 12,
+            "lam": one.lam.model_copy(update={"histogram": [(value, many) for value in range(3)]}),
+        }
+    )
+    written = io.StringIO()
+    print_result(manifest, "out", Console(width=columns, file=written))
+    shown, big = written.getvalue(), f"{many:,}"
+    assert "…" not in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert [line for line in lines if line[1:] == [big] * 6] == [[str(part), *[big] * 6] for part in range(2)]
+    assert [line[:3] for line in lines if line[1:2] == [big]][:3] == [
+        [str(value), big, f"{many * (3 - value):,}"] for value in range(3)
+    ]
+    assert ["evaluations", big] in lines
+    assert lines.count(["triangulate", "123456.78"]) == 12
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])

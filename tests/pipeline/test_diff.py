@@ -27,7 +27,8 @@ from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, dn_gra
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.comparing import Changes
 from edgemill.pipeline.merging import side_by_side
-from edgemill.pipeline.show_groups import changes_table, dn_graphs_table, print_whole
+from edgemill.pipeline.show import print_whole
+from edgemill.pipeline.show_groups import changes_table, dn_graphs_table
 from edgemill.tasks.places import Place
 from made import Edge, made
 

@@ -193,6 +193,17 @@ def test_a_stage_that_is_begun_again_and_one_within_another() -> None:
     assert not any(sample.value for sample in of(took_in)["edgemill_stage_running"])
 
 
+def test_events_of_other_things_by_the_same_names() -> None:
+    """What a library logs has a level, too."""
+    took_in = metrics()
+    took_in.show({"event": "level", "level": 4, "unsettled": 3})
+    took_in.show({"event": "log", "logger": "py.warnings", "level": "WARNING", "message": "port 8787 is taken"})
+    took_in.show({"event": "kept", "exchange": 7})
+    found = of(took_in)
+    assert value(found, "edgemill_level") == 4
+    assert "edgemill_exchange" not in found
+
+
 def test_names_are_as_documented(pytestconfig: pytest.Config) -> None:
     """And by Prometheus' conventions: base units in the name, totals of counters alone."""
     took_in = metrics()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import runs
 from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.output import LOG_NAME, Staging
 from edgemill.pipeline.result import Result
@@ -234,8 +235,10 @@ def mine_settings(settings, *, client, events):
     from edgemill.pipeline.output import LOG_NAME, Staging
     with Staging(settings.output.path, overwrite=True, run_id=events.run_id) as staging:
         with events.recording(staging.folder / LOG_NAME, settings.model_dump()):
-            print("at work", flush=True)
+            work()
             signal.pause()
+def work():
+    print("at work", flush=True)
 run.mine_settings = mine_settings
 sys.modules[run.__name__] = run
 from edgemill.pipeline.cli import main
@@ -243,16 +246,26 @@ main()
 """
 
 
+FINALISER = """
+class Last:
+    def __del__(self):
+        print("at work", flush=True)
+        signal.pause()
+work = Last
+"""
+
+
+@pytest.mark.parametrize("script", [RUN, RUN.replace("run.mine", FINALISER + "run.mine")], ids=["", "in a finaliser"])
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
 )
 def test_signals_end_a_run_cleanly(
-    tmp_path: Path, write_result: WriteResult, number: signal.Signals, code: int, word: str
+    tmp_path: Path, write_result: WriteResult, script: str, number: signal.Signals, code: int, word: str
 ) -> None:
     out = tmp_path / "out"
     write_result(out, run="old")
     arguments = ["run", "--input", "edges", "--output", str(out)]
-    command = [sys.executable, "-c", RUN, *arguments]
+    command = [sys.executable, "-c", script, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "at work\n"
@@ -266,6 +279,41 @@ def test_signals_end_a_run_cleanly(
     assert f'"error": "{word}", "exit_code": {code}' in log.read_text().splitlines()[-1]
     assert names(tmp_path) == {"out", log.name}
     assert Result(out).manifest.run == "old"
+
+
+HOLD = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from edgemill.pipeline import display
+class Hold:
+    def show(self, event):
+        if event["event"] == "planned":
+            print("at work", flush=True)
+            signal.pause()
+    def close(self):
+        pass
+display.display_for = lambda *_: Hold()
+from edgemill.pipeline.cli import main
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_reaches_the_workers_too(tmp_path: Path) -> None:
+    """They leave it to the driver, which ends them: there is nothing on stderr but the run's own end."""
+    edges, script = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)]), tmp_path / "hold.py"
+    script.write_text(HOLD)
+    arguments = ["run", "--input", str(edges), "--output", str(tmp_path / "out"), "--workers", "2", "--device", "cpu"]
+    command = [sys.executable, str(script), *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "at work\n"
+        os.killpg(child.pid, signal.SIGINT)
+        _, err = child.communicate()
+    assert child.returncode == 130
+    assert err == f"error: interrupted\nlog of the failed run: {tmp_path / 'out.failed.log.jsonl'}\n"
 
 
 def test_killed_run_blocks_nobody(tmp_path: Path, write_result: WriteResult) -> None:

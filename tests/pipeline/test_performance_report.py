@@ -62,7 +62,7 @@ def test_a_page_of_the_whole_run(rows: Path, tmp_path: Path, client: Client, own
         assert task.partition("-")[0] in page
     assert "partitioning:" in page  # the settings, in place of the code that called
     assert "very secret" not in page
-    assert not re.search(r"<script[^>]+src=", page)
+    assert not re.search(r"<script[^>]+src=|<link\b", page)
     assert not heard.failed()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "report.html", "rows.parquet"]
     runs.assert_nothing_left(client)
@@ -87,6 +87,30 @@ def test_told_before_the_run_begins(rows: Path, tmp_path: Path, name: str, why: 
         run(rows, place, None, heard, **({"performance_report": name} if "://" in name else {}))
     assert not heard.events
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "rows.parquet"]
+
+
+def test_what_a_killed_run_leaves_is_cleared(
+    rows: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is made where the next run clears, and nothing of it stays in the result."""
+    seen: list[set[str]] = []
+    written: Any = distributed.performance_report.__aexit__
+
+    async def look(report: Any, *arguments: Any, **more: Any) -> None:
+        await written(report, *arguments, **more)
+        seen.append({path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*report*.html")})
+
+    monkeypatch.setattr(distributed.performance_report, "__aexit__", look)
+    for file, there in ((tmp_path / "report.html", True), (tmp_path / "nowhere" / "report.html", False)):
+        if not there:
+            file.parent.mkdir()
+        heard = Heard() if there else Heard("planned", file.parent.rmdir)
+        result = run(rows, file, client, heard, **{"output.overwrite": True, "fresh": True})
+        assert file.exists() == there == (not heard.failed())
+        assert not list(result.path.rglob("*report*"))
+    staged = [{name for name in names if name.startswith(".out.edgemill-")} for names in seen]
+    assert [len(names) for names in staged] == [1, 1]
+    assert [names - own for names, own in zip(seen, staged, strict=True)] == [set(), {"report.html"}]
 
 
 def test_no_result_is_lost(rows: Path, tmp_path: Path, client: Client) -> None:

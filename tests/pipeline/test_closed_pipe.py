@@ -1,0 +1,55 @@
+"""What a command does when nobody reads what it prints, as after `| head`: it ends without a word."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from edgemill.pipeline.manifest import Manifest
+
+GRAPH = Path(__file__).resolve().parents[1] / "graphs" / "facebook_combined.parquet"
+CLOSED = 141
+
+
+@pytest.fixture
+def closed() -> Iterator[int]:
+    """The end of a pipe to write to, without the other."""
+    read, write = os.pipe()
+    os.close(read)
+    yield write
+    os.close(write)
+
+
+def ended(*arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> tuple[int, str | None]:
+    """Exit code, and all that was printed where somebody reads."""
+    command = [sys.executable, "-P", "-m", "edgemill.pipeline", *arguments]
+    done = subprocess.run(command, stdout=stdout, stderr=stderr, text=True)
+    return done.returncode, done.stdout if done.stderr is None else done.stderr
+
+
+@pytest.mark.parametrize("command", ["show OUT", "status OUT --json", "--help"])
+def test_nobody_reads_the_answer(
+    command: str, closed: int, tmp_path: Path, write_result: Callable[..., Manifest]
+) -> None:
+    write_result(tmp_path)
+    assert ended(*command.replace("OUT", str(tmp_path)).split(), stdout=closed) == (CLOSED, "")
+
+
+def test_an_error_keeps_its_code(closed: int, tmp_path: Path) -> None:
+    assert ended("show", str(tmp_path / "none"), stderr=closed) == (2, "")
+
+
+def test_nobody_reads_the_events(closed: int, tmp_path: Path) -> None:
+    """The run ends, as any command does that is in a pipe, and its log says why."""
+    run = ("run", "--input", str(GRAPH), "--output", str(tmp_path / "out"), "--log-format", "json")
+    assert ended(*run, stderr=closed) == (CLOSED, "")
+    [log] = tmp_path.iterdir()
+    last = json.loads(log.read_text().splitlines()[-1])
+    assert (last["event"], last["exit_code"]) == ("run_failed", CLOSED)
+    assert "the pipe was closed" in last["error"]
