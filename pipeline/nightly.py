@@ -47,7 +47,7 @@ class Night:
         if nightly.series is None or nightly.date is None:
             return None
         series = Series.around(out, nightly.series, nightly.date)
-        if series is None or not series.at(nightly.date).is_same(out):
+        if series is None or not series.at(nightly.date).is_same(out) or not _is_plain(out):
             raise UsageError(
                 f"output.path {without_passwords(nightly.series)}: other nights cannot be found by it: "
                 "write it without .. and without empty names"
@@ -91,6 +91,12 @@ def night_before(result: Result) -> Earlier | None:
         return None
     around = Series.around(result.place, series, day)
     return None if around is None else _before(around, day)
+
+
+def _is_plain(place: Place) -> bool:
+    """Whether names in an object store's URL stand for themselves; a disk takes any."""
+    _, mark, path = place.url.partition("://")
+    return not mark or not {"", ".", ".."} & {*path.removeprefix("/").split("/")}
 
 
 def _before(series: Series, day: str) -> Earlier | None:

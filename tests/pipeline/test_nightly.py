@@ -88,7 +88,9 @@ def test_relative_paths(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert Path(night.series.at("2026-11-20").url) == tmp_path / ("out" if "out" in path else "") / end
 
 
-@pytest.mark.parametrize("path", ["{date}/..", "link/../{date}", "memory://x/{date}//lambda"])
+@pytest.mark.parametrize(
+    "path", ["{date}/..", "link/../{date}", "memory://x/{date}//x", "memory://x//{date}", "memory://x/../{date}"]
+)
 def test_paths_by_which_no_other_night_is_found(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A link before `..` leads to another folder than the text says."""
     monkeypatch.chdir(tmp_path)
