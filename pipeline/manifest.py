@@ -246,7 +246,7 @@ def is_exact(folder: Place) -> bool:
     try:
         return (_content(folder.read(MANIFEST_NAME)) or {}).get("converged") is True
     except OSError as error:
-        raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror}") from error
+        raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror or error}") from error
 
 
 def _content(text: bytes | None) -> dict[str, Any] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
@@ -131,12 +132,19 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
             staging.commit()
-            try:
+            with _noting(staging):
                 _follow_up(checkpoint, night, manifest.converged, events)
-            except BaseException as error:
-                error.add_note(f"the result is at {staging.out}; the same run again does what is left to do")
-                raise
     return Result(place_of(staging.out))
+
+
+@contextmanager
+def _noting(staging: AnyStaging) -> Iterator[None]:
+    """What fails within the block fails beside a result that is there."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"the result is at {staging.out}; the same run again does what is left to do")
+        raise
 
 
 def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
@@ -167,8 +175,10 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
     with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
         events.emit("nothing_to_do", result=result.manifest.run)
         if night is not None:
-            night.succeeded(events)
-    staging.add_to_log()
+            with _noting(staging):
+                night.succeeded(events)
+    with suppress(EdgemillError, OSError):  # what the log lacks then has been done all the same
+        staging.add_to_log()
     return result
 
 

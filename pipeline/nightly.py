@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from ..tasks.errors import UsageError
+from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import point, pointed, refuse_others
 from .result import Result
@@ -38,14 +40,18 @@ class Night:
     def of(cls, settings: Settings) -> Self | None:
         """The night of these settings; None if their output has no `{date}`.
 
-        Raises UsageError if something else is where the pointer is to be.
+        Raises UsageError if something else is where the pointer is to be, or if results of other days cannot be told by
+        their paths.
         """
         nightly, out = settings.nightly, place_of(settings.output.path, settings.output.storage_options)
         if nightly.series is None or nightly.date is None:
             return None
         series = Series.around(out, nightly.series, nightly.date)
-        if series is None:
-            return None
+        if series is None or not series.at(nightly.date).is_same(out) or not _is_plain(out):
+            raise UsageError(
+                f"output.path {without_passwords(nightly.series)}: other nights cannot be found by it: "
+                "write it without .. and without empty names"
+            )
         if nightly.latest:
             refuse_others(series.at("latest"))
         return cls(nightly.date, series, nightly)
@@ -85,6 +91,12 @@ def night_before(result: Result) -> Earlier | None:
         return None
     around = Series.around(result.place, series, day)
     return None if around is None else _before(around, day)
+
+
+def _is_plain(place: Place) -> bool:
+    """Whether names in an object store's URL stand for themselves; a disk takes any."""
+    _, mark, path = place.url.partition("://")
+    return not mark or not {"", ".", ".."} & {*path.removeprefix("/").split("/")}
 
 
 def _before(series: Series, day: str) -> Earlier | None:

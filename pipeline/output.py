@@ -115,9 +115,9 @@ class Staging:
 
     def add_to_log(self) -> None:
         """Append this run's log to that of the result in OUT, which stays."""
+        self._forget_failure()
         with (self.out / LOG_NAME).open("ab") as log:
             log.write((self.folder / LOG_NAME).read_bytes())
-        self._forget_failure()
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file, whole or not at all, beside the tables."""
@@ -155,15 +155,18 @@ class Staging:
                 if match[1]:
                     _settle_aside(folder, self.out)
                 else:
-                    shutil.rmtree(folder)
+                    shutil.rmtree(folder, ignore_errors=True)  # it stands in nobody's way
         self._refuse_at_start()
 
 
 def _settle_aside(aside: Path, out: Path) -> None:
-    """Put the earlier result back if its place is empty, else delete it."""
+    """Put the earlier result back if its place is empty, else delete it: what is left of it, such as what somebody
+    reads over NFS, the next run clears.
+    """
     if aside.exists():
         if out.exists():
-            shutil.rmtree(aside)
+            os.rename(aside, gone := aside.with_name(f"{aside.stem}-gone"))  # so that no part of it is put back
+            shutil.rmtree(gone, ignore_errors=True)
         else:
             os.rename(aside, out)
 

@@ -16,7 +16,7 @@ from .lock import FolderLock
 from .manifest import MANIFEST_NAME, is_result
 from .output import LOG_NAME
 from .series import Series
-from .store_lock import StoreLock
+from .store_lock import LOCK_NAME, StoreLock
 from .store_output import CHECKPOINT, FAILED_LOG, RUN
 from .telemetry import Events
 
@@ -36,14 +36,18 @@ def keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
 
 
 def _keep_newest(series: Series, keep: int, spared: str, events: Events) -> None:
-    results = [day for day in series.results() if not _is_link(series.at(day))]
+    results = [day for day in series.results() if not _is_elsewhere(series.at(day), series.root)]
     if len(results) < keep:
         return
     latest = pointed(series.at("latest"))
     stay = {spared, *results[:keep]}
     for day in sorted(set(series.days()) - stay):
         place = series.at(day)
-        if day > results[keep - 1] or _is_link(place) or (latest is not None and _same(latest, place)):
+        if (
+            day > results[keep - 1]
+            or _is_elsewhere(place, series.root)
+            or (latest is not None and latest.is_same(place))
+        ):
             continue
         had = day in results
         try:
@@ -55,15 +59,12 @@ def _keep_newest(series: Series, keep: int, spared: str, events: Events) -> None
                 events.emit("removed", place=str(place))
 
 
-def _is_link(place: Place) -> bool:
-    """Of somebody who keeps a night elsewhere."""
-    return place.is_local and os.path.islink(place.url)
-
-
-def _same(one: Place, other: Place) -> bool:
-    if one.is_local and other.is_local:
-        return os.path.realpath(one.url) == os.path.realpath(other.url)
-    return one.url == other.url
+def _is_elsewhere(place: Place, root: Place) -> bool:
+    """Whether a link leads there, as of somebody who keeps a night in another place."""
+    if not place.is_local:
+        return False
+    here = os.path.join(os.path.realpath(root.url), os.path.relpath(place.url, root.url))
+    return os.path.realpath(place.url) != here
 
 
 def _remove_folder(place: Place, root: Place, run_id: str) -> None:
@@ -74,6 +75,8 @@ def _remove_folder(place: Place, root: Place, run_id: str) -> None:
     lock.take()
     try:
         for path in _of_runs(out):
+            if path == lock.path:  # that of a run that was killed is this one's now
+                continue
             if path == out:
                 path = out.with_name(f".{out.name}.edgemill-{run_id}")
                 os.rename(out, path)  # whole or not there, whoever looks
@@ -88,10 +91,10 @@ def _remove_folder(place: Place, root: Place, run_id: str) -> None:
 
 
 def _of_runs(out: Path) -> list[Path]:
-    """The result at `out`, and what runs that failed or were killed have left beside it."""
+    """The result at `out`, and what runs that failed or were killed have left beside it, a lock among that."""
     if not out.parent.is_dir():
         return []
-    left = re.compile(rf"\.{re.escape(out.name)}\.edgemill(-[^.]+(\.old)?|\.checkpoint)")
+    left = re.compile(rf"\.{re.escape(out.name)}\.edgemill(-[^.]+(\.old)?|\.checkpoint|\.lock)")
     found = [out] if is_result(out) and not out.is_symlink() else []
     found += [path for path in out.parent.iterdir() if left.fullmatch(path.name)]
     return found + [path for path in [out.with_name(f"{out.name}.failed.{LOG_NAME}")] if path.exists()]
@@ -99,7 +102,7 @@ def _of_runs(out: Path) -> list[Path]:
 
 def _remove_objects(place: Place, root: Place, run_id: str) -> None:
     names = place.names()
-    if not any(name == MANIFEST_NAME or name in (FAILED_LOG, CHECKPOINT) or name.startswith(RUN) for name in names):
+    if not any(name in (MANIFEST_NAME, FAILED_LOG, CHECKPOINT, LOCK_NAME) or name.startswith(RUN) for name in names):
         return
     lock = StoreLock(place, run_id)
     lock.take()

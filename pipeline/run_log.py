@@ -38,6 +38,8 @@ class RunLog:
     last: str | None = None
     last_time: datetime | None = None
     """The last event, and when it was."""
+    left: str | None = None
+    """The run whose result it found to be what was asked for, and left there."""
     error: str | None = None
     exit_code: int | None = None
     """How it failed, if it did."""
@@ -73,6 +75,8 @@ class RunLog:
             case "stage_finished":
                 self.running.pop(event["stage"], None)
                 self.finished, self.done, self.tasks = event["stage"], None, None
+            case "nothing_to_do":
+                self.left = event["result"]
             case "run_failed":
                 self.error, self.exit_code = event["error"], event["exit_code"]
 

@@ -52,7 +52,7 @@ class Series:
         try:
             entries = self.root.names()
         except OSError as error:
-            raise UsageError(f"cannot list {self.root}: {error.strerror}") from error
+            raise UsageError(f"cannot list {self.root}: {error.strerror or error}") from error
         return sorted({found["day"] for entry in entries if (found := name.fullmatch(entry))}, reverse=True)
 
     def results(self) -> list[str]:

@@ -189,6 +189,9 @@ def _look(at: _Local | _Stored) -> Status:
             break
         result, wrong = _result(at.out)  # the log may have become the result's meanwhile
     published = lock is not None and holder is not None and result is not None and result.run == holder.run
+    if published and result is not None and lives is False:
+        own = at.result_log(result)
+        return Status(str(at.out), "dead", holder, _named(own), read_log(*own), result=result)
     if lock is not None and not published:
         state: State = "running" if lives else "dead" if lives is False else "unknown"
         found = Status(str(at.out), state, holder, _named(place) if log else None, log, result=result)

@@ -47,15 +47,16 @@ def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
         yield "exit code", str(log.exit_code)
     if status.log_place is not None:
         yield "log", status.log_place
-    follows = status.state == "failed" and log is not None and result is not None and log.run == result.run
+    ended = log if status.state in ("dead", "failed") else None
+    follows = ended is not None and result is not None and result.run in (ended.run, ended.left)
     if not follows and (status.state in ("dead", "failed") or status.kept is not None):
         yield "checkpoint", _kept(status.kept)
     if result is None:
         if status.state == "none":
             yield "output", status.output
         return
-    if follows:
-        yield "result", "complete; what follows it is not: the same run again does that"
+    if follows:  # it has failed, or was killed, after its result
+        yield "result", "complete; what follows it may not be: the same run again does that"
     elif status.state != "finished":
         yield "result", f"of an earlier run, {result.run}, until another takes its place:"
     else:

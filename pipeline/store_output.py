@@ -108,11 +108,11 @@ class StoreStaging:
 
     def add_to_log(self) -> None:
         """Append this run's log to that of the result in OUT, which stays."""
+        with suppress(EdgemillError):
+            self.out.remove(FAILED_LOG)
         for folder in self._folders_in_use():
             log = self.out.read(f"{folder}/{LOG_NAME}") or b""
             self.out.write(f"{folder}/{LOG_NAME}", log + (self.scratch / LOG_NAME).read_bytes())
-        with suppress(EdgemillError):
-            self.out.remove(FAILED_LOG)
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file beside the tables."""

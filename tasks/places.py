@@ -50,6 +50,12 @@ class Place:
         """What `str` says, with a path from the root on: a page that is read elsewhere has no use for others."""
         return os.path.abspath(self.url) if self.is_local else str(self)
 
+    def is_same(self, other: Place) -> bool:
+        """Whether both are one folder, on a disk by whatever links."""
+        if self.is_local and other.is_local:
+            return os.path.realpath(os.path.expanduser(self.url)) == os.path.realpath(os.path.expanduser(other.url))
+        return self.url == other.url
+
     def within(self, name: str) -> Place:
         """A folder in this one."""
         return Place(f"{self.url}/{name}", self.options)

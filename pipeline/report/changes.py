@@ -22,7 +22,8 @@ _KINDS = ("appeared", "vanished", "rose", "fell", "reshaped")
 class Before:
     """The result of the night before, and what came of comparing with it."""
 
-    earlier: Earlier
+    earlier: Earlier | None
+    """None if it could not be looked for."""
     found: Diff | None
     foremost: Foremost
     failed: str = ""
@@ -31,12 +32,14 @@ class Before:
 
 def changes(before: Before) -> Section:
     """Counts, and the rows that changed most."""
-    title, place = f"Since {before.earlier.day}", clipped(before.earlier.place)
-    text = [f"Compared with {place}, the night before."]
+    title, night = "Since the night before", "the night before"
+    if before.earlier is not None:
+        title, night = f"Since {before.earlier.day}", f"{clipped(before.earlier.place)}, the night before"
     found, foremost = before.found, before.foremost
     if found is None:
-        text = [f"There is no comparison with {place}, the night before: {clipped(before.failed)}."]
+        text = [f"There is no comparison with {night}: {clipped(before.failed)}."]
         return Section("changes", title, text, [], [])
+    text = [f"Compared with {night}."]
     text += [f"{clipped(notice)}." for notice in found.notices]
     rows = [("edges", found.edges)] + ([] if found.dn_graphs is None else [("DN-graphs", found.dn_graphs)])
     names = ("old", "new", "unchanged", *_KINDS)

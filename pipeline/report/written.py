@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -58,7 +59,7 @@ def add_report(
         from .page import page
 
         result = Result.unpublished(staging.named_from, manifest)
-        content = page(result, str(staging.out), _compared(result, before() if before else None, events))
+        content = page(result, str(staging.out), _compared(result, before, events) if before else None)
         staging.add(REPORT_NAME, content)
     except Exception as error:
         events.emit("report_failed", reason=message(error))
@@ -88,19 +89,20 @@ def write_report(
     return f"{result.place}/{name}"
 
 
-def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before | None:
+def _compared(result: Result, before: Callable[[], Earlier | None], events: Events) -> Before | None:
     """What changed since the earlier night, if there is one; what goes wrong is told there, and to the events."""
-    if earlier is None:
-        return None
     from .changes import MOST_DN_GRAPHS, MOST_EDGES, Before
 
-    start, foremost = time.perf_counter(), Foremost(MOST_EDGES, MOST_DN_GRAPHS)
+    start, foremost, earlier = time.perf_counter(), Foremost(MOST_EDGES, MOST_DN_GRAPHS), None
     try:
+        earlier = before()
+        if earlier is None:
+            return None
         with events.stage("compare", 0):
             found = compare(Result(earlier.place), result, foremost)
     except Exception as error:
         reason = message(error).replace(str(result.place), "this one")  # a run's has no lasting place yet
-        events.emit("comparison_failed", before=str(earlier.place), reason=reason)
+        events.emit("comparison_failed", before=str(earlier.place) if earlier else None, reason=reason)
         return Before(earlier, None, foremost, reason)
     counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs")}
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
@@ -110,7 +112,7 @@ def _compared(result: Result, earlier: Earlier | None, events: Events) -> Before
 def _page(result: Result) -> bytes:
     from .page import page
 
-    content = page(result, result.place.whole, _compared(result, night_before(result), Events()))
+    content = page(result, result.place.whole, _compared(result, partial(night_before, result), Events()))
     if (now := read_manifest(result.place).run) != result.manifest.run:
         raise UsageError(f"{result.place} has become the result of run {now} meanwhile: make the report again")
     return content

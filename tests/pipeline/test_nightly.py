@@ -18,12 +18,13 @@ import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, diff, mine, mining
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.lock import FolderLock
 from edgemill.pipeline.manifest import is_result
 from edgemill.pipeline.nightly import Night
 from edgemill.pipeline.retention import keep_newest
 from edgemill.pipeline.series import Series
-from edgemill.pipeline.store_lock import StoreLock
+from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.places import Place, place_of
 from edgemill.tasks.pointer import point, pointed
@@ -85,6 +86,18 @@ def test_relative_paths(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert night is not None
     end = path.rpartition("out/")[2].strip("~/").replace("{date}", "2026-11-20")
     assert Path(night.series.at("2026-11-20").url) == tmp_path / ("out" if "out" in path else "") / end
+
+
+@pytest.mark.parametrize(
+    "path", ["{date}/..", "link/../{date}", "memory://x/{date}//x", "memory://x//{date}", "memory://x/../{date}"]
+)
+def test_paths_by_which_no_other_night_is_found(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link before `..` leads to another folder than the text says."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere/sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("elsewhere/sub")
+    with pytest.raises(UsageError, match=rf"^output.path {path}: other nights cannot be found by it: write it without"):
+        Night.of(make_settings("e", path, date="2026-11-20"))
 
 
 def test_a_run_without_date_is_no_night() -> None:
@@ -254,6 +267,21 @@ def test_a_link_in_place_of_a_result_stays(tmp_path: Path) -> None:
     assert is_result(tmp_path / "kept/for/good")
 
 
+def test_a_result_behind_a_link_stays(tmp_path: Path) -> None:
+    """The link may be on the way, and may lead to another night."""
+    root = place_of(tmp_path / "results")
+    series = series_of(root, "{date}/lambda")
+    for day in days(19, 20):
+        write(series.at(day))
+    write(place_of(tmp_path / "kept/lambda"))
+    for day, target in (("2026-11-01", "../kept"), ("2026-11-02", "2026-11-19")):
+        (tmp_path / "results" / day).symlink_to(target)
+    events = Events()
+    keep_newest(series, 2, "2026-11-20", events)
+    assert (events.removed, events.not_removed) == ([], {})
+    assert series.results() == ["2026-11-20", "2026-11-19", "2026-11-02", "2026-11-01"]
+
+
 def test_what_latest_stands_for_stays_by_whatever_path(tmp_path: Path) -> None:
     """A person may have made the link, and the folder of all may be one."""
     (tmp_path / "real").mkdir()
@@ -296,15 +324,18 @@ def test_a_removal_that_was_cut_short(root: Place, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     remove = Place.remove
+    dead = Holder.here("dead").model_copy(update={"process_start": 1}).as_json()
+    root.write(".2026-11-17.edgemill.lock" if root.is_local else f"2026-11-17/{LOCK_NAME}", dead)
     monkeypatch.setattr(shutil, "rmtree", cut)
     monkeypatch.setattr(Place, "remove", lambda place, name: (cut if "edgemill-run" in name else remove)(place, name))
     with pytest.raises(KeyboardInterrupt):
         keep_newest(series, 2, "2026-11-20", Events())
     monkeypatch.undo()
     assert (series.results(), series.days()) == (days(19, 20)[::-1], days(18, 20)[::-1])
+    assert root.names() == [*root.names()[:-2], *days(19, 20)]
     events = Events()
     keep_newest(series, 2, "2026-11-20", events)
-    assert (events.removed, series.days()) == ([], days(19, 20)[::-1])
+    assert (events.removed, series.days(), root.names()) == ([], days(19, 20)[::-1], days(19, 20))
 
 
 # ---- with runs
@@ -419,6 +450,20 @@ def test_a_comparison_that_fails_loses_no_result(
     assert reason in report(result).text
 
 
+def test_a_night_before_that_cannot_be_looked_for(edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise UsageError("cannot list the results")
+
+    monkeypatch.setattr(Night, "before", refuse)
+    done = run(edges, tmp_path, "2026-11-20")
+    assert (done.exit_code, done.stderr) == (0, "")
+    result = Result(tmp_path / "latest")
+    text = "There is no comparison with the night before: cannot list the results."
+    assert text in report(result).text
+    [failed] = [line for line in log(result) if line["event"] == "comparison_failed"]
+    assert (failed["before"], failed["reason"]) == (None, "cannot list the results")
+
+
 @pytest.mark.slow
 def test_no_comparison_is_asked_for(edges: Path, tmp_path: Path) -> None:
     for day in ("2026-11-19", "2026-11-20"):
@@ -485,7 +530,13 @@ def test_a_night_that_fails_after_its_result(
     for _ in range(2):
         done = run(edges, out, "2026-11-20", *PLAIN)
         assert done.exit_code == 2
-        assert f"error: cannot write {out}/latest: no" in done.stderr
+        assert done.stderr.splitlines()[:2] == [
+            f"error: cannot write {out}/latest: no",
+            f"the result is at {night}; the same run again does what is left to do",
+        ]
+        text = CliRunner().invoke(edgemill, ["status", night]).stdout.splitlines()
+        assert "result      complete; what follows it may not be: the same run again does that" in text
+        assert not [line for line in text if line.startswith("checkpoint")]
         assert Result(night).converged
         found = status(night)
         assert (found["state"], found["exit_code"]) == ("failed", 2)
@@ -510,9 +561,30 @@ def test_what_is_told_first_of_a_night_that_fails_after_its_result(
     done = run(edges, out, "2026-11-20", *PLAIN, "--debug")
     assert done.exit_code == 1
     assert f"the result is at {out}/2026-11-20; the same run again does what is left to do" in done.stderr
-    told = CliRunner().invoke(edgemill, ["status", f"{out}/2026-11-20"]).stdout.splitlines()
-    assert "result      complete; what follows it is not: the same run again does that" in told
-    assert not [line for line in told if line.startswith("checkpoint")]
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+def test_a_repeat_that_cannot_say_so_in_the_log(
+    edges: Path, tmp_path: Path, store: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a result that may only be read: all the same nothing is to do, and `latest` moves."""
+    out = f"memory://no-log/{next(_numbers)}" if store else str(tmp_path / "out")
+    assert run(edges, out, "2026-11-20", *PLAIN, "--set", "nightly.latest=false").exit_code == 0
+    if store:
+        write = Place.write
+
+        def refuse(place: Place, name: str, content: bytes) -> None:
+            if name.endswith("log.jsonl"):
+                raise UsageError(f"cannot write {place}/{name}: no")
+            write(place, name, content)
+
+        monkeypatch.setattr(Place, "write", refuse)
+    else:
+        (tmp_path / "out/2026-11-20/log.jsonl").unlink()
+        (tmp_path / "out/2026-11-20/log.jsonl").mkdir()
+    done = run(edges, out, "2026-11-20", *PLAIN)
+    assert (done.exit_code, done.stderr, done.stdout[:14]) == (0, "", "nothing to do:")
+    assert pointed(Place(f"{out}/latest")) == Place(f"{out}/2026-11-20")
 
 
 @pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])

@@ -182,6 +182,20 @@ def test_a_folder_that_does_not_come_leaves_the_one_that_is_there(out: Place, mo
     assert (folder.names(), folder.read("b")) == (["b"], b"later")
 
 
+def test_a_folder_in_a_store_that_does_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, own = Place(f"memory://does-not-copy/{next(_numbers)}"), ("a", "b")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(folder.files, "cp_file", refuse)
+    for content in (b"earlier", b"later"):
+        with new_folder(folder, own, True) as filled:
+            for name in own:
+                (filled / name).write_bytes(content)
+        assert ([folder.read(name) for name in own], folder.names()) == ([content, content], ["a", "b"])
+
+
 @pytest.mark.slow
 def test_worker_processes(rows: Path, plain: Result, s3: dict[str, Any]) -> None:
     out = Place("s3://bucket/worker processes", s3)

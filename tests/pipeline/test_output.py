@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +103,36 @@ def test_failing_rename_keeps_the_old_result(
         write_result(stage.folder, run="new")
         stage.commit()
     assert Result(out).manifest.run == "old"
+    assert names(tmp_path) == {"out"}
+
+
+def test_an_old_result_that_somebody_reads_over_nfs(
+    tmp_path: Path, write_result: WriteResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder cannot be removed until then: it is cleared later, and never put back."""
+    out = tmp_path / "out"
+
+    def refuse(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+
+    write_result(out, run="old")
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with staging(out, overwrite=True) as stage:
+        write_result(stage.folder, run="new")
+        stage.commit()
+    for _ in range(2):
+        assert Result(out).manifest.run == "new"
+        left = [name for name in names(tmp_path) if name.startswith(".out.edgemill-") and name.endswith("-gone")]
+        assert len(left) == 1
+        monkeypatch.undo()
+        assert Result(tmp_path / left[0]).manifest.run == "old"
+        monkeypatch.setattr(shutil, "rmtree", refuse)
+        with staging(out, overwrite=True):
+            pass
+    monkeypatch.undo()
+    with staging(out, overwrite=True):
+        pass
     assert names(tmp_path) == {"out"}
 
 
@@ -228,6 +259,7 @@ def test_full_disk_has_its_own_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 RUN = """
+import shutil
 import signal, sys, types
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
 run = types.ModuleType("edgemill.pipeline.mining")

@@ -154,14 +154,19 @@ def test_a_result_with_intervals(out: Path, write_result: WriteResult) -> None:
     assert lines(call(out, 0))["state"].startswith("finished, not converged: 2 edges")
 
 
-@pytest.mark.parametrize("change", [{}, {"process_start": 1}], ids=["lives", "dead"])
-def test_a_run_that_has_published_and_holds_its_lock(
-    out: Path, write_result: WriteResult, change: dict[str, int]
-) -> None:
+def test_a_run_that_has_published_and_holds_its_lock(out: Path, write_result: WriteResult) -> None:
+    """If it is dead, it may have moved no `latest`."""
     result = write_result(out)
-    lock = out.with_name(".out.edgemill.lock")
-    lock.write_bytes(Holder.here(result.run).model_copy(update=change).as_json())
+    event = {"time": "2026-11-20T12:00:00+00:00", "run": result.run, "event": "run_finished"}
+    (out / "log.jsonl").write_text(json.dumps(event) + "\n")
+    lock, holder = out.with_name(".out.edgemill.lock"), Holder.here(result.run)
+    lock.write_bytes(holder.as_json())
     assert (status(out)["state"], status(out)["result"]["run"]) == ("finished", result.run)
+    lock.write_bytes(holder.model_copy(update={"process_start": 1}).as_json())
+    assert (status(out, 1)["state"], status(out, 1)["last_event"]) == ("dead", "run_finished")
+    text = lines(call(out, 1))
+    assert text["result"] == "complete; what follows it may not be: the same run again does that"
+    assert "checkpoint" not in text
 
 
 def test_failed(rows: Path, out: Path, client: Client) -> None:
