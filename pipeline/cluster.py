@@ -24,6 +24,7 @@ from . import leave_ctrl_c
 from .engine import GPU
 from .releases import PACKAGE, refusal
 from .settings import ClusterSettings
+from .streams import Prompt
 from .tls import check_address, is_encrypted, security, speaks_tls
 from .watch import workers_of
 
@@ -61,7 +62,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
     _refuse_unusable(settings.local_directory)
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     memory = settings.memory_limit_bytes or "auto"
-    options = {"memory_limit": memory, "local_directory": settings.local_directory} | _dashboard(settings)
+    options = {"memory_limit": memory, "local_directory": settings.local_directory} | _scheduler(settings)
     certificates = security(settings)
     if settings.workers is not None:
         options["security"] = certificates  # one process talks to nobody
@@ -81,12 +82,13 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         yield client
 
 
-def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
-    """Where Dask's HTTP server listens."""
+def _scheduler(settings: ClusterSettings) -> dict[str, Any]:
+    """Where Dask's HTTP server listens, and how long messages wait."""
+    prompt = {"plugins": [Prompt()]}
     if settings.dashboard_address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
-        return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
-    return {"dashboard_address": settings.dashboard_address}
+        return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"} | prompt}
+    return {"dashboard_address": settings.dashboard_address, "scheduler_kwargs": prompt}
 
 
 def _preload(settings: ClusterSettings) -> dict[str, Any]:

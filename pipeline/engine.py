@@ -23,6 +23,7 @@ from .calling import Name, call, call_in_files, call_in_turn, call_on_gpu, recal
 from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
 from .leaving import why_they_left
 from .releases import PACKAGE, at_release, refusal, release
+from .streams import be_prompt
 from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Engine:
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
         if not self._workers:
             raise ClusterLost("the Dask cluster has no workers: start some, and wait for them")
+        be_prompt(client)
         self.capacity = Capacity(
             len(self._workers),
             min((worker["nthreads"] for worker in self._workers.values()), default=1),
@@ -240,7 +242,7 @@ class Engine:
         A worker takes them in their order, and those that are wanted `soon` before any others: what takes a small part
         of a large result runs when that is made, and not when it has been spilled.
 
-        Without `at` they go to the scheduler in one message: Dask holds back a client's messages for 10 ms after each.
+        Without `at` they go to the scheduler in one message.
         """
         if not arguments:
             return []

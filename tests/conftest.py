@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ class RefuseBareNames(MetaPathFinder):
 sys.meta_path.insert(0, RefuseBareNames())
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 os.environ["PYTHONSAFEPATH"] = "1"  # for subprocesses, which a test may start in the project's root
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # some images set it: each subprocess would compile all modules anew
 
 # Two threads, or parallel code would not be parallel; not more, since tests share the cores with Dask and each other.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
@@ -52,3 +54,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: tests that look for what a run has left would go through all of it each time."""
+    gc.collect()
+    gc.freeze()

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from distributed import Client, LocalCluster
 
 from edgemill.pipeline import Result
+from edgemill.pipeline.streams import Prompt
 from edgemill.tasks.partition import HashPartitioner
 
 Edge = tuple[Any, Any]
@@ -96,7 +97,7 @@ def cluster(**options: Any) -> Iterator[Client]:
     with (
         LocalCluster(
             dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "plugins": [Prompt()]},
             silence_logs=50,
             **options,
         ) as started,
