@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import time
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, Worker
 from distributed.system import MEMORY_LIMIT
-from distributed.utils import silence_logging_cmgr
 
 from ..kernels.device import Device, device
-from ..tasks.errors import ClusterLost, UsageError
+from ..tasks.errors import UsageError
 from . import leave_ctrl_c
 from .engine import GPU
-from .releases import PACKAGE, refusal
+from .running import running
 from .settings import ClusterSettings
 from .streams import Prompt
-from .tls import check_address, is_encrypted, security, speaks_tls
-from .watch import workers_of
+from .tls import check_processes, is_encrypted, security
 
 __all__ = ["WORKER_BYTES", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
@@ -37,10 +33,6 @@ TARGET = 0.6
 LEAST_TARGET = 0.1
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory that results may take while they wait; tasks need the rest."""
-_START_SECONDS = 30
-"""How long to wait for a scheduler and its first worker, where `least_workers` does not ask for patience."""
-_LOOKING_SECONDS = 0.2
-"""Between two looks for a scheduler file."""
 
 
 def cores() -> int:
@@ -52,20 +44,21 @@ def cores() -> int:
 def connect(settings: ClusterSettings) -> Iterator[Client]:
     """A client of the cluster that the settings name, closed at the end with all that was started here.
 
-    Raises ClusterLost if a scheduler does not answer or has too few workers, UsageError for an unreadable scheduler
-    file, for certificates that do not serve, and for a folder that results cannot be spilled to.
+    Raises what `running` does, and UsageError for certificates that do not serve, and for a folder that results cannot
+    be spilled to.
     """
     if not settings.is_started_here:
-        with _running(settings) as client:
+        with running(settings) as client:
             yield client
         return
-    _refuse_unusable(settings.local_directory)
+    _check_folder(settings)
     threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
     memory = settings.memory_limit_bytes or "auto"
-    options = {"memory_limit": memory, "local_directory": settings.local_directory} | _scheduler(settings)
+    options = {"memory_limit": memory} | _scheduler(settings)
     certificates = security(settings)
-    if settings.workers is not None:
-        options["security"] = certificates  # one process talks to nobody
+    if settings.workers is not None:  # one process talks to nobody
+        check_processes(certificates)
+        options["security"] = certificates
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
@@ -83,12 +76,13 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
 
 
 def _scheduler(settings: ClusterSettings) -> dict[str, Any]:
-    """Where Dask's HTTP server listens, and how long messages wait."""
-    prompt = {"plugins": [Prompt()]}
-    if settings.dashboard_address is None:
+    """The folder of workers and scheduler, where Dask's HTTP server listens, and how long messages wait."""
+    folder, address = {"local_directory": settings.local_directory}, settings.dashboard_address
+    own = folder | {"plugins": [Prompt()]}
+    if address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
-        return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"} | prompt}
-    return {"dashboard_address": settings.dashboard_address, "scheduler_kwargs": prompt}
+        return folder | {"dashboard_address": None, "scheduler_kwargs": own | {"dashboard_address": "127.0.0.1:0"}}
+    return folder | {"dashboard_address": address, "scheduler_kwargs": own}
 
 
 def _preload(settings: ClusterSettings) -> dict[str, Any]:
@@ -121,16 +115,23 @@ def _target(settings: ClusterSettings) -> float:
     return max(LEAST_TARGET, TARGET * (1 - WORKER_BYTES / settings.memory_limit_bytes))
 
 
-def _refuse_unusable(folder: str | None) -> None:
-    if folder is None:
-        return
+def _check_folder(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers started here cannot write to the folder that results are spilled to."""
+    of_dask = dask.config.get("temporary-directory", None)
+    if settings.local_directory is not None:
+        name, folder = "cluster.local_directory", settings.local_directory
+    elif of_dask is not None:
+        name, folder = "Dask's temporary-directory (DASK_TEMPORARY_DIRECTORY)", of_dask
+    else:
+        name, folder = "for temporary files (TMPDIR)", None
     try:
-        os.makedirs(folder, exist_ok=True)
-        reason = None if os.access(folder, os.W_OK) else "it cannot be written to"
+        if folder is not None:
+            os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        reason = error.strerror
-    if reason is not None:
-        raise UsageError(f"cluster.local_directory {folder} cannot be used: {reason}; name another folder")
+        where = f"{name} {folder}" if folder is not None else f"the folder {name}"
+        raise UsageError(f"{where} cannot be used: {error.strerror}; name another folder") from error
 
 
 def check_device(settings: ClusterSettings) -> None:
@@ -181,7 +182,8 @@ def _spilling(settings: ClusterSettings) -> dict[str, Any]:
 def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     """Worker processes, on a GPU each where GPUs compute, or one worker in this process."""
     if settings.workers is None:
-        return partial(LocalCluster, processes=False, worker_class=_WorkerHere)
+        # Without a protocol Dask's configuration could ask for TLS, from this process to itself.
+        return partial(LocalCluster, processes=False, protocol="inproc", worker_class=_WorkerHere)
     if not has_gpu_workers(settings):
         return partial(LocalCluster, processes=True)
     gpu = local_gpu(settings)
@@ -202,73 +204,3 @@ class _WorkerHere(Worker):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"dashboard_address": "127.0.0.1:0"})
-
-
-@contextmanager
-def _running(settings: ClusterSettings) -> Iterator[Client]:
-    least = settings.least_workers or 1
-    patience = _START_SECONDS if settings.least_workers is None else settings.waiting_seconds
-    certificates = security(settings)
-    end = time.monotonic() + patience
-    if settings.least_workers is not None:
-        _await_file(settings.scheduler_file, end)
-    address = _address(settings)
-    check_address(address, certificates)
-    try:
-        client = Client(address, timeout=_left(end), set_as_default=False, security=certificates)
-    except (OSError, ValueError) as error:
-        encrypted = address.startswith("tls://")
-        if isinstance(error, ValueError) and not encrypted:
-            raise UsageError(f"cluster.scheduler: {address!r} names no Dask scheduler: {error}") from error
-        if not encrypted and speaks_tls(address):
-            raise ClusterLost(
-                f"the scheduler at {address} speaks TLS: use tls:// and set cluster.tls_ca_file, cluster.tls_cert_file "
-                "and cluster.tls_key_file"
-            ) from error
-        with_tls = " with TLS and a certificate of that authority" if encrypted else ""
-        raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {error}") from error
-    with silence_logging_cmgr(logging.CRITICAL), client:  # as above
-        _refuse_other_release(client)
-        with suppress(TimeoutError):
-            client.wait_for_workers(least, timeout=_left(end))
-        found = len(workers_of(client))
-        if found < least:
-            those = f"{found} of {least} workers (cluster.least_workers)" if found else "no workers"
-            raise ClusterLost(f"the Dask scheduler at {address} has {those} after {patience:g} s; start some")
-        yield client
-
-
-def _refuse_other_release(client: Client) -> None:
-    """Workers with the preload do not come to a scheduler of another release: it would be waited for them in vain."""
-    scheduler: Any = client.scheduler
-    with suppress(OSError):  # who has gone is told of by who waits
-        other = refusal(client.sync(scheduler.versions, packages=[PACKAGE]), {})
-        if other is not None:
-            raise other
-
-
-def _left(end: float) -> float:
-    """Seconds until then, one at least."""
-    return max(1.0, end - time.monotonic())
-
-
-def _await_file(path: str | None, end: float) -> None:
-    """Wait for a scheduler file, whole, that is about to be written."""
-    while path is not None and time.monotonic() < end:
-        with suppress(OSError, ValueError):
-            json.loads(Path(path).read_text(encoding="utf-8"))
-            return
-        time.sleep(_LOOKING_SECONDS)
-
-
-def _address(settings: ClusterSettings) -> str:
-    """Where the scheduler is that runs already. Raises UsageError for a scheduler file that does not say."""
-    path = settings.scheduler_file
-    if path is None:
-        return settings.scheduler or ""
-    if not os.path.isfile(path):
-        raise UsageError(f"cluster.scheduler_file: there is no file {path}")
-    try:
-        return str(json.loads(Path(path).read_text(encoding="utf-8"))["address"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"cluster.scheduler_file: {path} is not what a Dask scheduler writes: {error!r}") from error

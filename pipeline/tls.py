@@ -8,13 +8,17 @@ from urllib.parse import urlsplit
 
 import dask
 from distributed import Security
+from distributed.comm.addressing import get_address_host_port, parse_address
 
 from ..tasks.errors import UsageError
 from .settings import ClusterSettings
 
-__all__ = ["check_address", "is_encrypted", "security", "speaks_tls"]
+__all__ = ["check_address", "check_processes", "is_encrypted", "security", "speaks_tls"]
 
+_LIKE = "it is like tcp://host:8786"
 _PROBE_SECONDS = 5
+_REQUIRED = "Dask's configuration distributed.comm.require-encryption"
+_ROLES = ("client", "scheduler", "worker")
 
 
 def security(settings: ClusterSettings) -> Security | None:
@@ -41,12 +45,11 @@ def security(settings: ClusterSettings) -> Security | None:
             f"cluster.tls_cert_file, tls_key_file: {certificate} and {key or 'the key in it'} are no certificate and "
             f"its key without a password (PEM): {error}"
         ) from error
-    roles = ("client", "scheduler", "worker")
     return Security(
         require_encryption=True,
         tls_ca_file=authority,
-        **{f"tls_{role}_cert": certificate for role in roles},
-        **{f"tls_{role}_key": key for role in roles},
+        **{f"tls_{role}_cert": certificate for role in _ROLES},
+        **{f"tls_{role}_key": key for role in _ROLES},
     )
 
 
@@ -56,20 +59,40 @@ def is_encrypted(chosen: Security | None) -> bool:
 
 
 def check_address(address: str, chosen: Security | None) -> None:
-    """Raises UsageError if the scheduler's address and the certificates do not go together."""
-    if chosen is not None and "://" in address and not address.startswith("tls://"):
-        raise UsageError(f"cluster.scheduler: {address} is not encrypted, and cluster.tls_ca_file is set: use tls://")
-    if not address.startswith("tls://") or dask.config.get("distributed.client.security-loader", None):
-        return
+    """Raises UsageError if no scheduler can have that address, or if the certificates do not go with it."""
     try:
-        context = (chosen or Security()).get_connection_args("client")["ssl_context"]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"Dask's configuration distributed.comm.tls names no usable certificates: {error}") from error
-    if context is None:
+        scheme, _ = parse_address(address)
+        host, port = get_address_host_port(address)
+    except ValueError as error:
+        raise UsageError(f"cluster.scheduler: {address!r} is no address of a scheduler: {error}; {_LIKE}") from error
+    if not host or not 0 < port < 65536:
+        raise UsageError(f"cluster.scheduler: {address!r} is no address of a scheduler; {_LIKE}")
+    if chosen is None and dask.config.get("distributed.client.security-loader", None):
+        return
+    if is_encrypted(chosen) and scheme != "tls":
+        asked = f"{_REQUIRED} is true" if chosen is None else "cluster.tls_ca_file is set"
+        raise UsageError(f"cluster.scheduler: {address} is not encrypted, and {asked}: use tls://")
+    if scheme == "tls" and not _has_certificate(chosen, "client"):
         raise UsageError(
             f"cluster.scheduler: {address} needs certificates: set cluster.tls_ca_file, cluster.tls_cert_file and "
             "cluster.tls_key_file, or Dask's distributed.comm.tls"
         )
+
+
+def check_processes(chosen: Security | None) -> None:
+    """Raises UsageError if processes started here are to speak TLS and have no certificates."""
+    if is_encrypted(chosen) and not all(_has_certificate(chosen, role) for role in _ROLES):
+        raise UsageError(
+            f"{_REQUIRED} is true, and there are no certificates: set cluster.tls_ca_file, cluster.tls_cert_file and "
+            "cluster.tls_key_file, or Dask's distributed.comm.tls"
+        )
+
+
+def _has_certificate(chosen: Security | None, role: str) -> bool:
+    try:
+        return (chosen or Security()).get_connection_args(role)["ssl_context"] is not None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"Dask's configuration distributed.comm.tls names no usable certificates: {error}") from error
 
 
 def speaks_tls(address: str) -> bool:

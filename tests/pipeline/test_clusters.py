@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from socket import create_server
 from types import SimpleNamespace
 from typing import Any, Literal
 
+import dask
 import pyarrow as pa
 import pytest
 from distributed import Client, LocalCluster
@@ -108,22 +111,78 @@ def test_workers_are_there_while_the_client_forgets_them(
     assert mined(rows, partitions=2).converged
 
 
-def test_a_folder_that_nothing_can_be_spilled_to(rows: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_folder_that_nothing_can_be_spilled_to(rows: Path, tmp_path: Path, workers: int | None) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"cluster\.local_directory .*/file/x cannot be used: Not a directory; name"):
-        mine(rows, tmp_path / "out", cluster={"local_directory": str(tmp_path / "file" / "x")})
+    folder = str(tmp_path / "file" / "x")
+    unusable = rf"{folder} cannot be used: Not a directory; name another folder"
+    with pytest.raises(UsageError, match=rf"cluster\.local_directory {unusable}"):
+        mine(rows, tmp_path / "out", cluster={"local_directory": folder, "workers": workers})
+    with dask.config.set({"temporary-directory": folder}):
+        with pytest.raises(UsageError, match=rf"temporary-directory \(DASK_TEMPORARY_DIRECTORY\) {unusable}"):
+            mine(rows, tmp_path / "out", workers=workers)
+        with connect(ClusterSettings(device="cpu", local_directory=str(tmp_path))):
+            pass
+
+
+def test_no_folder_for_temporary_files(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match=r"the folder for temporary files \(TMPDIR\) cannot be used: No such file"):
+        mine(rows, tmp_path / "out")
 
 
 def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
     with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent\.json"):
         mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")
-    with pytest.raises(UsageError, match=r"cluster\.scheduler: 'nowhere://x:1' names no Dask scheduler"):
-        mine(rows, tmp_path / "out", scheduler="nowhere://x:1")
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "host",
+        "tcp://host",
+        "tls://host:port",
+        "tcp://host:87860",
+        "tcp://:8786",
+        "tcp://a:1/",
+        "http://a:1",
+        "x://a:1",
+    ],
+)
+def test_no_address(tmp_path: Path, rows: Path, address: str) -> None:
+    """Told at once, and no half-made client is left."""
+    with pytest.raises(
+        UsageError, match=rf"cluster\.scheduler: '{address}' is no address of a scheduler.*tcp://host:8786"
+    ):
+        mine(rows, tmp_path / "out", scheduler=address)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_scheduler(scheduler: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker; something that takes connections and says nothing, as the dashboard's port does; and nothing."""
+    worker = next(iter(workers_of(scheduler)))
+    with (
+        pytest.raises(UsageError, match=rf"cluster\.scheduler: at {worker} is a Dask worker: name its scheduler"),
+        connect(ClusterSettings(scheduler=worker)),
+    ):
+        pass
+    monkeypatch.setattr("edgemill.pipeline.running._START_SECONDS", 0)
+    monkeypatch.setattr("edgemill.pipeline.running._ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr("edgemill.pipeline.tls._PROBE_SECONDS", 0.1)
+    with closing(create_server(("127.0.0.1", 0))) as silent:
+        mute = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        lost = rf"no Dask scheduler answers at {mute}: what listens there gives no answer"
+        with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute)):
+            pass
+    lost = rf"no Dask scheduler answers at {mute}: .*refused"
+    with pytest.raises(ClusterLost, match=lost), connect(ClusterSettings(scheduler=mute)):
+        pass
+
+
 def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    monkeypatch.setattr("edgemill.pipeline.running._START_SECONDS", 1)
     with (
         LocalCluster(
             n_workers=0,
@@ -147,7 +206,7 @@ def test_workers_that_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
             """The first look was in vain; the second is, as it is not whole yet."""
             file.write_text(text if file.exists() else text[:9])
 
-        monkeypatch.setattr("edgemill.pipeline.cluster.time", SimpleNamespace(monotonic=time.monotonic, sleep=write))
+        monkeypatch.setattr("edgemill.pipeline.running.time", SimpleNamespace(monotonic=time.monotonic, sleep=write))
         started: Any = client.cluster
         started.scale(2)
         with connect(ClusterSettings(scheduler_file=str(file), least_workers=2)) as connected:

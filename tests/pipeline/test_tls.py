@@ -94,8 +94,8 @@ def test_the_configuration_of_dask(rows: Path, tmp_path: Path, ours: Certificate
 
 
 def test_a_plain_client_is_refused(rows: Path, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
-    with pytest.raises(ClusterLost, match=r"the scheduler at tcp://.* speaks TLS: use tls:// and set cluster.tls_ca"):
+    monkeypatch.setattr("edgemill.pipeline.running._START_SECONDS", 1)
+    with pytest.raises(UsageError, match=r"the scheduler at tcp://.* speaks TLS: use tls:// and set cluster.tls_ca"):
         mine(rows, tmp_path / "out", scheduler=address.replace("tls", "tcp"), **HOW)
     with pytest.raises(UsageError, match=r"tls://.* needs certificates: set cluster\.tls_ca_file"):
         mine(rows, tmp_path / "out", scheduler=address, **HOW)
@@ -106,7 +106,7 @@ def test_a_stranger_is_refused(
     rows: Path, tmp_path: Path, folder: Path, ours: Certificate, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a certificate of another authority is let in, nor does a client that trusts another go there."""
-    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    monkeypatch.setattr("edgemill.pipeline.running._START_SECONDS", 1)
     theirs = certificate(folder, "theirs")
     for stranger in (theirs, theirs._replace(tls_ca_file=ours.tls_ca_file), ours._replace(tls_ca_file=theirs[0])):
         with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
@@ -116,16 +116,33 @@ def test_a_stranger_is_refused(
 def test_a_scheduler_without_tls(
     rows: Path, tmp_path: Path, ours: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster._START_SECONDS", 1)
+    monkeypatch.setattr("edgemill.pipeline.running._START_SECONDS", 1)
     with runs.cluster(n_workers=0, processes=False, protocol="tcp") as client:
         plain = client.scheduler_info()["address"]
-        with pytest.raises(UsageError, match=r"tcp://.* is not encrypted, and cluster.tls_ca_file is set: use tls://"):
-            mine(rows, tmp_path / "out", cluster={"scheduler": plain, **ours._asdict()}, **HOW)
+        for address in (plain, plain.removeprefix("tcp://")):
+            refused = rf"{address} is not encrypted, and cluster\.tls_ca_file is set: use tls://"
+            with pytest.raises(UsageError, match=refused):
+                mine(rows, tmp_path / "out", cluster={"scheduler": address, **ours._asdict()}, **HOW)
         with pytest.raises(ClusterLost, match="no Dask scheduler answers at tls://"):
             tls = plain.replace("tcp", "tls")
             mine(rows, tmp_path / "out", cluster={"scheduler": tls, **ours._asdict()}, **HOW)
-    with pytest.raises(ClusterLost, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9: "):
-        mine(rows, tmp_path / "out", scheduler="tcp://127.0.0.1:9", **HOW)
+
+
+def test_encryption_that_dask_is_to_require(rows: Path, tmp_path: Path, ours: Certificate) -> None:
+    """A run in one process needs none; whatever would talk by a port is refused, unless it has certificates."""
+    required = {"distributed.comm.require-encryption": True}
+    with dask.config.set(required):
+        with pytest.raises(
+            UsageError, match=r"tcp://.* is not encrypted, and .*require-encryption is true: use tls://"
+        ):
+            mine(rows, tmp_path / "out", scheduler="tcp://127.0.0.1:9", **HOW)
+        with pytest.raises(UsageError, match=r"require-encryption is true, and there are no certificates: set cluster"):
+            mine(rows, tmp_path / "out", workers=1, **HOW)
+        with connect(ClusterSettings(device="cpu")) as client:
+            assert client.scheduler_info()["address"].startswith("inproc://")
+        with connect(ClusterSettings(device="cpu", workers=1, **ours._asdict())) as client:
+            assert client.scheduler_info()["address"].startswith("tls://")
+    assert not (tmp_path / "out").exists()
 
 
 def test_files_that_do_not_serve(rows: Path, tmp_path: Path, folder: Path, ours: Certificate) -> None:
