@@ -83,7 +83,10 @@ def _meet(address: str, certificates: Security | None, seconds: float) -> None:
 
 async def _asked(address: str, certificates: Security | None, seconds: float) -> None:
     secured = (certificates or Security()).get_connection_args("client")
-    there = await connect(address, timeout=seconds, **secured)
+    try:
+        there = await connect(address, timeout=seconds, **secured)
+    except ValueError as error:  # Tornado's, of a connection that was closed before TLS began
+        raise OSError("it closes the connection") from error
     try:
         await send_recv(there, op="identity", n_workers=0)
         # Workers with the preload do not come to a scheduler of another release: it would be waited for them in vain.
