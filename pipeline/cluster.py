@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -82,11 +83,19 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
 
 
 def _dashboard(settings: ClusterSettings) -> dict[str, Any]:
-    """Where Dask's HTTP server listens."""
-    if settings.dashboard_address is None:
+    """Where Dask's HTTP server listens. Raises UsageError if that is no address of this machine."""
+    address = settings.dashboard_address
+    if address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
         return {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}}
-    return {"dashboard_address": settings.dashboard_address}
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise UsageError(
+            f"cluster.dashboard_address {address} cannot be had: {error.strerror}; name an address of this machine"
+        ) from error
+    return {"dashboard_address": address}
 
 
 def _preload(settings: ClusterSettings) -> dict[str, Any]:
