@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,7 +83,19 @@ def _scheduler(settings: ClusterSettings) -> dict[str, Any]:
     if address is None:
         # What is left of it listens on this machine alone, and not on the port that all runs would want.
         return folder | {"dashboard_address": None, "scheduler_kwargs": own | {"dashboard_address": "127.0.0.1:0"}}
+    _check_dashboard(address)
     return folder | {"dashboard_address": address, "scheduler_kwargs": own}
+
+
+def _check_dashboard(address: str) -> None:
+    """Raises UsageError if that is no address of this machine; another port is found for one that is taken."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise UsageError(
+            f"cluster.dashboard_address {address} cannot be had: {error.strerror}; name an address of this machine"
+        ) from error
 
 
 def _preload(settings: ClusterSettings) -> dict[str, Any]:

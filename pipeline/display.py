@@ -62,49 +62,68 @@ class JsonDisplay:
         """Nothing stays open."""
 
 
+class _Stages:
+    """Stages under way, the outermost first, with the tasks that are done and all of them; how far the search is."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, tuple[int, int]] = {}
+        self.search: Mapping[str, Any] | None = None
+        """Last exchange or level of the outermost stage."""
+
+    def take_in(self, event: Mapping[str, Any]) -> None:
+        """Follow one event."""
+        match event["event"]:
+            case "stage_started":
+                if event["stage"] in self.running:
+                    self.running.clear()  # begun again, as a worker was lost
+                if not self.running:
+                    self.search = None
+                self.running[event["stage"]] = (0, event["tasks"])
+            case "task_done":
+                self.running[event["stage"]] = (event["done"], event["tasks"])
+            case "exchange" | "level":
+                self.search = event
+            case "stage_finished":
+                self.running.pop(event["stage"], None)
+
+
 class LineDisplay:
     """Addresses and warnings; if `verbose`, one line for each stage that has ended, too."""
 
     def __init__(self, stream: TextIO, verbose: bool = True) -> None:
         self._stream = stream
         self._verbose = verbose
-        self._tasks = 0
-        self._last_exchange: Mapping[str, Any] | None = None
+        self._stages = _Stages()
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Print a line if the event is worth one."""
         told = _notice(event) if self._verbose else _asked_for(event)
         if told is not None:
             print(told, file=self._stream, flush=True)
-        if self._verbose:
+        if self._verbose and event["event"] == "stage_finished":
             self._show_stage(event)
+        self._stages.take_in(event)
 
     def _show_stage(self, event: Mapping[str, Any]) -> None:
-        match event["event"]:
-            case "stage_started":
-                self._tasks, self._last_exchange = event["tasks"], None
-            case "exchange":
-                self._last_exchange = event
-            case "stage_finished":
-                parts = [f"{event['seconds']:.2f} s"]
-                if self._tasks:
-                    parts.append(f"{self._tasks} tasks")
-                if (last := self._last_exchange) is not None:
-                    parts += [f"{last['step']} steps", f"{last['exchange']} exchanges"]
-                print(f"{event['stage']}: {', '.join(parts)}", file=self._stream, flush=True)
+        parts = [f"{event['seconds']:.2f} s"]
+        _, tasks = self._stages.running.get(event["stage"], (0, 0))
+        if tasks:
+            parts.append("1 task" if tasks == 1 else f"{tasks} tasks")
+        search = self._stages.search
+        if search is not None and "exchange" in search and len(self._stages.running) == 1:
+            parts += [f"{search['step']} steps", f"{search['exchange']} exchanges"]
+        print(f"{event['stage']}: {', '.join(parts)}", file=self._stream, flush=True)
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
 class LiveDisplay:
-    """Finished stages and their seconds; below, the running one: elapsed, tasks, step, exchange, edges unsettled."""
+    """Finished stages and their seconds; below, the running ones: elapsed, tasks, step, exchange, edges unsettled."""
 
     def __init__(self, console: Console) -> None:
-        self._finished: list[tuple[str, float]] = []
-        self._running: Mapping[str, Any] | None = None
-        self._done = 0
-        self._exchange: Mapping[str, Any] | None = None
+        self._finished: dict[str, float] = {}
+        self._stages = _Stages()
         self._start = time.monotonic()
         self._live = Live(self, console=console, refresh_per_second=8, redirect_stdout=False)
 
@@ -112,17 +131,12 @@ class LiveDisplay:
         """Take in the event; the screen follows at its own pace."""
         if (told := _notice(event)) is not None:
             self._live.console.print(told, markup=False, highlight=False, soft_wrap=True)
+        self._stages.take_in(event)
         match event["event"]:
             case "stage_started":
-                self._running, self._done, self._exchange = event, 0, None
                 self._live.start()  # at the first stage; no-op after that
-            case "task_done":
-                self._done = event["done"]
-            case "exchange" | "level":
-                self._exchange = event
             case "stage_finished":
-                self._finished.append((event["stage"], event["seconds"]))
-                self._running = None
+                self._finished[event["stage"]] = self._finished.get(event["stage"], 0) + event["seconds"]
             case "run_finished" | "run_failed":
                 self.close()
 
@@ -136,21 +150,23 @@ class LiveDisplay:
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column()  # what may wrap in a narrow terminal
-        for stage, seconds in self._finished:
+        for stage, seconds in list(self._finished.items()):
             table.add_row(Text(stage, "dim"), Text(f"{seconds:.2f} s", "dim"))
-        if self._running is not None:
-            tasks, roomy = self._running["tasks"], options.max_width >= 80
-            bar = ProgressBar(total=tasks or None, completed=self._done, width=20) if roomy else ""
-            table.add_row(Text(self._running["stage"], "bold"), self._elapsed(), bar, self._state(tasks))
+        search, roomy = self._stages.search, options.max_width >= 80
+        for stage, (done, tasks) in list(self._stages.running.items()):
+            bar = ProgressBar(total=tasks or None, completed=done, width=20) if roomy else ""
+            table.add_row(Text(stage, "bold"), self._elapsed(), bar, _state(done, tasks, search))
+            search = None  # of the outermost
         yield table
 
     def _elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
         return f"{minutes}:{seconds:02d}"
 
-    def _state(self, tasks: int) -> str:
-        state = [f"{self._done}/{tasks}"] if tasks else []
-        if (last := self._exchange) is not None:
-            state += [f"{name} {last[name]}" for name in ("level", "step", "exchange") if name in last]
-            state.append(f"{last['unsettled']:,} edges unsettled")
-        return "  ".join(state)
+
+def _state(done: int, tasks: int, search: Mapping[str, Any] | None) -> str:
+    state = [f"{done}/{tasks}"] if tasks else []
+    if search is not None:
+        state += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]
+        state.append(f"{search['unsettled']:,} edges unsettled")
+    return "  ".join(state)

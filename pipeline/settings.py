@@ -247,7 +247,10 @@ class ClusterSettings(_Section):
     @model_validator(mode="after")
     def _dashboard_says_where(self) -> Self:
         address = self.dashboard_address
-        if address is not None and not re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", address):
+        if address is None:
+            return self
+        found = re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", address)
+        if found is None or int(found[2]) > 65535:
             raise ValueError(
                 "cluster.dashboard_address: must be host:port, such as 127.0.0.1:8787 for this machine alone, "
                 f"got {address!r}"

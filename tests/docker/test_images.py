@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from certificates import certificate
 from containers import DOCKER, ROOT
 from edgemill.kernels import cache
 
@@ -155,6 +156,15 @@ def test_certificates(tmp_path: Path) -> None:
     second = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert second.keys() == first.keys()
     assert all(second[name] != first[name] for name in first)
+
+
+def test_certificates_in_their_last_day_are_made_anew(tmp_path: Path) -> None:
+    last = certificate(tmp_path, "last")
+    for path, name in zip(last, ("ca.pem", "node.pem", "node-key.pem"), strict=True):
+        Path(path).rename(tmp_path / name)
+    before = (tmp_path / "node.pem").read_bytes()
+    assert ": made, " in script("certificates.sh", str(tmp_path)).stdout
+    assert (tmp_path / "node.pem").read_bytes() != before
 
 
 def test_no_key_is_left_by_one_that_is_ended(tmp_path: Path) -> None:

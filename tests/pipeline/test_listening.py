@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.request
 from contextlib import closing
 from socket import create_server
@@ -55,10 +56,19 @@ def test_a_dashboard_where_it_is_asked_for() -> None:
             assert answer.read() == b"ok"
 
 
-@pytest.mark.parametrize("address", ["8787", ":8787", "localhost", "http://localhost:8787", "a b:1", ""])
+@pytest.mark.parametrize(
+    "address", ["8787", ":8787", "localhost", "http://localhost:8787", "127.0.0.1:65536", "a b:1", ""]
+)
 def test_an_address_says_who_may_look(address: str) -> None:
     with pytest.raises(UsageError, match=r"cluster\.dashboard_address: must be host:port, such as 127\.0\.0\.1:8787"):
         make_settings("edges", "out", cluster={"dashboard_address": address})
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:8787", "no.such.host.invalid:0", "[2001:db8::1]:0"])
+def test_an_address_that_is_not_ours(address: str) -> None:
+    settings = ClusterSettings(device="cpu", dashboard_address=address)
+    with pytest.raises(UsageError, match=f"dashboard_address {re.escape(address)} cannot be had"), connect(settings):
+        pass
 
 
 def test_a_running_scheduler_has_its_own() -> None:

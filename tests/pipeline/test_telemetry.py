@@ -88,6 +88,45 @@ def test_a_pipe_is_quiet_unless_verbose() -> None:
     assert bound.endswith(" s, 16 tasks, 3 steps, 41 exchanges")
 
 
+def keeping(events: Events) -> None:
+    """The search is kept twice, between its exchanges."""
+    events.exchange(EXCHANGE)
+    for _ in range(2):
+        with events.stage("keep", tasks=1) as keep:
+            keep.task_done()
+
+
+def test_a_stage_within_another_in_a_pipe() -> None:
+    stream = io.StringIO()
+    with Events(display_for(stream, verbose=True)) as events, events.stage("bound", tasks=16):
+        keeping(events)
+    *kept, bound = stream.getvalue().splitlines()
+    assert [line.split(" s, ") for line in kept] == [["keep: 0.00", "1 task"]] * 2
+    assert bound.endswith(" s, 16 tasks, 3 steps, 41 exchanges")
+
+
+def test_a_stage_within_another_on_a_terminal() -> None:
+    """When it has ended, the other one still runs, and one line says how long all of its times took."""
+    console = Console(file=io.StringIO(), width=110)
+    display = LiveDisplay(console)
+
+    def shown() -> list[str]:
+        with console.capture() as captured:
+            console.print(display)
+        return captured.get().rstrip().splitlines()
+
+    with Events(display) as events, events.stage("bound", tasks=0):
+        keeping(events)
+        kept, bound = shown()
+        assert kept.split() == ["keep", "0.00", "s"]
+        assert bound.startswith("bound ")
+        assert bound.endswith(" step 3  exchange 41  1,234,567 edges unsettled")
+        with events.stage("keep", tasks=4):
+            _, bound, keep = shown()
+            assert bound.startswith("bound ") and bound.endswith(" unsettled")
+            assert keep.startswith("keep ") and keep.endswith(" 0/4")
+
+
 @pytest.mark.parametrize("verbose", [True, False])
 def test_what_is_told_in_any_pipe(verbose: bool) -> None:
     stream = io.StringIO()
@@ -154,7 +193,7 @@ def test_live_display_shows_the_running_stage() -> None:
     shown: list[Mapping[str, Any]] = [
         {"event": "stage_finished", "stage": "read", "seconds": 1.25},
         {"event": "stage_started", "stage": "bound", "tasks": 16},
-        {"event": "task_done", "done": 5, "tasks": 16},
+        {"event": "task_done", "stage": "bound", "done": 5, "tasks": 16},
         {"event": "exchange", **asdict(EXCHANGE)},
     ]
     for event in shown:
