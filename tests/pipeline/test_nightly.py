@@ -159,6 +159,12 @@ def test_a_night_that_cannot_be_read_does_not_move_latest_back(tmp_path: Path, m
     assert (tmp_path / "latest").readlink() == Path("2026-11-20")
 
 
+def test_no_latest_before_the_first_exact_result(root: Place) -> None:
+    write(root.within("2026-11-20"), converged=False)
+    night_of(root, "2026-11-20").move_latest(Events())
+    assert root.names() == ["2026-11-20"]
+
+
 def test_what_is_at_latest_is_not_touched(root: Place) -> None:
     write(root.within("latest"))
     with pytest.raises(UsageError, match=r"/latest is there and is not a pointer"):
@@ -218,7 +224,7 @@ def test_what_failed_runs_have_left(root: Place) -> None:
     for day in days(16, 20):
         write(series.at(day))
     left = []
-    for day in ("2026-11-14", "2026-11-16", "2026-11-19"):
+    for day in ("2026-11-14", "2026-11-16", "2026-11-19", "2026-11-21"):
         if root.is_local:
             left += [f".{day}.edgemill-run/x", f".{day}.edgemill-run.old/x", f".{day}.edgemill.checkpoint/x"]
             left += [f"{day}.failed.log.jsonl"]
@@ -229,8 +235,55 @@ def test_what_failed_runs_have_left(root: Place) -> None:
         root.files.pipe_file(root.path(name), b"")
     keep_newest(series, 2, "2026-11-20", Events())
     found = {path.removeprefix(root.path()).strip("/") for path in root.files.find(root.path())}
-    assert {name for name in left if name in found} == {name for name in left if "2026-11-19" in name}
-    assert not {name for name in found if not name.lstrip(".").startswith(("2026-11-19", "2026-11-20"))}
+    stay = ("2026-11-19", "2026-11-20", "2026-11-21")
+    assert {name for name in left if name in found} == {name for name in left if name.lstrip(".").startswith(stay)}
+    assert not {name for name in found if not name.lstrip(".").startswith(stay)}
+
+
+def test_a_folder_of_a_store_that_others_use() -> None:
+    """With a manifest that is not ours, and a name such as runs have."""
+    root = Place(f"memory://nights/{next(_numbers)}")
+    series = series_of(root)
+    for day in days(19, 20):
+        write(series.at(day))
+    other = series.at("2026-11-18")
+    for name in ("manifest.json", "edgemill-notes/x"):
+        root.files.pipe_file(other.path(name), b"{}")
+    events = Events()
+    keep_newest(series, 1, "2026-11-20", events)
+    assert events.not_removed == {str(other): f"{other} is not an edgemill result: it is left alone"}
+    assert (events.removed, other.names()) == ([str(series.at("2026-11-19"))], ["edgemill-notes", "manifest.json"])
+
+
+def test_the_lock_is_held_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    series, held = series_of(place_of(tmp_path)), []
+    for day in days(19, 20):
+        write(series.at(day))
+    release = FolderLock.release
+
+    def look(lock: FolderLock) -> None:
+        held.append(lock.is_held())
+        release(lock)
+
+    monkeypatch.setattr(FolderLock, "release", look)
+    keep_newest(series, 1, "2026-11-20", Events())
+    assert (held, sorted(os.listdir(tmp_path))) == ([True], ["2026-11-20"])
+
+
+def test_a_pointer_that_cannot_be_read(root: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may point to any of them."""
+    series = series_of(root)
+    for day in days(19, 20):
+        write(series.at(day))
+
+    def refuse(place: Place) -> None:
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr("edgemill.pipeline.retention.pointed", refuse)
+    events = Events()
+    keep_newest(series, 1, "2026-11-20", events)
+    assert series.results() == days(19, 20)[::-1]
+    assert [*events.not_removed] == [str(root)]
 
 
 def test_a_folder_of_a_day_that_others_use(tmp_path: Path) -> None:
@@ -271,15 +324,16 @@ def test_a_result_behind_a_link_stays(tmp_path: Path) -> None:
     """The link may be on the way, and may lead to another night."""
     root = place_of(tmp_path / "results")
     series = series_of(root, "{date}/lambda")
-    for day in days(19, 20):
+    for day in days(18, 20):
         write(series.at(day))
     write(place_of(tmp_path / "kept/lambda"))
-    for day, target in (("2026-11-01", "../kept"), ("2026-11-02", "2026-11-19")):
+    links = {"2026-11-01": "../kept", "2026-11-02": "2026-11-19", "2026-11-30": "../kept"}
+    for day, target in links.items():
         (tmp_path / "results" / day).symlink_to(target)
     events = Events()
     keep_newest(series, 2, "2026-11-20", events)
-    assert (events.removed, events.not_removed) == ([], {})
-    assert series.results() == ["2026-11-20", "2026-11-19", "2026-11-02", "2026-11-01"]
+    assert (events.removed, events.not_removed) == ([str(series.at("2026-11-18"))], {})
+    assert {*series.results()} == {"2026-11-20", "2026-11-19", *links}
 
 
 def test_what_latest_stands_for_stays_by_whatever_path(tmp_path: Path) -> None:
@@ -480,11 +534,12 @@ def test_a_night_that_did_not_converge(edges: Path, tmp_path: Path) -> None:
     """`latest` stays, nothing is removed; the next night compares with the one before."""
     out = tmp_path / "out"
     assert run(edges, out, "2026-11-19", *PLAIN).exit_code == 0
+    shutil.copytree(out / "2026-11-19", out / "2026-11-18")
     bounded = ("--partitions", "2", "--method", "band", "--max-exchanges", "1", "--set", "nightly.keep=1")
     assert run(edges, out, "2026-11-20", *bounded).exit_code == 5
     assert Series.around(place_of(out / "2026-11-20"), f"{out}/{{date}}", "2026-11-20")
     assert (out / "latest").readlink() == Path("2026-11-19")
-    assert sorted(os.listdir(out)) == ["2026-11-19", "2026-11-20", "latest"]
+    assert sorted(os.listdir(out)) == ["2026-11-18", "2026-11-19", "2026-11-20", "latest"]
     assert "Since" not in report(Result(out / "2026-11-20")).text
     shutil.copytree(edges / "2026-11-20", edges / "2026-11-21")
     assert run(edges, out, "2026-11-21").exit_code == 0

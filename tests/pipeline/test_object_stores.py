@@ -182,6 +182,27 @@ def test_a_folder_that_does_not_come_leaves_the_one_that_is_there(out: Place, mo
     assert (folder.names(), folder.read("b")) == (["b"], b"later")
 
 
+def test_what_comes_into_a_folder_meanwhile_stays() -> None:
+    folder = Place(f"memory://meanwhile/{next(_numbers)}")
+    folder.write("a", b"earlier")
+    with pytest.raises(UsageError, match="holds something else, notes"), new_folder(folder, ("a",), True) as filled:
+        (filled / "a").write_bytes(b"later")
+        folder.write("notes", b"mine")
+    assert (folder.names(), folder.read("a")) == (["a", "notes"], b"earlier")
+
+
+def test_the_log_is_put_once_if_nothing_follows(rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, puts = Place.write, []
+
+    def count(place: Place, name: str, content: bytes) -> None:
+        puts.append(name.rpartition("/")[2])
+        write(place, name, content)
+
+    monkeypatch.setattr(Place, "write", count)
+    run(rows, Place(f"memory://once/{next(_numbers)}"), client, overwrite=True)
+    assert puts == ["log.jsonl", "manifest.json"]
+
+
 def test_a_folder_in_a_store_that_does_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     folder, own = Place(f"memory://does-not-copy/{next(_numbers)}"), ("a", "b")
 
