@@ -115,12 +115,12 @@ def test_a_scheduler_of_another_release_is_not_waited_at(
     waiting: dict[str, Any] = {
         "scheduler": address_of(client),
         "cluster.least_workers": 99,
-        "cluster.waiting_seconds": 5.0,
+        "cluster.waiting_seconds": 0.5,
     }
     with pytest.raises(UsageError, match=f"the Dask scheduler has edgemill {OTHER}, and here is edgemill"):
         mine(rows, tmp_path / "out", **waiting)
     monkeypatch.undo()
-    with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 5 s"):
+    with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 0\.5 s"):
         mine(rows, tmp_path / "out", **waiting)
 
 
