@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from html import escape
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import distributed
 from distributed import Client
+from distributed.comm.addressing import unparse_host_port
+from distributed.comm.utils import get_tcp_server_address
 from distributed.utils import format_dashboard_link
 
 from ..tasks.errors import ClusterLost, UsageError
@@ -85,11 +88,26 @@ def monitored(
 
 
 def _dashboard(client: Client) -> str | None:
+    """Where the dashboard is of a scheduler that was there; None if it has none.
+
+    Dask's link has the scheduler's own address, where its dashboard need not listen.
+    """
     try:
-        link: str | None = client.dashboard_link
-    except Exception:  # it has none, or has gone just now, which the first task tells
+        found = client.run_on_scheduler(_listens)
+        if found is None:
+            return None
+        if client.cluster is None and not ip_address(found[0]).is_unspecified:
+            return _link(*found)
+        link: str | None = client.dashboard_link  # of a cluster's, which may go by way of a proxy
+    except Exception:  # it may not be asked, or has gone just now, which the first task tells
         return None
     return link
+
+
+def _listens(dask_scheduler: Any) -> tuple[str, int] | None:
+    """Address and port of a scheduler's dashboard; None if what listens there has no such page."""
+    host, port = get_tcp_server_address(dask_scheduler.http_server)[:2]
+    return (host, port) if dask_scheduler.http_application.applications else None
 
 
 def _own_dashboard(client: Client, asked_for: str | None) -> str | None:
@@ -98,7 +116,11 @@ def _own_dashboard(client: Client, asked_for: str | None) -> str | None:
         return None
     host, _, _ = asked_for.rpartition(":")
     port = client.scheduler_info(n_workers=0)["services"]["dashboard"]  # another, if that was taken
-    return str(format_dashboard_link(socket.gethostname() if host in ("0.0.0.0", "[::]") else host, port))
+    return _link(socket.gethostname() if host in ("0.0.0.0", "[::]") else host, port)
+
+
+def _link(host: str, port: int) -> str:
+    return str(format_dashboard_link(unparse_host_port(host), port))
 
 
 class _NotYet(Exception):

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import os
 import sys
-from itertools import count
+import time
+from math import inf
 from typing import NoReturn
 
 from distributed import Worker
@@ -28,6 +29,8 @@ __all__ = ["dask_setup"]
 
 _PARTITIONS = 2
 """Kernels of several partitions include those of one."""
+_TELL_SECONDS = 20
+"""Between two warnings that the scheduler is not there. A try takes up to 30 s, or none where it refuses at once."""
 _log = logging.getLogger("distributed.edgemill")  # Dask shows what is below its own name
 
 
@@ -39,12 +42,14 @@ async def dask_setup(worker: Worker) -> None:
     if not isinstance(worker, Worker):
         _refuse(worker, "edgemill.pipeline.preload is for workers: leave it out where a scheduler or nanny is started")
     serve_ready(worker)
-    for tries in count():
+    told = -inf
+    while True:
         try:
             theirs = await worker.scheduler.versions(packages=[PACKAGE])
             break
         except OSError as error:  # not there yet; Dask itself waits as long, until --death-timeout
-            if tries % 10 == 0:
+            if time.monotonic() - told >= _TELL_SECONDS:
+                told = time.monotonic()
                 _log.warning("waiting for the scheduler at %s: %s", worker.scheduler.address, error)
             await asyncio.sleep(1)
     found = difference(theirs)

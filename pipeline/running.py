@@ -12,7 +12,7 @@ from pathlib import Path
 
 import dask
 from distributed import Client, Security
-from distributed.comm.core import connect
+from distributed.comm.core import Comm, connect
 from distributed.core import send_recv
 from distributed.utils import LoopRunner, silence_logging_cmgr
 
@@ -88,15 +88,24 @@ async def _asked(address: str, certificates: Security | None, seconds: float) ->
     except ValueError as error:  # Tornado's, of a connection that was closed before TLS began
         raise OSError("it closes the connection") from error
     try:
-        await send_recv(there, op="identity", n_workers=0)
+        theirs = await send_recv(there, op="versions", packages=[PACKAGE])
         # Workers with the preload do not come to a scheduler of another release: it would be waited for them in vain.
-        other = refusal(await send_recv(there, op="versions", packages=[PACKAGE]), {})
-    except TypeError:  # only a scheduler knows of workers
-        raise UsageError(f"cluster.scheduler: at {address} is a Dask worker: name its scheduler") from None
+        other = None if theirs is None else refusal(theirs, {})
+        if other is not None:
+            raise other
+        if theirs is None or not await _is_scheduler(there):
+            raise UsageError(f"cluster.scheduler: at {address} is a Dask worker: name its scheduler")
     finally:
         there.abort()
-    if other is not None:
-        raise other
+
+
+async def _is_scheduler(there: Comm) -> bool:
+    """Whether it knows of workers, which a worker does not."""
+    try:
+        await send_recv(there, op="identity", n_workers=0)
+    except TypeError:
+        return False
+    return True
 
 
 def _reason(error: BaseException) -> str:

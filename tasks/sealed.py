@@ -23,6 +23,8 @@ MARK = "edgemill.footer"
 """Key of the mark in the footer."""
 
 _SEAL_BYTES = len(SEAL) + 2 * sha256().digest_size
+_BUFFER_BYTES = 4 * 1024 * 1024
+"""Written at once: each call of Python's takes its lock, which other threads that write want too."""
 _TAIL_BYTES = 64 * 1024
 """Read at once from a file's end: most footers are smaller."""
 _END_BYTES = 8
@@ -58,9 +60,13 @@ class Writable(Protocol):
 def sealed_writer(file: Writable, schema: pa.Schema, **options: Any) -> Iterator[pq.ParquetWriter]:
     """A writer of page checksums that seals the footer when the block ends; `file` stays open."""
     sink = _HeldBack(file)
-    with pq.ParquetWriter(sink, schema, write_page_checksum=True, **options) as writer:
+    with (
+        pa.BufferedOutputStream(pa.PythonFile(sink, "w"), _BUFFER_BYTES) as buffered,
+        pq.ParquetWriter(buffered, schema, write_page_checksum=True, **options) as writer,
+    ):
         yield writer
         writer.add_key_value_metadata({MARK: "sealed"})
+        buffered.flush()
         sink.hold()
     footer = sink.held
     if len(footer) != int.from_bytes(footer[-_END_BYTES:-4], "little") + _END_BYTES:

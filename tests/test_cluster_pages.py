@@ -26,17 +26,18 @@ from edgemill.pipeline.tls import security
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = [DOCS / name for name in ("clusters.md", "slurm.md", "kubernetes.md", "tls.md")]
+OTHERS = [DOCS / name for name in ("one-gpu.md", "one-node.md", "object-storage.md")]
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """What stands between fences of a language."""
+    """What stands between fences of a language, or of none."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
 COMMANDS = [
-    shlex.split(line, comments=True)
-    for page in PAGES
-    for block in blocks(page, "bash")
+    [word for word in shlex.split(line, comments=True) if word != "…"]
+    for page in (*PAGES, *OTHERS)
+    for block in blocks(page, "(?:bash)?")
     for line in block.replace("\\\n", "").splitlines()
     if line.startswith(("dask ", "edgemill ", "sbatch "))
 ]
@@ -47,6 +48,7 @@ def test_commands(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     for name in ("ca.pem", "cert.pem", "key.pem"):
         Path(name).touch()  # Dask looks whether they are there
+    Path("settings.yaml").write_text((DOCS.parent / "configs" / "laptop.yaml").read_text())
     match words:
         case "dask", "scheduler", *rest:
             accepted(dask_scheduler.main, rest)
@@ -54,8 +56,11 @@ def test_commands(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPa
             accepted(dask_worker.main, rest)
         case "dask", "cuda", "worker", *rest:
             assert accepted_by_dask_cuda(rest)["--resources"] == "GPU=1"
-        case "edgemill", *rest:
-            assert CliRunner().invoke(edgemill, [*rest, "--print-config"]).exit_code == 0
+        case "edgemill", "run", *rest:
+            whole = rest if "settings.yaml" in rest or "--input" in rest else ["settings.yaml", *rest]
+            assert CliRunner().invoke(edgemill, ["run", *whole, "--print-config"]).exit_code == 0
+        case "edgemill", name, *rest:
+            accepted(edgemill.commands[name], rest)
         case _:
             script = next(place for place, word in enumerate(words) if word.endswith(".sbatch"))
             assert (DOCS.parent / words[script]).is_file()
@@ -63,10 +68,10 @@ def test_commands(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_there_are_such_commands() -> None:
-    assert len(COMMANDS) >= 9
+    assert len(COMMANDS) >= 21
 
 
-@pytest.mark.parametrize("text", [block for page in PAGES for block in blocks(page, "python")])
+@pytest.mark.parametrize("text", [block for page in (*PAGES, *OTHERS) for block in blocks(page, "python")])
 def test_python(text: str) -> None:
     """It parses; what it takes from edgemill is there, and `mine` is called as it may be."""
     tree = ast.parse(text)
@@ -77,15 +82,17 @@ def test_python(text: str) -> None:
             ours |= {alias.name: getattr(module, alias.name) for alias in node.names}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     called = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id in ours]
-    assert [node.func.id for node in called if isinstance(node.func, ast.Name)] == ["mine"]
-    for node in called:
-        inspect.signature(ours["mine"]).bind(*node.args, **{str(word.arg): word.value for word in node.keywords})
-        assert "client" in [word.arg for word in node.keywords]
+    names = [node.func.id for node in called if isinstance(node.func, ast.Name)]
+    assert set(names) == ours.keys()
+    for name, node in zip(names, called, strict=True):
+        given = {word.arg: word.value for word in node.keywords if word.arg is not None}
+        inspect.signature(ours[name]).bind(*node.args, **given)
+        assert name != "mine" or "client" in given or any(word.arg is None for word in node.keywords)
 
 
 def test_settings_and_files_that_are_named() -> None:
     known = dask.config.collect([str(Path(distributed.__file__).parent)], env={})
-    for page in PAGES:
+    for page in (*PAGES, *OTHERS):
         text = page.read_text()
         for name in re.findall(r"\bcluster\.(\w+)\b(?!\()", text):
             assert name in ClusterSettings.model_fields, f"{page.name}: cluster.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ IMAGE = f"registry.example.com/edgemill:{__version__}"
 OF_THE_OPERATOR = {"DASK_WORKER_NAME", "DASK_SCHEDULER_ADDRESS"}
 """Variables that it adds."""
 CHART = {
-    "scheduler": {"image", "resources", "readinessProbe"},
-    "worker": {"image", "replicas", "resources", "extraArgs", "mounts"},
+    "scheduler": {"image", "securityContext", "resources", "readinessProbe"},
+    "worker": {"image", "securityContext", "replicas", "resources", "extraArgs", "mounts"},
     "jupyter": {"enabled"},
 }
 """What we use of the chart's values."""
+USER = {"runAsNonRoot": True, "runAsUser": 10001, "runAsGroup": 10001, "fsGroup": 10001}
+"""The image's, to whose group the volumes belong."""
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -95,6 +98,51 @@ def test_what_refers_to_what(path: Path) -> None:
         assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in spec["volumes"]}
         asked = container["resources"]["limits"].get("nvidia.com/gpu")
         assert asked == ("1" if kind == "gpu" and "worker" in container["command"] else None)
+
+
+def made_by(found: dict[str, Any]) -> Iterator[str]:
+    """What a manifest of ours has made of it, each with its kind: by the operator's rules, and by itself."""
+    kind, name = found["kind"], found["metadata"]["name"]
+    yield f"{kind} {name}"
+    if kind in {"DaskCluster", "DaskJob"}:
+        yield from (f"Deployment {name}-scheduler", f"Service {name}-scheduler", f"DaskWorkerGroup {name}-default")
+    if kind == "DaskJob":
+        yield from (f"DaskCluster {name}", f"Pod {name}-runner")
+
+
+def test_manifests_are_not_in_each_others_way() -> None:
+    """A job whose cluster has the name of one that stays would run on that, and take it away at the end."""
+    files = sorted(FOLDER.glob("[!h]*.yaml"))
+    assert len(files) == 4
+    made = [name for path in files for found in yaml.safe_load_all(path.read_text()) for name in made_by(found)]
+    for path in HELM:
+        (release,) = re.findall(r"^#     helm install (\S+) dask ", path.read_text(), re.MULTILINE)
+        made += [f"{kind} {release}-dask-scheduler" for kind in ("Deployment", "Service")]
+        assert f"--scheduler tcp://{release}-dask-scheduler:8786" in path.read_text()
+    assert sorted(set(made)) == sorted(made)
+
+
+def test_what_is_said_of_names() -> None:
+    """Commands on the page, and at the head of each file, name what is made."""
+    made: dict[str, set[str]] = {}
+    for path in OPERATOR:
+        for kind, name in (entry.split() for entry in made_by(manifest(path))):
+            made.setdefault(kind.lower(), set()).add(name)
+    texts = [path.read_text() for path in (*OPERATOR, FOLDER.parent.parent / "docs" / "kubernetes.md")]
+    called = re.compile(r"kubectl (?:get|delete|scale|logs)(?: --\S+)* (?:(pod|daskjob|daskworkergroup) )?([\w-]+)")
+    said = [found for text in texts for found in called.findall(text)]
+    assert len(said) >= 8
+    for kind, name in said:
+        assert name in made[kind or "pod"], (kind, name)
+
+
+@pytest.mark.parametrize("path", OPERATOR, ids=lambda path: path.name)
+def test_a_restricted_namespace_takes_the_pods(path: Path) -> None:
+    """By Kubernetes' Pod Security Standards; and they may write to their volumes."""
+    for spec in pods(manifest(path)):
+        assert spec["securityContext"] == USER | {"seccompProfile": {"type": "RuntimeDefault"}}
+        (container,) = spec["containers"]
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 @pytest.mark.parametrize("path", OPERATOR, ids=lambda path: path.name)
@@ -162,6 +210,7 @@ def test_helm(path: Path) -> None:
     worker, limits = values["worker"], values["worker"]["resources"]["limits"]
     for part in (values["scheduler"], worker):
         assert f"{part['image']['repository']}:{part['image']['tag']}" == f"{IMAGE}-{kind}"
+        assert part["securityContext"] == USER
     accepted(dask_scheduler.main, ["--port=8786", "--dashboard-address=:8787"])
     words = ["edgemill-dask-scheduler:8786", "--nthreads", limits["cpu"], "--memory-limit", limits["memory"]]
     words += ["--no-dashboard", "--dashboard-address", "8790", *worker["extraArgs"]]
@@ -173,6 +222,7 @@ def test_helm(path: Path) -> None:
         assert worker["image"]["dask_worker"] == "dask-worker"
     assert parse_bytes(limits["memory"]) >= 2**35
     container = {"name": "worker", "resources": worker["resources"], "volumeMounts": worker["mounts"]["volumeMounts"]}
-    validate("Pod", {"containers": [container], "volumes": worker["mounts"]["volumes"]})
+    pod = {"containers": [container], "volumes": worker["mounts"]["volumes"]}
+    validate("Pod", pod | {"securityContext": worker["securityContext"]})
     scheduler = {"name": "scheduler"} | {key: values["scheduler"][key] for key in ("resources", "readinessProbe")}
     validate("Pod", {"containers": [scheduler]})

@@ -155,6 +155,7 @@ def test_what_runs_on_the_nodes(job: Job, gpus: int) -> None:
     (scheduler,) = [call.split()[1:] for call in calls if call.startswith("scheduler ")]
     accepted(dask_scheduler.main, scheduler)
     (node,) = [call for call in calls if not call.startswith("scheduler ")]
+    assert all("--no-dashboard --dashboard-address=127.0.0.1:0 --interface=ib0" in call for call in calls)
     assert "--preload=edgemill.pipeline.preload" in node
     if gpus:
         assert node.startswith("cuda worker ")

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
 from contextlib import closing
 from datetime import datetime
 from itertools import combinations
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from distributed import LocalCluster
 
 import runs
 from edgemill.pipeline.cli import edgemill
@@ -104,12 +106,31 @@ def test_addresses(rows: Path, tmp_path: Path) -> None:
     assert [f"{what}: {address}" for what, address in told.items()] == [metrics, dashboard]
 
 
-def test_a_scheduler_tells_its_own(rows: Path, tmp_path: Path) -> None:
-    with runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=1) as client:
+@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0", None])
+def test_a_scheduler_tells_its_own(rows: Path, tmp_path: Path, bound: str | None) -> None:
+    """What is printed answers: the dashboard may listen elsewhere than its scheduler, and there may be none."""
+    places: dict[str, Any] = {"host": "127.0.0.2", "port": 0}
+    places |= {"dashboard_address": f"{bound or '127.0.0.1'}:0", "dashboard": bound is not None}
+    with LocalCluster(
+        n_workers=1,
+        processes=False,
+        protocol="tcp",
+        threads_per_worker=1,
+        dashboard_address=None,
+        scheduler_kwargs=places,
+        silence_logs=50,
+    ) as cluster:
         command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), *QUICK]
-        done = CliRunner().invoke(edgemill, [*command, "--scheduler", str(client.scheduler_info()["address"])])
+        done = CliRunner().invoke(edgemill, [*command, "--scheduler", cluster.scheduler_address])
         assert done.exit_code == 0
-        assert done.stderr == f"dashboard: {client.dashboard_link}\n"
+        if bound is None:
+            assert done.stderr == ""
+            return
+        host = bound if bound == "127.0.0.1" else "127.0.0.2"
+        told = re.fullmatch(rf"dashboard: (http://{re.escape(host)}:\d+/status)\n", done.stderr)
+        assert told is not None
+        with urllib.request.urlopen(told[1], timeout=30) as page:
+            assert page.status == 200
 
 
 @pytest.mark.slow

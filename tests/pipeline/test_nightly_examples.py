@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import shutil
@@ -18,10 +19,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from edgemill.pipeline import __version__, load_settings
+from edgemill.pipeline import Result, __version__, load_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.settings import Settings
 from edgemill.tasks import errors
+from edgemill.tasks.generate import generate
 
 CONFIGS = Path(__file__).resolve().parent.parent.parent / "configs"
 NIGHTLY = CONFIGS / "nightly"
@@ -128,6 +130,71 @@ def test_the_cron_job_of_kubernetes(tmp_path: Path) -> None:
     assert next(v["configMap"]["name"] for v in pod["volumes"] if "configMap" in v) == config["metadata"]["name"]
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(job | {"spec": job["spec"] | {"concurrency": 1}}, "1.31", strict=True)
+
+
+def cron_job() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The pod, and its only container."""
+    _, job = yaml.safe_load_all((CONFIGS / "kubernetes/nightly-cronjob.yaml").read_text())
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return pod, pod["containers"][0]
+
+
+def test_the_cron_job_writes_where_it_may(tmp_path: Path) -> None:
+    """Its image is read-only: all else must lie on a volume that can be written to."""
+    config, _ = yaml.safe_load_all((CONFIGS / "kubernetes/nightly-cronjob.yaml").read_text())
+    pod, container = cron_job()
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    image = dict(re.findall(r"(\w+)=(\S+)", (CONFIGS.parent / "docker" / "Dockerfile").read_text()))
+    environment = image | {variable["name"]: variable["value"] for variable in container["env"]}
+    output = settings_of(container["command"], tmp_path, config["data"]["nightly.yaml"]).output.path
+    written = [output, environment["EDGEMILL_CACHE_DIR"], environment["DASK_TEMPORARY_DIRECTORY"], "/tmp"]
+    assert "TMPDIR" not in environment  # so temporary files are in /tmp
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    for path in written:
+        mount = next(mounts[str(above)] for above in (Path(path), *Path(path).parents) if str(above) in mounts)
+        assert not mount.get("readOnly"), path
+        assert volumes[mount["name"]].keys() & {"persistentVolumeClaim", "emptyDir"}, path
+    places = [(mount["name"], mount.get("subPath")) for mount in mounts.values()]
+    assert len(set(places)) == len(places)  # none sees what another writes
+
+
+@pytest.mark.slow
+def test_a_night_writes_nowhere_else(tmp_path: Path) -> None:
+    """The result, and what image and job name, are all that a run writes to: the rest of the disk is read-only."""
+    can = subprocess.run(
+        ["unshare", "--mount", "mount", "-o", "remount,ro,bind", "/"], capture_output=True, check=False
+    )
+    if can.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    graphs, scratch, temporary = (tmp_path / name for name in ("graphs", "scratch", "tmp"))
+    for folder in (graphs, scratch, temporary):
+        folder.mkdir()
+    generate("rmat", str(graphs / "edges" / "2026-11-20"), files=1, seed=4, scale=8, edge_factor=8)
+    (graphs / "edges" / "2026-11-20" / "_SUCCESS").touch()
+    config, _ = yaml.safe_load_all((CONFIGS / "kubernetes/nightly-cronjob.yaml").read_text())
+    (tmp_path / "nightly.yaml").write_text(config["data"]["nightly.yaml"].replace("/graphs", str(graphs)))
+    writable = " && ".join(f"mount --bind {folder} {folder}" for folder in (graphs, scratch, temporary))
+    script = f'{writable} && mount -o remount,ro,bind / && ! touch /there && exec "$@"'
+    command = [sys.executable, "-m", "edgemill.pipeline", "run", str(tmp_path / "nightly.yaml"), "--date", "2026-11-20"]
+    places = {
+        "EDGEMILL_CACHE_DIR": str(graphs / "cache"),
+        "DASK_TEMPORARY_DIRECTORY": str(scratch),
+        "TMPDIR": str(temporary),
+        "HOME": "/nonexistent",
+    }
+    for more in ([], ["--workers", "1", "--fresh"]):
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", *command, "--verbose", *more],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=os.environ | places,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "arning" not in done.stderr
+    assert Result(graphs / "results" / "latest").converged
 
 
 def constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
+import dask
 import pytest
-from distributed import Client, Worker
+from distributed import Client, Scheduler, Worker
 from distributed.versions import get_versions
 
 import runs
@@ -111,12 +115,12 @@ def test_a_scheduler_of_another_release_is_not_waited_at(
     waiting: dict[str, Any] = {
         "scheduler": address_of(client),
         "cluster.least_workers": 99,
-        "cluster.waiting_seconds": 5.0,
+        "cluster.waiting_seconds": 0.5,
     }
     with pytest.raises(UsageError, match=f"the Dask scheduler has edgemill {OTHER}, and here is edgemill"):
         mine(rows, tmp_path / "out", **waiting)
     monkeypatch.undo()
-    with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 5 s"):
+    with pytest.raises(ClusterLost, match=r"of 99 workers \(cluster\.least_workers\) after 0\.5 s"):
         mine(rows, tmp_path / "out", **waiting)
 
 
@@ -167,6 +171,54 @@ def test_the_preload_warms_before_the_scheduler_knows_of_the_worker(
 
     assert len(client.sync(come_and_go)) == len(before) + 1
     assert seen == [(True, before)]
+
+
+def test_the_preload_waits_for_the_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And says so, once in a while; the worker comes as soon as it is there."""
+    monkeypatch.setattr("edgemill.pipeline.preload._warm", lambda on_gpu: 0.0)
+    with closing(create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    said = Heard()
+    log = logging.getLogger("distributed.edgemill")
+    log.addHandler(said)
+    log.setLevel(logging.INFO)  # whatever other clusters of this process have silenced
+
+    async def story() -> None:
+        options: dict[str, Any] = {"nthreads": 1, "dashboard": False, "local_directory": str(tmp_path)}
+        worker = Worker(f"tcp://127.0.0.1:{port}", preload=[PRELOAD], **options)
+        comes = asyncio.ensure_future(worker.start())
+        try:
+            await asyncio.wait_for(said.first.wait(), 60)
+            assert not comes.done()
+            async with Scheduler(host="127.0.0.1", port=port, dashboard_address="127.0.0.1:0") as scheduler:
+                await comes
+                assert list(scheduler.workers) == [worker.address]
+                await worker.close()
+        finally:
+            comes.cancel()
+
+    try:
+        with dask.config.set({"distributed.comm.timeouts.connect": "50ms"}):
+            asyncio.run(story())
+    finally:
+        log.removeHandler(said)
+        log.setLevel(logging.NOTSET)
+    warning, ready = said.texts
+    assert warning.startswith(f"waiting for the scheduler at tcp://127.0.0.1:{port}: Timed out trying to connect")
+    assert ready.startswith("edgemill's kernels are ready")
+
+
+class Heard(logging.Handler):
+    """What is logged, and whether anything was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.first = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+        self.first.set()
 
 
 def test_the_preload_warms_all_that_a_run_calls() -> None:

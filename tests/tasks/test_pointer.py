@@ -131,3 +131,20 @@ def test_a_link_of_a_user_s_own(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("result")
     (tmp_path / "chain").symlink_to("link")
     assert follow(place_of(tmp_path / "chain")) == place_of(tmp_path / "result")
+
+
+@pytest.mark.parametrize("asked", ["exists", "cat_file"])
+def test_a_store_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    """Is told of as such, whichever question is the first that it does not answer: nothing is taken for absent."""
+    root = Place(f"memory://pointers/{next(_numbers)}")
+    latest = root.within("latest")
+    point(latest, root.within("2026-11-20"))
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError('Could not connect to the endpoint URL: "https://store.example:9000"')
+
+    monkeypatch.setattr(type(latest.files), asked, unreachable)
+    with pytest.raises(
+        UsageError, match=rf"^cannot (look at|read) {root}/latest: Could not connect to the endpoint URL"
+    ):
+        follow(latest)
