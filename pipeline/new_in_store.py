@@ -71,7 +71,7 @@ def folder_in_store(place: Place, own: Sequence[str], overwrite: bool) -> Iterat
         made = [name for name in own if (Path(folder) / name).exists()]
         try:
             for name in made:
-                with coming.reached("write", name):
+                with place.reached("write", name):
                     coming.files.put_file(str(Path(folder) / name), coming.path(name))
             refuse()
             clear()
