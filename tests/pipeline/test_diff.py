@@ -398,12 +398,12 @@ def test_in_an_object_store(tmp_path: Path) -> None:
 
 
 def test_changes_are_written_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """diff.json is there when all is, and nothing if a file cannot be put."""
+    """diff.json is there when all is, the earlier one if a file cannot come, and nothing if it cannot be copied."""
     levels = dict.fromkeys(clique(1, 2, 3), 1)
     old, new = (made(tmp_path / name, levels | more) for name, more in (("old", {}), ("new", {(3, 4): 0})))
     bare = made(tmp_path / "bare", levels, dense=False)
     place = Place("memory://changes")
-    changes, put = place.within("found"), type(place.files).put_file
+    changes, put, copy = place.within("found"), type(place.files).put_file, type(place.files).cp_file
     try:
         diff(old, new, tmp_path / "changes")
         diff(old, new, changes.url)
@@ -423,15 +423,26 @@ def test_changes_are_written_to_an_object_store(tmp_path: Path, monkeypatch: pyt
         there: list[list[str]] = []
 
         def put_file(self: Any, local: str, path: str, *more: Any) -> None:
-            there.append(changes.names())
-            if path.endswith("diff.json"):
+            if path.endswith("diff.json") and (refused == "put" or path == changes.path("diff.json")):
                 raise OSError("no more")
             put(self, local, path, *more)
 
+        def cp_file(self: Any, source: str, path: str, **more: Any) -> None:
+            there.append([name for name in changes.names() if not name.startswith(".edgemill-")])
+            if path.endswith("diff.json"):
+                raise OSError("no more")
+            copy(self, source, path, **more)
+
         monkeypatch.setattr(type(place.files), "put_file", put_file)
+        monkeypatch.setattr(type(place.files), "cp_file", cp_file)
+        refused = "put"
         with pytest.raises(UsageError, match=r"cannot write memory://changes/found/diff.json: no more"):
             diff(old, new, changes, overwrite=True)
-        assert all(set(names) > {"diff.json", "edges.parquet"} for names in there[1:])  # the earlier, till all has come
-        assert changes.names() == ["diff.json", "edges.parquet"]
+        assert (changes.names(), there) == (["diff.json", "edges.parquet"], [])
+        refused = "copy"
+        with pytest.raises(UsageError, match=r"cannot write memory://changes/found/diff.json: no more"):
+            diff(old, new, changes, overwrite=True)
+        assert changes.names() == []
+        assert there == [[], ["edges.parquet"], ["dn_graphs.parquet", "edges.parquet"]]
     finally:
         place.remove("")

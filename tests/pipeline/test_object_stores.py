@@ -182,6 +182,23 @@ def test_a_folder_that_does_not_come_leaves_the_one_that_is_there(out: Place, mo
     assert (folder.names(), folder.read("b")) == (["b"], b"later")
 
 
+def test_the_last_of_a_folder_stands_beside_what_it_belongs_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, own = Place(f"memory://the-last/{next(_numbers)}"), ("a", "b")
+    for name in own:
+        folder.write(name, b"earlier")
+    remove, there = Place.remove, []
+
+    def look(place: Place, name: str) -> None:
+        remove(place, name)
+        there.append([name for name in own if folder.read(name) is not None])
+
+    monkeypatch.setattr(Place, "remove", look)
+    with new_folder(folder, own, True) as filled:
+        for name in own:
+            (filled / name).write_bytes(b"later")
+    assert there == [["a"], [], ["a", "b"]]  # what came is removed last
+
+
 def test_what_comes_into_a_folder_meanwhile_stays() -> None:
     folder = Place(f"memory://meanwhile/{next(_numbers)}")
     folder.write("a", b"earlier")
