@@ -50,6 +50,7 @@ MOST_PROCESSES = 4
 """Of tests; each has workers of its own, and up to 2 GB."""
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """As many processes as cores, but two at least: many tests wait for clusters."""
     return max(2, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
