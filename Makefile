@@ -43,8 +43,8 @@ lint: $(VENV)/installed-dev ## ruff, and the linters of what else runs: Dockerfi
 types: $(VENV)/installed-dev ## mypy --strict
 	$(BIN)/mypy
 
-unit: $(VENV)/installed-dev ## pytest -m 'not slow', two tests at a time: many wait for clusters
-	$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist worksteal
+unit: $(VENV)/installed-dev ## pytest -m 'not slow', as many tests at a time as tests/conftest.py says
+	$(BIN)/pytest -m 'not slow' --numprocesses auto --dist worksteal
 
 docs: $(VENV)/installed-dev ## the pages of docs/, their tables made anew from the code, as a site in out/docs
 	$(BIN)/python docs/making/reference.py

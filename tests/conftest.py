@@ -46,6 +46,16 @@ settings.register_profile("ci", settings.get_profile("here"), derandomize=True, 
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+MOST_PROCESSES = 4
+"""Of tests; each has workers of its own, and up to 2 GB."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """As many processes as cores, but two at least: many tests wait for clusters."""
+    return max(2, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
+
+
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Without a device the GPU's turn is skipped; what needs none, such as compiling, has no marker."""
     from backends import devices

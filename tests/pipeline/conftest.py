@@ -100,6 +100,13 @@ def client() -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="session")
+def two_workers() -> Iterator[Client]:
+    """Two worker processes that outlive the runs on them: no test ends them, or leaves anything there."""
+    with runs.two_processes() as client:
+        yield client
+
+
 @pytest.fixture
 def mined(client: Client, tmp_path: Path) -> Mine:
     """`mine` on the shared cluster into a new folder; fails if the run leaves anything behind but its result.

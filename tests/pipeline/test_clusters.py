@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from socket import create_server
@@ -37,13 +37,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[Client]:
-    """Two worker processes that outlive the runs on them."""
-    with runs.two_processes() as client:
-        yield client
-
-
 def address(client: Client) -> str:
     return str(client.scheduler_info()["address"])
 
@@ -72,26 +65,26 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
     ids=str,
 )
 def test_a_scheduler_by_address(
-    tmp_path: Path, mined: Mine, rows: Path, scheduler: Client, bounding: dict[str, Any]
+    tmp_path: Path, mined: Mine, rows: Path, two_workers: Client, bounding: dict[str, Any]
 ) -> None:
-    result = mine(rows, tmp_path / "out", scheduler=address(scheduler), partitions=7, bounding=bounding)
+    result = mine(rows, tmp_path / "out", scheduler=address(two_workers), partitions=7, bounding=bounding)
     assert tables(result) == tables(mined(rows, partitions=1))
-    runs.assert_nothing_left(scheduler)
+    runs.assert_nothing_left(two_workers)
 
 
-def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, scheduler: Client) -> None:
+def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, two_workers: Client) -> None:
     file = tmp_path / "scheduler.json"
-    file.write_text(json.dumps({"type": "Scheduler", "address": address(scheduler)}))
+    file.write_text(json.dumps({"type": "Scheduler", "address": address(two_workers)}))
     result = mine(rows, tmp_path / "out", scheduler_file=file, partitions=3)
     assert tables(result) == tables(mined(rows, partitions=1))
-    runs.assert_nothing_left(scheduler)
+    runs.assert_nothing_left(two_workers)
 
 
-def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Path, scheduler: Client) -> None:
-    result = mine(rows, tmp_path / "out", client=scheduler, partitions=1)
+def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Path, two_workers: Client) -> None:
+    result = mine(rows, tmp_path / "out", client=two_workers, partitions=1)
     assert result.manifest.bounding.method == "peel"
     assert tables(result) == tables(mined(rows, partitions=1))
-    runs.assert_nothing_left(scheduler)
+    runs.assert_nothing_left(two_workers)
 
 
 def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path, rows: Path) -> None:

@@ -6,7 +6,6 @@ import errno
 import os
 import pickle
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from threading import BoundedSemaphore
 from types import SimpleNamespace
@@ -239,12 +238,6 @@ def test_old_links_go_when_another_is_made(folder: Path, monkeypatch: pytest.Mon
     assert sorted(path.read_bytes() for path in files(folder)) == sorted([LARGE.tobytes(), (LARGE + 1).tobytes()])
 
 
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[Client]:
-    with runs.two_processes() as client:
-        yield client
-
-
 @pytest.mark.parametrize("linked", [True, False])
 def test_results_of_workers_lie_in_files_of_theirs(
     two_workers: Client, monkeypatch: pytest.MonkeyPatch, linked: bool
@@ -448,6 +441,7 @@ def test_workers_may_open_all_files_that_they_may(two_workers: Client) -> None:
     two_workers.run(few)
     with pytest.raises(OutOfRoom, match=r"ulimit -n"):
         engine.gather(engine.map("add", add, [tuple(made)]))
+    two_workers.run(in_files.open_many)
     del made
     engine.end()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from distributed import Client
 
 import runs
 from edgemill.kernels import to_host
@@ -33,19 +34,23 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("methods", [("range", "streaming"), pytest.param(tuple(METHODS), marks=pytest.mark.slow)])
 def test_by_workers_apart(
-    rows: Path, tmp_path: Path, mined: Mine, monkeypatch: pytest.MonkeyPatch, methods: tuple[str, ...]
+    rows: Path,
+    tmp_path: Path,
+    mined: Mine,
+    two_workers: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    methods: tuple[str, ...],
 ) -> None:
     monkeypatch.setattr(partitioning_module, "ABREAST", 2)  # buckets walk in groups
     expected = mined(rows, partitions=1)
     cuts = {}
-    with runs.two_processes() as client:
-        for method in methods:
-            how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
-            result = mine(rows, tmp_path / method, client=client, **how)
-            assert result.edges.to_table() == expected.edges.to_table()
-            assert len(result.manifest.partitions) == 5
-            cuts[method] = sum(part.cut for part in result.manifest.partitions)
-        runs.assert_nothing_left(client)
+    for method in methods:
+        how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
+        result = mine(rows, tmp_path / method, client=two_workers, **how)
+        assert result.edges.to_table() == expected.edges.to_table()
+        assert len(result.manifest.partitions) == 5
+        cuts[method] = sum(part.cut for part in result.manifest.partitions)
+    runs.assert_nothing_left(two_workers)
     along_edges = [cuts[method] for method in ("streaming", "triangles", "multilevel") if method in methods]
     assert max(along_edges) < 0.5 * cuts["range"]
 

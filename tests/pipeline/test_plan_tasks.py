@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from distributed import Client
 
-import runs
 from edgemill.pipeline import mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine, Future
@@ -28,12 +27,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
     return folder
-
-
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[Client]:
-    with runs.two_processes() as client:
-        yield client
 
 
 class Count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, Lock
 
-import runs
 from edgemill.pipeline import ClusterLost, OutOfRoom, UsageError, mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity, Engine
@@ -89,12 +87,6 @@ def test_peel_chooses_as_many_partitions_as_it_can(rows: Path) -> None:
     source = open_input(settings)
     assert plan_run(settings, source, Capacity(4, 4, 0, GIGABYTE, True)).partitions == 4
     assert plan_run(settings, source, Capacity(4, 4, 0)).partitions == 1
-
-
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[Client]:
-    with runs.two_processes() as client:
-        yield client
 
 
 def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
