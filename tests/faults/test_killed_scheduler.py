@@ -90,7 +90,7 @@ def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: flo
         at = int(share * exchanges)
         assert at > 3
         ended = run(rows, tmp_path / "out", first, (at, process, number))
-        assert (ended.returncode, ended.stderr.splitlines()[1][: len(text)]) == (4, text), ended.stderr
+        assert (ended.returncode, ended.stderr.splitlines()[0][: len(text)]) == (4, text), ended.stderr
         assert "Traceback" not in ended.stderr
         assert not (tmp_path / "out").exists()
         again = run(rows, tmp_path / "out", second, (0, 0, 0))
