@@ -1,0 +1,47 @@
+"""The command `edgemill`: arguments in, exit code out. Everything heavy is imported inside the commands."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+
+from ..exits import exit_code, message
+from .asking import diff, groups_of, subgraph, top
+from .ending import Guarded, let_go
+from .generating import generate
+from .options import debug
+from .results import explore, report, show, status, verify
+from .running import plan, run
+
+__all__ = ["edgemill", "main"]
+
+
+@click.group(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="edgemill", message="%(prog)s %(version)s")
+@debug
+def edgemill() -> None:
+    """Every edge's truss level λ, exactly, from Parquet to Parquet.
+
+    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster lost, 5 not converged within the limits,
+    6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
+    """
+
+
+for _command in (run, plan, show, status, top, groups_of, subgraph, diff, report, verify, explore, generate):
+    edgemill.add_command(_command)
+
+
+def main() -> None:
+    """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
+    try:
+        edgemill(prog_name="edgemill")
+    except OSError as error:  # of --help, which is written before a command is
+        click.echo(f"error: {message(error)}", err=True)
+        sys.exit(exit_code(error))
+    finally:
+        let_go()

@@ -1,0 +1,101 @@
+"""Options that several commands have, and how what they ask for is printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .ending import DEBUG
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..settings import Settings
+
+__all__ = ["console", "debug", "json_rows", "print_json", "print_settings", "run_options", "settings_from"]
+
+
+def _set_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[DEBUG] = True
+
+
+debug = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
+)
+
+_METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
+_DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_RUN_OPTIONS = [
+    click.argument("config", required=False),
+    click.option("--input", help="Parquet edges: a file, a folder, a glob or a URL."),
+    click.option("--output", help="Folder of the result, or a URL in an object store."),
+    click.option("--source-column", help="Column of one end of an edge."),
+    click.option("--target-column", help="Column of the other end."),
+    click.option("--partitions", metavar="N|auto", help="Number of partitions."),
+    click.option("--method", type=_METHODS, help="Schedule that finds λ."),
+    click.option("--device", type=_DEVICES, help="What computes."),
+    click.option("--workers", type=int, help="Worker processes to start here; left out: none, all in this process."),
+    click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler."),
+    click.option("--scheduler-file", metavar="FILE", help="File that a running Dask scheduler wrote."),
+    click.option("--overwrite", is_flag=True, help="Replace an earlier result, once the new one is complete."),
+    click.option("--fresh", is_flag=True, help="Start anew, whatever an earlier run has left or made."),
+    click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
+    click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
+    click.option("--date", metavar="DAY", help="In place of {date} in paths: 2026-11-20, yesterday or today (in UTC)."),
+    click.option("--metrics-port", type=int, help="Port on 127.0.0.1 where Prometheus finds the run's figures."),
+    click.option(
+        "--performance-report", metavar="FILE", help="Write Dask's performance report of the run there, HTML."
+    ),
+    click.option("--set", "assignments", multiple=True, metavar="A.B=C", help="Any setting; repeatable."),
+    click.option("--print-config", is_flag=True, help="Print the settings in effect as YAML, and end."),
+]
+
+
+def run_options(command: Any) -> Any:
+    """The arguments of `run` and `plan`: a settings file, the flags of config.SHORT_NAMES, --set for the rest."""
+    for option in reversed(_RUN_OPTIONS):
+        command = option(command)
+    return debug(command)
+
+
+def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[str, Any]) -> Settings:
+    """The settings of a file and the flags of a command line, which win. Raises as `load_settings` does."""
+    from ..config import SHORT_NAMES, load_settings
+
+    if (flags["partitions"] or "").removeprefix("-").isdecimal():
+        flags["partitions"] = int(flags["partitions"])
+    given = {SHORT_NAMES[name]: value for name, value in flags.items() if value is not None and value is not False}
+    return load_settings(config, given, assignments)
+
+
+def print_settings(settings: Settings) -> None:
+    """Print them as YAML."""
+    from ..config import as_yaml
+
+    click.echo(as_yaml(settings), nl=False)
+
+
+json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+
+
+def print_json(rows: Iterable[dict[str, Any]]) -> None:
+    """Print a JSON object a line."""
+    for row in rows:
+        click.echo(json.dumps(row))
+
+
+def console() -> Console:
+    """Standard output, as wide as its terminal, or for a pipe."""
+    from rich.console import Console
+
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the process, with exit code 1
+
+    width = None if sys.stdout.isatty() else 120
+    return Piped(file=sys.stdout, width=width, highlight=False)

@@ -1,0 +1,99 @@
+"""What is told, checked and made of one result: `edgemill show`, `status`, `report`, `verify` and `explore`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import click
+
+from .options import console, debug, json_rows, print_json
+
+__all__ = ["explore", "report", "show", "status", "verify"]
+
+
+@click.command()
+@click.argument("out")
+@debug
+def show(out: str) -> None:
+    """Summarise the finished run in the folder OUT, or at that URL."""
+    from ..result import Result
+    from ..show import print_result
+
+    print_result(Result(out).manifest, out, console())
+
+
+@click.command()
+@click.argument("out")
+@json_rows
+@debug
+@click.pass_context
+def status(ctx: click.Context, out: str, as_json: bool) -> None:
+    """Tell how the run into the folder or URL OUT stands: who runs it and how far it is, how it ended, what is kept.
+
+    The exit code is 0 for a run under way and a finished result, 1 for a run that failed or died, 2 if there was none.
+    """
+    from datetime import UTC, datetime
+
+    from ..status import status_of
+    from ..status_text import describe
+
+    found, now = status_of(out), datetime.now(UTC)
+    print_json([found.as_json(now)]) if as_json else click.echo(describe(found, now))
+    ctx.exit(found.exit_code)
+
+
+@click.command()
+@click.argument("out")
+@click.option("--output", metavar="FILE", help="Write the page there, a new file, and leave OUT as it is.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
+@debug
+def report(out: str, output: str | None, overwrite: bool) -> None:
+    """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
+    from ..report.written import write_report
+
+    click.echo(write_report(out, output, overwrite))
+
+
+@click.command()
+@click.argument("out")
+@click.option("--input", "input_path", metavar="EDGES", help="Compare with these edges too.")
+@debug
+@click.pass_context
+def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
+    """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
+    from rich.console import Console
+
+    from ...tasks.verify import verify as check
+
+    console = Console(stderr=True)
+    with console.status("checking") if console.is_terminal else nullcontext() as status:
+        report = check(out, input_path, (lambda name: status.update(f"checking {name}")) if status else None)
+    for name, ok, detail in report.checks:
+        click.echo(f"{'ok    ' if ok else 'FAILED'}  {name}{': ' if detail else ''}{detail}")
+    if not report.ok:
+        failed = sum(not ok for _, ok, _ in report.checks)
+        click.echo(f"error: {failed} of {len(report.checks)} checks failed: {out} is not a correct result", err=True)
+        ctx.exit(1)
+
+
+@click.command()
+@click.argument("out")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; left out: a free one.")
+@click.option("--open", "open_browser", is_flag=True, help="Open it in the default browser.")
+@debug
+def explore(out: str, port: int, open_browser: bool) -> None:
+    """Serve a page on 127.0.0.1 with the dense groups of the result in the folder or at the URL OUT, until Ctrl-C.
+
+    The hierarchy, search by vertex, and drawings of DN-graphs with their surroundings.
+    """
+    from ..explore import explore as serve
+    from ..result import Result
+
+    def ready(address: str) -> None:
+        click.echo(f"{out} is at {address} until Ctrl-C")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(Result(out), ready, port)
