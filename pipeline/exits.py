@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import select
 import signal
 import sys
@@ -11,12 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..tasks.errors import EdgemillError, OutOfRoom
+from ..tasks.errors import NO_SPACE, EdgemillError, OutOfRoom
 from ..tasks.passwords import without_passwords
 
 __all__ = ["UNREAD", "Terminated", "exit_code", "message", "sigterm_interrupts"]
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LATER_SECONDS = 0.05
 """Until the finaliser that an interrupt struck is left."""
 UNREAD = 128 + signal.SIGPIPE

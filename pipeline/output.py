@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..tasks.errors import OutOfRoom, OutputLocked, UsageError
+from ..tasks.errors import NO_SPACE, OutOfRoom, OutputLocked, UsageError
 from ..tasks.places import Place
-from .exits import NO_SPACE
 from .holder import Holder
 from .lock import FolderLock
 from .manifest import is_result

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 from .passwords import without_passwords
 
 __all__ = [
+    "NO_SPACE",
     "ClusterLost",
     "EdgemillError",
     "InputAbsent",
@@ -19,6 +21,10 @@ __all__ = [
     "StateLost",
     "UsageError",
 ]
+
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a file system that end as OutOfRoom."""
 
 
 class EdgemillError(Exception):

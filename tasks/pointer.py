@@ -15,7 +15,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import InputError, UsageError
+from .errors import NO_SPACE, InputError, OutOfRoom, UsageError
 from .places import Place
 
 __all__ = ["follow", "point", "pointed", "refuse_others"]
@@ -58,7 +58,7 @@ def point(place: Place, result: Place) -> None:
     """Let `place` stand for `result`, in the same file system, from one moment to the next.
 
     A symbolic link that is renamed into its place; where there are no links, a file, which is one PUT in an object
-    store. Raises UsageError if something else is there, or nothing can be written.
+    store. Raises UsageError if something else is there, or nothing can be written, OutOfRoom for a full disk.
     """
     refuse_others(place)
     (root, path), (other, target) = _split(place), _split(result)
@@ -80,7 +80,8 @@ def point(place: Place, result: Place) -> None:
             new.write_bytes(content)
         os.replace(new, path)
     except OSError as error:
-        raise UsageError(f"cannot make {place} point to {target}: {error.strerror}") from error
+        kind = OutOfRoom if error.errno in NO_SPACE else UsageError
+        raise kind(f"cannot make {place} point to {target}: {error.strerror}") from error
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)
@@ -113,11 +114,13 @@ def _target(place: Place, text: bytes) -> str:
         content = json.loads(text)
         target = content["result"]
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"{place} is damaged: it is not a pointer to a result as edgemill writes it") from None
+        raise InputError(
+            f"{place} is damaged: it is not a pointer to a result as edgemill writes it; remove it"
+        ) from None
     if content.get("format_version") != FORMAT_VERSION:
         raise InputError(f"{place} has format version {content.get('format_version')}; this edgemill reads 1")
     if not isinstance(target, str) or "://" in target or target.startswith("/"):
-        raise InputError(f"{place} is damaged: it points to {target!r}, which is no place beside it")
+        raise InputError(f"{place} is damaged: it points to {target!r}, which is no place beside it; remove it")
     return target
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from . import identity
 from .dense import BucketGroups
-from .errors import OutOfRoom, UsageError
+from .errors import NO_SPACE, OutOfRoom, UsageError
 from .identity import Ids
 from .numbering import BucketEdges
 from .places import Place, place_of
@@ -267,7 +266,7 @@ def _write(
                     writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
                     rows += len(columns[0])
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_SPACE:
             raise OutOfRoom(
                 f"no room left on the disk of {place}/{name}; free some, or choose another output folder"
             ) from error

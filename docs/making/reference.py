@@ -50,7 +50,11 @@ KINDS: Mapping[object, str] = {
 
 def settings() -> str:
     """A section for each of the settings file's."""
-    flags = {SHORT_NAMES[str(one.name)]: one.opts[0] for one in cli.edgemill.commands["run"].params if one.name in SHORT_NAMES}
+    flags = {
+        SHORT_NAMES[str(one.name)]: one.opts[0]
+        for one in cli.edgemill.commands["run"].params
+        if one.name in SHORT_NAMES
+    }
     parts = []
     for section, holder in SECTIONS.items():
         rows = [

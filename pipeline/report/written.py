@@ -17,10 +17,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from ...tasks.errors import OutOfRoom, UsageError
+from ...tasks.errors import NO_SPACE, OutOfRoom, UsageError
 from ...tasks.places import Place
 from ..comparing import Foremost, compare
-from ..exits import NO_SPACE, message
+from ..exits import message
 from ..manifest import Manifest, read_manifest
 from ..new_place import new_file
 from ..nightly import Earlier, night_before

@@ -12,7 +12,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from edgemill.tasks.errors import InputError, UsageError
+from edgemill.tasks.errors import InputError, OutOfRoom, UsageError
 from edgemill.tasks.places import Place, place_of
 from edgemill.tasks.pointer import follow, point, pointed, refuse_others
 
@@ -124,6 +124,16 @@ def test_nowhere_to_write(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot make .*/file/latest point to \.\./x: "):
         point(place_of(tmp_path / "file/latest"), place_of(tmp_path / "x"))
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "symlink", full)
+    with pytest.raises(OutOfRoom, match=r"cannot make .*/latest point to x: No space left"):
+        point(place_of(tmp_path / "latest"), place_of(tmp_path / "x"))
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_link_of_a_user_s_own(tmp_path: Path) -> None:
