@@ -47,7 +47,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 MOST_PROCESSES = 4
-"""Of tests; each has workers of its own, and up to 2 GB."""
+"""Of tests; each, with the workers that it starts, takes up to 2 GB."""
 
 
 @pytest.hookimpl(optionalhook=True)

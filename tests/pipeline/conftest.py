@@ -101,10 +101,16 @@ def client() -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def two_workers() -> Iterator[Client]:
-    """Two worker processes that outlive the runs on them: no test ends them, or leaves anything there."""
+def lasting() -> Iterator[Client]:
     with runs.two_processes() as client:
         yield client
+
+
+@pytest.fixture
+def two_workers(lasting: Client) -> Iterator[Client]:
+    """Two worker processes that outlive the tests on them: none ends them, or leaves anything there."""
+    yield lasting
+    runs.assert_nothing_left(lasting)
 
 
 @pytest.fixture

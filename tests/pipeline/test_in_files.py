@@ -442,7 +442,7 @@ def test_workers_may_open_all_files_that_they_may(two_workers: Client) -> None:
     with pytest.raises(OutOfRoom, match=r"ulimit -n"):
         engine.gather(engine.map("add", add, [tuple(made)]))
     two_workers.run(in_files.open_many)
-    del made
+    engine.abandon()
     engine.end()
 
 

@@ -125,3 +125,4 @@ def test_the_first_to_fail_says_why(two_workers: Client) -> None:
         wait_for_all(engine, [lost, first])
     with pytest.raises(ClusterLost, match="planted"):
         wait_for_all(engine, [engine.submit("again", fail, "lost")])
+    engine.abandon()
