@@ -153,9 +153,9 @@ def test_no_address(tmp_path: Path, rows: Path, address: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_scheduler(scheduler: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_scheduler(two_workers: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker; something that takes connections and says nothing, as the dashboard's port does; and nothing."""
-    worker = next(iter(workers_of(scheduler)))
+    worker = next(iter(workers_of(two_workers)))
     with (
         pytest.raises(UsageError, match=rf"cluster\.scheduler: at {worker} is a Dask worker: name its scheduler"),
         connect(ClusterSettings(scheduler=worker)),
