@@ -7,6 +7,7 @@
     python -m benchmarks memory          what a plan projects against what a run takes
     python -m benchmarks waves           runs that do not fit in their workers' memory
     python -m benchmarks checksums       what checking pages costs a reader
+    python -m benchmarks writing         what tables take to be written, against Arrow alone
     python -m benchmarks ids             many ids within little memory, by edgemill and by DuckDB
     python -m benchmarks peers           NetworkX on the same graph
     python -m benchmarks explorer        the explorer's page in a browser

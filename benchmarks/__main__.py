@@ -19,6 +19,7 @@ NAMES = (
     "memory",
     "waves",
     "checksums",
+    "writing",
     "peers",
     "explorer",
     "gpu",

@@ -100,7 +100,9 @@ def write_edges(
                 *_interval_columns(results, rows, converged),
             ]
 
-    return _write(folder, f"edges/part-{edges.bucket * files + file:05d}.parquet", schema, 2, batches(), compression)
+    return write_table(
+        folder, f"edges/part-{edges.bucket * files + file:05d}.parquet", schema, 2, batches(), compression
+    )
 
 
 def write_vertices(
@@ -134,7 +136,7 @@ def write_vertices(
                 *([_or_null(groups.home[rows])] if groups is not None else []),
             ]
 
-    return _write(
+    return write_table(
         folder, f"vertices/part-{vertices.bucket * files + file:05d}.parquet", schema, 1, batches(), compression
     )
 
@@ -187,7 +189,8 @@ def write_groups(
         ("dn_graph_members", _MEMBERS.append(pa.field("vertex", source.id_type)), 2, dn_graph_members()),
     ]
     return [
-        _write(folder, f"{name}/{part}", schema, keys, batches, compression) for name, schema, keys, batches in tables
+        write_table(folder, f"{name}/{part}", schema, keys, batches, compression)
+        for name, schema, keys, batches in tables
     ]
 
 
@@ -195,7 +198,7 @@ def packed_bytes(columns: Sequence[pa.Array], compression: str) -> int:
     """Bytes of the columns, all of one length, in a table written as those of the result are."""
     schema = pa.schema([(str(number), column.type) for number, column in enumerate(columns)])
     with pa.BufferOutputStream() as file:
-        with pq.ParquetWriter(file, schema, **_layout(schema, 0, compression)) as writer:
+        with pq.ParquetWriter(file, schema, **layout(schema, 0, compression)) as writer:
             writer.write_table(pa.table(list(columns), schema=schema))
         footer = pq.read_metadata(pa.BufferReader(file.getvalue()))
     groups = map(footer.row_group, range(footer.num_row_groups))
@@ -252,16 +255,19 @@ class _HashedFile:
         return self._hash.hexdigest()
 
 
-def _write(
+def write_table(
     folder: Place | Path, name: str, schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str
 ) -> OutputFile:
-    """Write batches, one row group each, that are sorted by the first `keys` columns."""
+    """Write the file `name` below `folder`: batches of columns, one row group each, that ascend by the first `keys`.
+
+    Raises UsageError if it cannot be written, OutOfRoom for a full disk.
+    """
     place = place_of(folder)
     rows = 0
     try:
         with _create(place, name) as file:
             hashed = _HashedFile(file)
-            with sealed_writer(hashed, schema, **_layout(schema, keys, compression)) as writer:
+            with sealed_writer(hashed, schema, **layout(schema, keys, compression)) as writer:
                 for columns in batches:
                     writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
                     rows += len(columns[0])
@@ -289,8 +295,10 @@ def _create(place: Place, name: str) -> Iterator[BinaryIO]:
         os.fsync(file.fileno())
 
 
-def _layout(schema: pa.Schema, keys: int, compression: str) -> dict[str, Any]:
-    """Numbers are delta-packed: smaller and quicker to write than dictionaries, and readable everywhere."""
+def layout(schema: pa.Schema, keys: int, compression: str) -> dict[str, Any]:
+    """Options of a ParquetWriter. Numbers are delta-packed: smaller and quicker to write than dictionaries, and
+    readable everywhere.
+    """
     numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
     return {
         "compression": compression,

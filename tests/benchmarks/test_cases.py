@@ -31,6 +31,7 @@ from benchmarks import (
     peers,
     runs,
     waves,
+    writing,
 )
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
@@ -130,6 +131,12 @@ def test_waves(tiny: Graph, cache: Path) -> None:
     assert found.times == found.local_edges * 90 / found.limit_bytes
     assert len(waves.row(found)) == len(waves.HEAD)
     assert not list(cache.glob("tmp*"))
+
+
+def test_writing() -> None:
+    found = writing.measure(2, repeats=3, rows=1000)
+    assert (found.rows, len(found.ours), len(found.arrow)) == (2 * writing.GROUPS * 1000, 3, 3)
+    assert len(writing.row(found)) == len(writing.HEAD)
 
 
 def test_checksums(tiny: Graph) -> None:
