@@ -20,10 +20,11 @@ import fsspec
 import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
-from ..tasks.errors import ClusterLost, UsageError
+from ..tasks.errors import ClusterLost, EdgemillError, UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, file_system, place_of
 from ..tasks.sources import Source
+from ..tasks.stores import asked
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
 from .checkpoint_index import checkpoint_place, opened, seal
@@ -118,7 +119,8 @@ class Checkpoint:
             "duplicates": graph.buckets.duplicates,
             "counts": [asdict(counts) for counts in graph.counts],
         }
-        before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
+        with asked("list", self.place):
+            before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
             arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
             index = self.save(engine, "graph", arguments, _store, facts, stage=stage)
@@ -127,9 +129,10 @@ class Checkpoint:
                     kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
                     futures[:] = engine.detach(f"kept-{kind}", futures, read_again, kept)
         self.graph = index["folder"]
-        for path in before:
-            if not path.endswith("/graph.json"):
-                self._files.rm(path, recursive=True)
+        with asked("remove", self.place):
+            for path in before:
+                if not path.endswith("/graph.json"):
+                    self._files.rm(path, recursive=True)
 
     def save(
         self,
@@ -149,7 +152,8 @@ class Checkpoint:
         self._saves += 1
         folder = f"{name}-{engine.run_id}-{self._saves}"
         try:
-            self._files.makedirs(f"{self._root}/{folder}", exist_ok=True)
+            with asked("write", self.place):
+                self._files.makedirs(f"{self._root}/{folder}", exist_ok=True)
         except OSError as error:
             why = error.strerror or error
             raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path") from error
@@ -165,9 +169,10 @@ class Checkpoint:
             engine.wait([task for own in tasks.values() for task in own], stage)
             files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
             index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
-            if keep_before:
-                self._rotate(name)
-            self._write(f"{self._root}/{name}.json", seal(index))
+            with asked("write", self.place):
+                if keep_before:
+                    self._rotate(name)
+                self._write(f"{self._root}/{name}.json", seal(index))
         except BaseException:
             self._forget(folder)
             raise
@@ -214,7 +219,7 @@ class Checkpoint:
     def _forget(self, folder: str) -> None:
         """Remove what could not be finished: half a checkpoint is of no use, and may be what fills the disk."""
         path = f"{self._root}/{folder}"
-        with suppress(OSError):
+        with suppress(OSError, EdgemillError), asked("remove", self.place):
             if isinstance(self._files, LocalFileSystem):
                 os.rename(path, path := f"{path}-failed")  # tasks that still run find nowhere to write
             self._files.rm(path, recursive=True)
@@ -233,10 +238,12 @@ class Checkpoint:
     def _read_index(self, name: str) -> dict[str, Any] | None:
         """What NAME.json says; None if there is none. Raises DamagedFile."""
         path = f"{self._root}/{name}.json"
-        if not self._files.exists(path):
+        with asked("read", self.place):
+            content = self._files.cat_file(path) if self._files.exists(path) else None
+        if content is None:
             return None
         try:
-            index = opened(self._files.cat_file(path))
+            index = opened(content)
             version = int(index["format"])
         except (ValueError, LookupError, TypeError) as error:
             raise DamagedFile(f"the checkpoint {self.place} is damaged: {name}.json: {error}") from error
@@ -307,6 +314,7 @@ def _files(source: Source) -> list[list[Any]]:
     """What tells the files from what they were before, as JSON values."""
     files = []
     for file in source.files:
-        system, path = fsspec.url_to_fs(file.path, **source.storage_options)
-        files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
+        with asked("look at", file.path):
+            system, path = fsspec.url_to_fs(file.path, **source.storage_options)
+            files.append([file.path, file.bytes, list(file.row_groups), system.ukey(path)])
     return files

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ..tasks.errors import EdgemillError, InputError, UsageError
+from ..tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import follow
 from .checkpoint_index import checkpoint_place, opened
@@ -253,7 +253,7 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
                 return Kept(str(place), "graph", time)
             last = (index.get("exchanges") or [{}])[-1]
             return Kept(str(place), "search", time, last.get("exchange"), last.get("unsettled"))
-    except (OSError, UsageError):  # a store that the run had other keys for
+    except (OSError, UsageError, StoreLost):  # a store that the run had other keys for
         return Kept(str(place), "unknown", None)
     if path is not None and place.is_local and not os.path.isabs(os.path.expanduser(path)):
         return Kept(str(place), "unknown", None)  # it is relative to where the run was started

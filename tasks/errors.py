@@ -19,6 +19,7 @@ __all__ = [
     "OutOfRoom",
     "OutputLocked",
     "StateLost",
+    "StoreLost",
     "UsageError",
 ]
 
@@ -60,13 +61,17 @@ class InputIncomplete(InputError):
 
 
 class ClusterLost(EdgemillError):
-    """Workers or the scheduler went away. A retry may succeed."""
+    """Workers or the scheduler went away, or an object store does not answer. A retry may succeed."""
 
     exit_code = 4
 
 
 class StateLost(ClusterLost):
     """A worker went away with what it held of the search for λ, which starts again from what was kept last."""
+
+
+class StoreLost(ClusterLost):
+    """An object store does not answer, or not now, after its client has tried for a while. A retry may succeed."""
 
 
 class NotConverged(EdgemillError):

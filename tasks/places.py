@@ -13,11 +13,10 @@ import fsspec
 
 from .errors import EdgemillError, UsageError
 from .passwords import without_passwords
+from .stores import as_ours, is_clients
 
 __all__ = ["Place", "file_system", "place_of"]
 
-_OURS = {"builtins", "edgemill", "numpy", "pyarrow"}
-"""Where errors come from that no client of a store raises."""
 _TRIES = 3
 
 
@@ -138,18 +137,17 @@ class Place:
 
     @contextmanager
     def reached(self, what: str, name: str = "") -> Iterator[None]:
-        """Within it, what a store's client raises becomes a UsageError; what a disk raises stays as it is."""
+        """Within it, what a store's client raises becomes StoreLost, if it passes by itself, or UsageError; what a disk
+        raises stays as it is.
+        """
         try:
             yield
         except EdgemillError:
             raise
         except Exception as error:
-            foreign = type(error).__module__.partition(".")[0] not in _OURS
-            if self.is_local or not (foreign or isinstance(error, OSError)):
+            if self.is_local or not is_clients(error):
                 raise
-            where = f"{self}/{name}" if name else str(self)
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise UsageError(f"cannot {what} {where}: {reason}") from error
+            raise as_ours(error, f"{what} {self}/{name}" if name else f"{what} {self}") from error
 
     def __str__(self) -> str:
         return without_passwords(self.url)

@@ -17,6 +17,7 @@ from fsspec.implementations.local import LocalFileSystem
 from .errors import InputAbsent, InputError
 from .places import file_system
 from .sealed import read_footer
+from .stores import asked
 
 if TYPE_CHECKING:
     from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
@@ -162,12 +163,13 @@ def file_versions(source: Source) -> list[str | None]:
     found: list[str | None] = []
     for file in source.files:
         system, path = fsspec.core.url_to_fs(file.path, **source.storage_options)
-        if "http" in system.protocol:  # fsspec takes such files for unchanging
-            info = system.info(path)
-            known = [str(info[name]) for name in ("ETag", "Content-MD5", "Digest", "Last-Modified") if info.get(name)]
-            found.append(" ".join(known) or None)
-        else:
-            found.append(str(system.ukey(path)))
+        with asked("look at", file.path):
+            if "http" in system.protocol:  # fsspec takes such files for unchanging
+                info = system.info(path)
+                known = (info.get(name) for name in ("ETag", "Content-MD5", "Digest", "Last-Modified"))
+                found.append(" ".join(str(value) for value in known if value) or None)
+            else:
+                found.append(str(system.ukey(path)))
     return found
 
 
@@ -178,13 +180,16 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
-    """One file found by `open_source`, open for reading; raises what is in DAMAGE. `pre_buffer` fetches the columns of
-    whole row groups ahead; without, they are read by and by.
+    """One file found by `open_source`, open for reading; raises what is in DAMAGE, and what `asked` does. `pre_buffer`
+    fetches the columns of whole row groups ahead; without, they are read by and by.
 
     Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
     in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
     """
-    with fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file:
+    with (
+        asked("read", path),
+        fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file,
+    ):
         yield pq.ParquetFile(
             file,
             metadata=read_footer(file),
@@ -205,7 +210,8 @@ def _find(path: str, options: Mapping[str, Any]) -> list[str]:
     filesystem, root = file_system(path, options)
     filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
     try:
-        found = _expand(filesystem, path, root)
+        with asked("list", path):
+            found = _expand(filesystem, path, root)
     except FileNotFoundError:
         raise InputAbsent(f"input {path!r} does not exist") from None
     except OSError as error:
@@ -244,7 +250,8 @@ def _parquet_files(filesystem: Any, folder: str) -> list[str]:
 
 def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema, pq.FileMetaData]:
     try:
-        size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
+        with asked("look at", path):
+            size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
         if not size:
             raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
         with open_file(path, options) as file:

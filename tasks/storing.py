@@ -30,6 +30,7 @@ from .errors import OutOfRoom, UsageError
 from .ingest import OwnedRows
 from .numbering import BucketEdges, BucketIds
 from .places import file_system
+from .stores import asked
 from .subgraph import PartitionCounts, Subgraph
 
 TYPES = {
@@ -79,7 +80,7 @@ def store(value: Any, url: str, options: Mapping[str, Any]) -> StoredFile:
 def restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
     """The value that was written, its arrays on the host or the GPU as they were. Raises DamagedFile."""
     try:
-        with fsspec.open(stored.url, "rb", **options) as file:
+        with asked("read", stored.url), fsspec.open(stored.url, "rb", **options) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != stored.sha256:
                 raise DamagedFile(f"{stored.url} is not what was written: it was cut off or changed")
             file.seek(0)
@@ -175,7 +176,10 @@ class _Hashed:
 def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     files, path = file_system(url, options)
     try:
-        with files.open(path, "wb") as file:  # unlike fsspec.open it makes no folder, which may be gone with its run
+        with (
+            asked("write", url),
+            files.open(path, "wb") as file,
+        ):  # unlike fsspec.open it makes no folder, which may be gone with its run
             yield file
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -28,6 +28,7 @@ from edgemill.pipeline.status import status_of
 from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks import writing
+from edgemill.tasks.errors import EdgemillError, StoreLost
 from edgemill.tasks.generate import generate
 from edgemill.tasks.places import Place
 from edgemill.tasks.verify import verify
@@ -444,11 +445,55 @@ def test_output_is_kept_apart_from_the_input(source: str, out: str, text: str) -
 def test_stores_that_cannot_be_written(rows: Path, s3: dict[str, Any]) -> None:
     nowhere = {"client_kwargs": {"endpoint_url": "http://127.0.0.1:1"}, "key": KEY, "secret": SECRET}
     quickly = {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
-    places: list[tuple[str, Any]] = [("s3://no-such-bucket/out", s3), ("s3://bucket/out", nowhere | quickly)]
-    for url, options in places:
-        with pytest.raises(UsageError, match=f"cannot (write|list|read) {url}") as caught:
+    places: list[tuple[str, Any, type[EdgemillError]]] = [
+        ("s3://no-such-bucket/out", s3, UsageError),
+        ("s3://bucket/out", nowhere | quickly, StoreLost),
+    ]
+    for url, options, kind in places:
+        with pytest.raises(kind, match=f"cannot (write|list|read) {url}") as caught:
             mine(rows, url, client=None, device="cpu", **{"output.storage_options": options})
         assert SECRET not in str(caught.value)
+
+
+def test_inputs_in_stores_that_cannot_be_read(
+    rows: Path, tmp_path: Path, s3: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not answer is no bad input: a retry may succeed. Keys that are missing are the user's to set."""
+    quickly = {"config_kwargs": {"retries": {"max_attempts": 0}, "connect_timeout": 1}}
+    nowhere = {"client_kwargs": {"endpoint_url": "http://127.0.0.1:1"}}
+    known = {"key": KEY, "secret": SECRET}
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for more, kind, why in ((known, StoreLost, "Could not connect"), ({}, UsageError, "Unable to locate credentials")):
+        with pytest.raises(kind, match=f"^cannot list s3://bucket/edges: {why}"):
+            mine(
+                "s3://bucket/edges",
+                tmp_path / "out",
+                client=None,
+                **{"input.storage_options": nowhere | quickly | more},
+            )
+    assert os.listdir(tmp_path) == ["out.failed.log.jsonl"]
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_a_store_that_goes_away_while_it_is_read(
+    rows: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """While footers are read, and while rows are."""
+    source = Place("memory://goes-away/edges")
+    for part in rows.iterdir():
+        source.files.pipe_file(source.path(part.name), part.read_bytes())
+    opened, fetched = itertools.count(1), type(source.files)._open
+
+    def fetch(self: Any, *arguments: Any, **more: Any) -> Any:
+        if next(opened) >= at:
+            raise ConnectionResetError(104, "Connection reset by peer")
+        return fetched(self, *arguments, **more)
+
+    monkeypatch.setattr(type(source.files), "_open", fetch)
+    with pytest.raises(StoreLost, match=r"^cannot read memory:/.*\.parquet: .*Connection reset by peer"):
+        mine(source.url, tmp_path / "out", client=client, device="cpu")
 
 
 def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from edgemill.tasks.errors import InputError, OutOfRoom, UsageError
+from edgemill.tasks.errors import InputError, OutOfRoom, StoreLost, UsageError
 from edgemill.tasks.places import Place, place_of
 from edgemill.tasks.pointer import follow, point, pointed, refuse_others
 
@@ -155,6 +155,6 @@ def test_a_store_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, asked: 
 
     monkeypatch.setattr(type(latest.files), asked, unreachable)
     with pytest.raises(
-        UsageError, match=rf"^cannot (look at|read) {root}/latest: Could not connect to the endpoint URL"
+        StoreLost, match=rf"^cannot (look at|read) {root}/latest: Could not connect to the endpoint URL"
     ):
         follow(latest)

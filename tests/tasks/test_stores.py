@@ -1,0 +1,100 @@
+"""What clients of object stores raise: what passes by itself is told from what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edgemill.tasks.errors import InputError, StoreLost, UsageError
+from edgemill.tasks.stores import asked
+
+botocore = pytest.importorskip("botocore.exceptions")
+
+
+class Answer(Exception):
+    """As aiohttp, azure-core and gcsfs have them."""
+
+    def __init__(self, **status: object) -> None:
+        super().__init__("an answer")
+        vars(self).update(status)
+
+
+def answered(status: int) -> Exception:
+    response = {"Error": {"Code": "SlowDown"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    error: Exception = botocore.ClientError(response, "GetObject")
+    return error
+
+
+def translated(status: int) -> OSError:
+    """As s3fs does."""
+    error = OSError(16, "Please reduce your request rate.")
+    error.__cause__ = answered(status)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError(104, "Connection reset by peer"),
+        TimeoutError("timed out"),
+        botocore.EndpointConnectionError(endpoint_url="http://store"),
+        botocore.ReadTimeoutError(endpoint_url="http://store"),
+        botocore.ConnectionClosedError(endpoint_url="http://store"),
+        answered(503),
+        translated(503),
+        translated(500),
+        Answer(status=429),
+        Answer(status_code=502),
+        Answer(code="504"),
+    ],
+    ids=repr,
+)
+def test_what_passes(error: Exception) -> None:
+    with pytest.raises(StoreLost, match=r"^cannot read s3://bucket/x: ") as caught, asked("read", "s3://bucket/x"):
+        raise error
+    assert (caught.value.exit_code, caught.value.__cause__) == (4, error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        botocore.NoCredentialsError(),
+        botocore.SSLError(endpoint_url="x", error="expired"),
+        answered(403),
+        Answer(code=7),
+    ],
+    ids=repr,
+)
+def test_what_a_user_must_change(error: Exception) -> None:
+    with pytest.raises((UsageError, type(error))) as caught, asked("read", "s3://bucket/x"):
+        raise error
+    assert not isinstance(caught.value, StoreLost)
+    assert isinstance(caught.value, UsageError) or isinstance(error, OSError)
+
+
+@pytest.mark.parametrize(
+    ("error", "url"),
+    [
+        (translated(404), "s3://bucket/x"),
+        (FileNotFoundError(2, "no such file"), "s3://bucket/x"),
+        (ValueError("no Parquet"), "s3://bucket/x"),
+        (KeyError("a mistake of ours"), "s3://bucket/x"),
+        (InputError("nulls"), "s3://bucket/x"),
+        (ConnectionResetError(104, "Connection reset by peer"), "/mnt/x"),
+        (Answer(status=503), "/mnt/x"),
+    ],
+    ids=repr,
+)
+def test_what_stays(error: Exception, url: str) -> None:
+    with pytest.raises(type(error)) as caught, asked("read", url):
+        raise error
+    assert caught.value is error
+
+
+def test_a_cause_that_goes_round() -> None:
+    error: Any = Answer()
+    other = Answer()
+    error.__cause__, other.__cause__ = other, error
+    with pytest.raises(UsageError), asked("read", "s3://bucket/x"):
+        raise error
