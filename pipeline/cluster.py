@@ -14,6 +14,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, Worker
+from distributed.deploy.spec import SpecCluster
 from distributed.system import MEMORY_LIMIT
 
 from ..kernels.device import Device, device
@@ -65,7 +66,8 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         options |= _spilling(settings)
     with (
         dask.config.set(_patience(settings) | _preload(settings)),
-        _cluster_type(settings)(
+        _start(
+            _cluster_type(settings),
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
             silence_logs=logging.CRITICAL,  # what fails is told once, by the exception that ends the run
@@ -74,6 +76,20 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _start(kind: Callable[..., LocalCluster], **options: Any) -> LocalCluster:
+    """A cluster; what is left of one whose start is interrupted ends with this process.
+
+    Dask would close that, too, when Python ends, which it cannot, and tell so at length.
+    """
+    before = set(SpecCluster._instances)
+    try:
+        return kind(**options)
+    except BaseException:
+        for cluster in set(SpecCluster._instances) - before:
+            cluster.shutdown_on_close = False
+        raise
 
 
 def _scheduler(settings: ClusterSettings) -> dict[str, Any]:

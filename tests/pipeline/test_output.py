@@ -313,6 +313,29 @@ def test_signals_end_a_run_cleanly(
     assert Result(out).manifest.run == "old"
 
 
+STARTING = """
+import asyncio, os, signal
+from distributed.deploy.spec import SpecCluster
+async def start(self):
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.Event().wait()
+SpecCluster._correct_state_internal = start
+from edgemill.pipeline.cli import main
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_run_that_is_ended_while_its_workers_start(tmp_path: Path) -> None:
+    """Dask has nothing to say of a cluster that was half made."""
+    edges, script = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)]), tmp_path / "starting.py"
+    script.write_text(STARTING)
+    arguments = ["run", "--input", str(edges), "--output", str(tmp_path / "out"), "--workers", "2", "--device", "cpu"]
+    done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True, check=False)
+    log = tmp_path / "out.failed.log.jsonl"
+    assert (done.returncode, done.stderr) == (143, f"error: terminated\nlog of the failed run: {log}\n")
+
+
 HOLD = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
