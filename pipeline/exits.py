@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..tasks.errors import NO_SPACE, EdgemillError, OutOfRoom
+from ..tasks.errors import NO_SPACE, ClusterLost, EdgemillError, OutOfRoom
 from ..tasks.passwords import without_passwords
+from ..tasks.stores import is_lost
 
 __all__ = ["UNREAD", "Terminated", "exit_code", "message", "sigterm_interrupts"]
 
@@ -41,7 +42,7 @@ def exit_code(error: BaseException) -> int:
         case KeyboardInterrupt():
             return 128 + signal.SIGINT
         case _:
-            return 1
+            return ClusterLost.exit_code if is_lost(error) else 1
 
 
 def message(error: BaseException) -> str:
@@ -63,6 +64,8 @@ def _message(error: BaseException) -> str:
             return "terminated"
         case KeyboardInterrupt():
             return "interrupted"
+        case _ if is_lost(error):
+            return f"no answer from a store, or the cluster: {error or type(error).__name__}; run again"
         case _:
             return f"unexpected {type(error).__name__}: {error}"
 

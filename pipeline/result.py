@@ -129,9 +129,10 @@ class Result:
 def _check_footer(place: Place, path: str) -> None:
     from ..tasks.sealed import read_footer
     from ..tasks.sources import DAMAGE, reason
+    from ..tasks.stores import asked
 
     try:
-        with place.files.open(path, "rb") as file:
+        with asked("read", str(place)), place.files.open(path, "rb") as file:
             read_footer(file)
     except DAMAGE as error:
         raise InputError(f"the result is damaged: {path}: {reason(error)}") from error

@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import EdgemillError, StoreLost, UsageError
 
-__all__ = ["as_ours", "asked", "is_clients"]
+__all__ = ["as_ours", "asked", "is_clients", "is_lost"]
 
 _UNANSWERED = {
     "ConnectionError",  # Python's, botocore's and that of requests
@@ -45,7 +45,7 @@ def asked(what: str, url: str) -> Iterator[None]:
         raise
     except Exception as error:
         own = is_clients(error) and not isinstance(error, OSError | ValueError | EOFError)
-        lost = _passes(error)
+        lost = is_lost(error)
         if "://" not in url or not (own or lost):
             raise
         raise (StoreLost if lost else UsageError)(f"cannot {what} {url}: {_first_line(error)}") from error
@@ -53,7 +53,7 @@ def asked(what: str, url: str) -> Iterator[None]:
 
 def as_ours(error: Exception, what: str) -> EdgemillError:
     """An error of a store's client, whatever it is: StoreLost if it passes, else UsageError."""
-    return (StoreLost if _passes(error) else UsageError)(f"cannot {what}: {_first_line(error)}")
+    return (StoreLost if is_lost(error) else UsageError)(f"cannot {what}: {_first_line(error)}")
 
 
 def is_clients(error: Exception) -> bool:
@@ -61,7 +61,7 @@ def is_clients(error: Exception) -> bool:
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] not in _OURS
 
 
-def _passes(error: BaseException) -> bool:
+def is_lost(error: BaseException) -> bool:
     """Whether it, or what it came from, is of a store that does not answer, or not now."""
     cause: BaseException | None = error
     seen: list[BaseException] = []

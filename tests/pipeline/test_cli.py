@@ -26,7 +26,7 @@ from edgemill.pipeline.show import print_result
 from edgemill.tasks import errors
 
 WriteResult = Callable[..., Manifest]
-NO_PIPE = "error: unexpected BrokenPipeError: [Errno 32] a connection\n--debug shows where it happened\n"
+NO_PIPE = "error: no answer from a store, or the cluster: [Errno 32] a connection; run again\n"
 PATHS = ["--input", "edges", "--output", "out"]
 
 
@@ -91,7 +91,7 @@ def test_run_cut_short_exits_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         (errors.OutOfRoom("no"), 7, "error: no\n"),
         (MemoryError(), 7, "error: out of memory: use more partitions or a machine with more memory\n"),
         (OSError(errno.ENOSPC, "full", "f"), 7, "error: no room left on the disk: f\n"),
-        (BrokenPipeError(errno.EPIPE, "a connection"), 1, NO_PIPE),
+        (BrokenPipeError(errno.EPIPE, "a connection"), 4, NO_PIPE),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (Terminated(), 143, "error: terminated\n"),
         (errors.InternalError("rows"), 1, "error: rows\n--debug shows where it happened\n"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -18,10 +19,12 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from distributed import Client
 
 import runs
 from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, mine, mining
+from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.new_place import new_file, new_folder
 from edgemill.pipeline.status import status_of
@@ -494,6 +497,31 @@ def test_a_store_that_goes_away_while_it_is_read(
     monkeypatch.setattr(type(source.files), "_open", fetch)
     with pytest.raises(StoreLost, match=r"^cannot read memory:/.*\.parquet: .*Connection reset by peer"):
         mine(source.url, tmp_path / "out", client=client, device="cpu")
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+def test_a_store_that_goes_away_while_a_result_is_read(
+    rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Its manifest, a footer, or rows: no answer is no damage."""
+    out = Place("memory://goes-away/result")
+    run(rows, out, client)
+    files = type(out.files)
+    asked = itertools.count(1)
+
+    def gone(answer: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*arguments: Any, **more: Any) -> Any:
+            if next(asked) >= at:
+                raise ConnectionResetError(104, "Connection reset by peer")
+            return answer(*arguments, **more)
+
+        return ask
+
+    monkeypatch.setattr(files, "_open", gone(files._open))
+    monkeypatch.setattr(files, "cat_file", gone(files.cat_file))
+    done = CliRunner().invoke(edgemill, ["top", out.url])
+    assert done.exit_code == 4
+    assert re.match(r"error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
 
 
 def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
