@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,15 @@ def closed() -> Iterator[int]:
     os.close(write)
 
 
+@pytest.fixture
+def closed_socket() -> Iterator[int]:
+    """One of two connected sockets, without the other."""
+    here, there = socket.socketpair()
+    there.close()
+    with here:
+        yield here.fileno()
+
+
 def ended(*arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> tuple[int, str | None]:
     """Exit code, and all that was printed where somebody reads."""
     command = [sys.executable, "-P", "-m", "edgemill.pipeline", *arguments]
@@ -39,6 +49,11 @@ def test_nobody_reads_the_answer(
 ) -> None:
     write_result(tmp_path)
     assert ended(*command.replace("OUT", str(tmp_path)).split(), stdout=closed) == (CLOSED, "")
+
+
+def test_a_socket_that_nobody_reads(closed_socket: int) -> None:
+    """As stdout is where Node.js, or an sshd, starts a command."""
+    assert ended("--version", stdout=closed_socket) == (CLOSED, "")
 
 
 def test_an_error_keeps_its_code(closed: int, tmp_path: Path) -> None:
