@@ -190,6 +190,13 @@ def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: py
         mine(rows, tmp_path / "out", scheduler=empty.scheduler_address)
 
 
+def test_a_client_that_is_closed(tmp_path: Path, rows: Path, client: Client) -> None:
+    with Client(client.cluster, set_as_default=False) as other:
+        pass
+    with pytest.raises(ClusterLost, match=r"^the Dask client is closed"):
+        mine(rows, tmp_path / "out", client=other)
+
+
 def test_workers_that_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the scheduler's file before them."""
     file = tmp_path / "scheduler.json"
