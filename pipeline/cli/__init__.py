@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import suppress
 
 import click
 
@@ -40,8 +41,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
     try:
         edgemill(prog_name="edgemill")
-    except OSError as error:  # of --help, which is written before a command is
-        click.echo(f"error: {message(error)}", err=True)
+    except OSError as error:  # of --help, which is written before a command is, or of what click tells itself
+        with suppress(OSError):  # the code tells, too
+            click.echo(f"error: {message(error)}", err=True)
         sys.exit(exit_code(error))
     finally:
         let_go()

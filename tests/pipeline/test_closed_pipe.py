@@ -1,4 +1,4 @@
-"""What a command does when nobody reads what it prints, as after `| head`: it ends without a word."""
+"""What a command does when what it prints goes nowhere, as after `| head`: it ends without a word."""
 
 from __future__ import annotations
 
@@ -58,6 +58,12 @@ def test_a_socket_that_nobody_reads(closed_socket: int) -> None:
 
 def test_an_error_keeps_its_code(closed: int, tmp_path: Path) -> None:
     assert ended("show", str(tmp_path / "none"), stderr=closed) == (2, "")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["show", "NONE"], 2), (["--help"], 7)])
+def test_a_full_disk_takes_neither_answer_nor_error(arguments: list[str], code: int) -> None:
+    with open("/dev/full", "wb") as full:
+        assert ended(*arguments, stdout=full.fileno(), stderr=full.fileno())[0] == code
 
 
 def test_nobody_reads_the_events(closed: int, tmp_path: Path) -> None:
