@@ -25,8 +25,8 @@ __all__ = ["edgemill", "main"]
 def edgemill() -> None:
     """Every edge's truss level λ, exactly, from Parquet to Parquet.
 
-    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster lost, 5 not converged within the limits,
-    6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
+    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster or store lost, 5 not converged within the
+    limits, 6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
     """
 
 
