@@ -553,6 +553,22 @@ def test_a_store_that_goes_away_while_a_result_is_read(
     assert re.match(r"error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
 
 
+@pytest.mark.parametrize("what", ["find", "_open"])
+def test_a_store_that_goes_away_while_its_edges_are_compared(
+    rows: Path, plain: Result, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    source = Place("memory://goes-away/compared")
+    for part in rows.iterdir():
+        source.files.pipe_file(source.path(part.name), part.read_bytes())
+
+    def gone(*_: object, **__: object) -> None:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(type(source.files), what, gone)
+    with pytest.raises(StoreLost, match=r"^cannot (list|read) memory://goes-away/compared: .*Connection reset by peer"):
+        verify(plain.place, source.url)
+
+
 def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(vars(import_module("fsspec.registry"))["_registry"], "s3", raising=False)
