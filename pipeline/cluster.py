@@ -118,7 +118,9 @@ def _preload(settings: ClusterSettings) -> dict[str, Any]:
     """Dask's configuration of what worker processes do before they take work."""
     if settings.workers is None:
         return {}
-    return {"distributed.worker.preload": [*dask.config.get("distributed.worker.preload"), leave_ctrl_c.__name__]}
+    given = dask.config.get("distributed.worker.preload")
+    others = [given] if isinstance(given, str) else given  # one name, as an environment variable has it
+    return {"distributed.worker.preload": [*others, leave_ctrl_c.__name__]}
 
 
 def _patience(settings: ClusterSettings) -> dict[str, Any]:
@@ -225,7 +227,8 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     except ImportError as error:
         raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
     protocol = "tls" if settings.protocol == "tcp" and is_encrypted(security(settings)) else settings.protocol
-    return partial(LocalCUDACluster, protocol=protocol)
+    # It has a preload of its own, beside which Dask's configuration of them counts no more.
+    return partial(LocalCUDACluster, protocol=protocol, preload=[leave_ctrl_c.__name__])
 
 
 class _WorkerHere(Worker):

@@ -71,11 +71,11 @@ def _message(error: BaseException) -> str:
 
 
 def _output_is_unread() -> bool:
-    """Whether stdout or stderr is a pipe without a reader: a connection may break, too, which is another matter."""
+    """Whether stdout or stderr is a pipe, or a socket, without a reader: another connection may break, too."""
     outputs = select.poll()
     for number in (1, 2):
         outputs.register(number, 0)
-    return any(found & select.POLLERR for _, found in outputs.poll(0))
+    return any(found & (select.POLLERR | select.POLLHUP) for _, found in outputs.poll(0))
 
 
 @contextmanager

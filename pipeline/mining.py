@@ -14,7 +14,7 @@ from distributed import Client
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
-from ..tasks.errors import EdgemillError, InternalError, StateLost, UsageError
+from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
@@ -161,6 +161,8 @@ def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, st
     """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
     try:
         manifest = Result(place_of(staging.out)).manifest
+    except StoreLost:
+        raise
     except EdgemillError as error:
         return None, str(error)
     if why := difference(manifest, settings):

@@ -19,7 +19,8 @@ _SECONDS = 0.001
 def be_prompt(client: Client) -> None:
     """Have the client hold nothing back for longer than that."""
     stream: Any = client.scheduler_comm
-    stream.interval = _SECONDS
+    if stream is not None:  # as while it connects again
+        stream.interval = _SECONDS
 
 
 class Prompt(SchedulerPlugin):

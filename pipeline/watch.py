@@ -22,11 +22,14 @@ _PERIOD_SECONDS = 5.0
 
 
 def workers_of(client: Client, seconds: float | None = None) -> dict[str, Any]:
-    """What the scheduler says of each worker, by address. Raises TimeoutError if it says nothing for so long.
+    """What the scheduler says of each worker, by address. Raises TimeoutError if it says nothing for so long, and
+    ClusterLost if the client is closed.
 
     `Client.scheduler_info` looks at what the client keeps, which a refresh every two seconds replaces by none.
     """
     scheduler: Any = client.scheduler
+    if scheduler is None:
+        raise ClusterLost("the Dask client is closed, or was never connected: make another")
     found: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1, callback_timeout=seconds)["workers"]
     return found
 

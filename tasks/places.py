@@ -22,7 +22,9 @@ _TRIES = 3
 
 @dataclass(frozen=True, repr=False)
 class Place:
-    """A folder. Picklable; neither `str` nor `repr` show secrets."""
+    """A folder. Picklable; neither `str` nor `repr` show secrets. What raises UsageError raises StoreLost, too, where a
+    store does not answer.
+    """
 
     url: str
     """A path, or an fsspec URL."""

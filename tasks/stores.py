@@ -29,8 +29,8 @@ _UNTRUSTED = {"SSLError", "ClientSSLError", "ClientConnectorCertificateError"}
 """No time makes a certificate better, or the address that should have another scheme."""
 _BUSY = (408, 429)
 """HTTP: it took too long, or these are too many requests; as all that are the server's fault, from 500 on."""
-_OURS = {"builtins", "edgemill", "numpy", "pyarrow"}
-"""Where errors come from that no client of a store raises."""
+_OURS = {"builtins", "cupy", "cupy_backends", "edgemill", "numba", "numpy", "pyarrow"}
+"""Where errors come from that no client of a store raises: what is read goes to the GPU at once."""
 
 
 @contextmanager

@@ -7,7 +7,6 @@ array besides.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import zipfile
@@ -26,7 +25,7 @@ from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
 from .bound.peel import Peeled
 from .degrees import BucketDegrees
-from .errors import OutOfRoom, UsageError
+from .errors import NO_SPACE, OutOfRoom, UsageError
 from .ingest import OwnedRows
 from .numbering import BucketEdges, BucketIds
 from .places import file_system
@@ -176,13 +175,11 @@ class _Hashed:
 def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     files, path = file_system(url, options)
     try:
-        with (
-            asked("write", url),
-            files.open(path, "wb") as file,
-        ):  # unlike fsspec.open it makes no folder, which may be gone with its run
+        # Unlike fsspec.open it makes no folder, which may be gone with its run.
+        with asked("write", url), files.open(path, "wb") as file:
             yield file
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path") from error
         raise UsageError(
             f"cannot write the checkpoint {url}: {error.strerror or error}; set checkpoint.path"

@@ -20,6 +20,7 @@ from .errors import InputError
 from .places import Place
 from .sealed import read_footer
 from .sealed_json import is_whole
+from .stores import asked
 
 Int = NDArray[np.int64]
 
@@ -184,15 +185,16 @@ class InputPiece:
 def input_pieces(path: str, source: str, target: str) -> Iterator[InputPiece]:
     """The input, a row group at a time: a file, a folder, a glob or a URL. Raises InputError if it cannot be read."""
     filesystem, root = fsspec.core.url_to_fs(path)
-    if filesystem.isdir(root):
-        names = [name for name in filesystem.find(root) if _is_part(name[len(root) :])]
-    else:
-        names = filesystem.glob(root)
+    with asked("list", path):
+        if filesystem.isdir(root):
+            names = [name for name in filesystem.find(root) if _is_part(name[len(root) :])]
+        else:
+            names = filesystem.glob(root)
     if not names:
         raise InputError(f"{path}: no Parquet file is there")
     for name in sorted(names):
         try:
-            with filesystem.open(name, "rb") as stream:
+            with asked("read", path), filesystem.open(name, "rb") as stream:
                 file = pq.ParquetFile(stream, metadata=read_footer(stream), page_checksum_verification=True)
                 for group in range(file.num_row_groups):
                     yield _input_piece(file, group, f"{name}, row group {group}", source, target)
@@ -249,7 +251,8 @@ def read_table(
         try:
             path = out.path(name)
             files = None if out.is_local else out.files
-            table = pq.read_table(path, filesystem=files, partitioning=None, page_checksum_verification=True)
+            with asked("read", str(out)):
+                table = pq.read_table(path, filesystem=files, partitioning=None, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise Flaw(f"{name} cannot be read: {error}") from error
         if table.schema.names != columns:

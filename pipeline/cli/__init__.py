@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import suppress
 
 import click
 
@@ -24,8 +25,8 @@ __all__ = ["edgemill", "main"]
 def edgemill() -> None:
     """Every edge's truss level λ, exactly, from Parquet to Parquet.
 
-    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster lost, 5 not converged within the limits,
-    6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
+    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster or store lost, 5 not converged within the
+    limits, 6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
     """
 
 
@@ -40,8 +41,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
     try:
         edgemill(prog_name="edgemill")
-    except OSError as error:  # of --help, which is written before a command is
-        click.echo(f"error: {message(error)}", err=True)
+    except OSError as error:  # of --help, which is written before a command is, or of what click tells itself
+        with suppress(OSError):  # the code tells, too
+            click.echo(f"error: {message(error)}", err=True)
         sys.exit(exit_code(error))
     finally:
         let_go()

@@ -45,7 +45,7 @@ class Guarded(click.Group):
         except (Exception, KeyboardInterrupt) as error:
             code = exit_code(error)
             if code != UNREAD:
-                with suppress(BrokenPipeError):  # the code tells, too
+                with suppress(OSError):  # nobody reads, or a full disk takes no more: the code tells, too
                     _tell(ctx, error)
             ctx.exit(code)
 

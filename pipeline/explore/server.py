@@ -38,7 +38,8 @@ from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import parse_qsl
 
-from ...tasks.errors import UsageError
+from ...tasks.errors import EdgemillError, UsageError
+from ...tasks.stores import asked
 from ..exits import message
 from ..manifest import MANIFEST_NAME
 from ..result import Result
@@ -216,7 +217,10 @@ class _Answers:
 
     def replaced(self) -> bool:
         """Whether the folder holds the result of another run by now, whose files are not those that were opened."""
-        return self._manifest_now() != self._manifest
+        try:
+            return self._manifest_now() != self._manifest
+        except EdgemillError:  # of a store, which the answer tells if it had to ask there
+            return False
 
     def _manifest_now(self) -> str | None:
         place = self._result.place
@@ -225,7 +229,8 @@ class _Answers:
             if place.is_local:  # without owner, mode and number of links, which a backup changes
                 found = os.stat(place.path(MANIFEST_NAME))
                 return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
-            return str(place.files.ukey(place.path(MANIFEST_NAME)))
+            with asked("look at", str(place)):
+                return str(place.files.ukey(place.path(MANIFEST_NAME)))
         except OSError:
             return None
 

@@ -1,9 +1,10 @@
-"""What a command does when nobody reads what it prints, as after `| head`: it ends without a word."""
+"""What a command does when what it prints goes nowhere, as after `| head`: it ends without a word."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,15 @@ def closed() -> Iterator[int]:
     os.close(write)
 
 
+@pytest.fixture
+def closed_socket() -> Iterator[int]:
+    """One of two connected sockets, without the other."""
+    here, there = socket.socketpair()
+    there.close()
+    with here:
+        yield here.fileno()
+
+
 def ended(*arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> tuple[int, str | None]:
     """Exit code, and all that was printed where somebody reads."""
     command = [sys.executable, "-P", "-m", "edgemill.pipeline", *arguments]
@@ -41,8 +51,19 @@ def test_nobody_reads_the_answer(
     assert ended(*command.replace("OUT", str(tmp_path)).split(), stdout=closed) == (CLOSED, "")
 
 
+def test_a_socket_that_nobody_reads(closed_socket: int) -> None:
+    """As stdout is where Node.js, or an sshd, starts a command."""
+    assert ended("--version", stdout=closed_socket) == (CLOSED, "")
+
+
 def test_an_error_keeps_its_code(closed: int, tmp_path: Path) -> None:
     assert ended("show", str(tmp_path / "none"), stderr=closed) == (2, "")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["show", "NONE"], 2), (["--help"], 7)])
+def test_a_full_disk_takes_neither_answer_nor_error(arguments: list[str], code: int) -> None:
+    with open("/dev/full", "wb") as full:
+        assert ended(*arguments, stdout=full.fileno(), stderr=full.fileno())[0] == code
 
 
 def test_nobody_reads_the_events(closed: int, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -188,6 +189,47 @@ def test_a_scheduler_without_workers(tmp_path: Path, rows: Path, monkeypatch: py
         pytest.raises(ClusterLost, match="has no workers after 1 s; start some"),
     ):
         mine(rows, tmp_path / "out", scheduler=empty.scheduler_address)
+
+
+class Begun(Exception):
+    """Workers would have been started."""
+
+
+@pytest.mark.parametrize("given", ["json", ["json"]])
+def test_what_workers_load_besides(monkeypatch: pytest.MonkeyPatch, given: str | list[str]) -> None:
+    """Dask's environment variable is one name, its file a list of them."""
+
+    def start(*_: object, **__: object) -> None:
+        raise Begun(dask.config.get("distributed.worker.preload"))
+
+    monkeypatch.setattr("edgemill.pipeline.cluster.LocalCluster", start)
+    with (
+        dask.config.set({"distributed.worker.preload": given}),
+        pytest.raises(Begun) as begun,
+        connect(ClusterSettings(device="cpu", workers=2)),
+    ):
+        pass
+    assert begun.value.args == (["json", "edgemill.pipeline.leave_ctrl_c"],)
+
+
+def test_gpu_workers_leave_ctrl_c_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask-CUDA adds its own preload to those that it is given, and Dask then looks at no others."""
+
+    def start(*_: object, preload: list[str], **__: object) -> None:
+        raise Begun(preload)
+
+    monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=start))
+    monkeypatch.setattr("edgemill.pipeline.cluster.device", lambda: Device("a GPU", 2**30, 2, ""))
+    with pytest.raises(Begun) as begun, connect(ClusterSettings(device="gpu", workers=2)):
+        pass
+    assert begun.value.args == (["edgemill.pipeline.leave_ctrl_c"],)
+
+
+def test_a_client_that_is_closed(tmp_path: Path, rows: Path, client: Client) -> None:
+    with Client(client.cluster, set_as_default=False) as other:
+        pass
+    with pytest.raises(ClusterLost, match=r"^the Dask client is closed"):
+        mine(rows, tmp_path / "out", client=other)
 
 
 def test_workers_that_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

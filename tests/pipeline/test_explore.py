@@ -38,6 +38,7 @@ from edgemill.pipeline.explore.queries import ORDERS, Queries
 from edgemill.pipeline.explore.server import ExplorerServer
 from edgemill.pipeline.lookup import look_up
 from edgemill.pipeline.manifest import Manifest
+from edgemill.tasks.places import Place
 from made import made as made_of
 from serving import serving
 
@@ -451,6 +452,30 @@ def test_a_result_that_another_run_replaces_is_not_mixed_with_it(facebook: Resul
         for question in ("result", "dn-graphs", "hierarchy"):
             status, said = ask(served, question)
             assert (status, said["error"].partition(":")[0]) == (409, "another run has replaced this result")
+
+
+class HTTPClientError(Exception):
+    """As botocore's, which is no OSError."""
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError(104, "reset"), HTTPClientError("reset")], ids=repr)
+def test_a_store_that_goes_away_is_told(
+    facebook: Result, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    """What is in memory is answered all the same, and nothing is taken for another run's result."""
+    out = Place("memory://explored/out")
+    out.files.put(f"{facebook.path}/", out.path(), recursive=True)
+
+    def gone(*_: object, **__: object) -> None:
+        raise error
+
+    with serving(Result(out)) as served:
+        monkeypatch.setattr(type(out.files), "ukey", gone)
+        monkeypatch.setattr(type(out.files), "_open", gone)
+        assert ask(served, "result")[0] == 200
+        status, said = ask(served, "vertex", id=1)
+    assert (status, said["error"]) == (500, f"cannot read {out}: {error}")
+    assert capfd.readouterr().err == f"error: cannot read {out}: {error}\n"
 
 
 def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:

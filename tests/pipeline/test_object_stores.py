@@ -320,6 +320,35 @@ def test_nothing_to_do(rows: Path, out: Place, client: Client, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
+def test_a_store_that_goes_away_while_it_is_asked_for_a_result(
+    rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    """Whichever read it is: that is for a retry, and neither another result that is in the way nor one to make anew."""
+    out = Place("memory://goes-away/there")
+    run(rows, out, client)
+    monkeypatch.setattr(mining, "_run", None)
+    files, read = type(out.files), type(out.files).cat_file
+    lost = 0
+    for at in itertools.count(1):
+        asked = itertools.count(1)
+
+        def once(*arguments: Any, at: int = at, asked: Iterator[int] = asked, **more: Any) -> Any:
+            if next(asked) == at:
+                raise ConnectionResetError(104, "Connection reset by peer")
+            return read(*arguments, **more)
+
+        monkeypatch.setattr(files, "cat_file", once)
+        try:
+            run(rows, out, client, overwrite=overwrite)
+        except StoreLost:
+            lost += 1
+        if next(asked) <= at:
+            break
+        out.remove(LOCK_NAME)  # it is left where that could not be read
+    assert lost >= 2
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failure_leaves_what_was_there(
     rows: Path, out: Place, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
@@ -499,11 +528,11 @@ def test_a_store_that_goes_away_while_it_is_read(
         mine(source.url, tmp_path / "out", client=client, device="cpu")
 
 
-@pytest.mark.parametrize("at", range(1, 5))
+@pytest.mark.parametrize(("command", "at"), [("top", at) for at in range(1, 5)] + [("verify", at) for at in (1, 2, 30)])
 def test_a_store_that_goes_away_while_a_result_is_read(
-    rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, at: int
+    rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, command: str, at: int
 ) -> None:
-    """Its manifest, a footer, or rows: no answer is no damage."""
+    """Its manifest, a footer, or rows: no answer is no damage, and no mistake that `verify` finds."""
     out = Place("memory://goes-away/result")
     run(rows, out, client)
     files = type(out.files)
@@ -519,9 +548,25 @@ def test_a_store_that_goes_away_while_a_result_is_read(
 
     monkeypatch.setattr(files, "_open", gone(files._open))
     monkeypatch.setattr(files, "cat_file", gone(files.cat_file))
-    done = CliRunner().invoke(edgemill, ["top", out.url])
+    done = CliRunner().invoke(edgemill, [command, out.url])
     assert done.exit_code == 4
     assert re.match(r"error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
+
+
+@pytest.mark.parametrize("what", ["find", "_open"])
+def test_a_store_that_goes_away_while_its_edges_are_compared(
+    rows: Path, plain: Result, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    source = Place("memory://goes-away/compared")
+    for part in rows.iterdir():
+        source.files.pipe_file(source.path(part.name), part.read_bytes())
+
+    def gone(*_: object, **__: object) -> None:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(type(source.files), what, gone)
+    with pytest.raises(StoreLost, match=r"^cannot (list|read) memory://goes-away/compared: .*Connection reset by peer"):
+        verify(plain.place, source.url)
 
 
 def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

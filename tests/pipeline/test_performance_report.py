@@ -12,10 +12,11 @@ import pytest
 from distributed import Client
 
 import runs
-from edgemill.pipeline import ClusterLost, InputError, Result, UsageError, monitoring
+from edgemill.pipeline import ClusterLost, EdgemillError, InputError, Result, UsageError, monitoring
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.mining import mine_settings
 from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.errors import StoreLost
 
 TWO_TRIANGLES = [(1, 2), (2, 3), (1, 3), (3, 4), (2, 4)]
 
@@ -140,14 +141,15 @@ def test_a_scheduler_that_cannot(rows: Path, client: Client, monkeypatch: pytest
 def test_of_a_run_that_fails(rows: Path, tmp_path: Path, client: Client) -> None:
     """There is one, unless the cluster is gone that would make it."""
     file = tmp_path / "report.html"
-    for error in (ClusterLost("gone"), InputError("bad")):
+    for error in (ClusterLost("gone"), InputError("bad"), StoreLost("its store")):
 
-        def fail(event: ClusterLost | InputError = error) -> None:
+        def fail(event: EdgemillError = error) -> None:
             raise event
 
         with pytest.raises(type(error)):
             run(rows, file, client, Heard("stage_finished", fail))
-        assert file.exists() == isinstance(error, InputError)
+        assert file.exists() == (type(error) is not ClusterLost)
+        file.unlink(missing_ok=True)
 
 
 def test_nobody_waits_for_ever(rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,10 @@ class Answer(Exception):
         vars(self).update(status)
 
 
+OutOfMemoryError = type("OutOfMemoryError", (MemoryError,), {"__module__": "cupy.cuda.memory"})
+"""As CuPy's, which need not be installed."""
+
+
 def answered(status: int) -> Exception:
     response = {"Error": {"Code": "SlowDown"}, "ResponseMetadata": {"HTTPStatusCode": status}}
     error: Exception = botocore.ClientError(response, "GetObject")
@@ -81,6 +85,7 @@ def test_what_a_user_must_change(error: Exception) -> None:
         (ValueError("no Parquet"), "s3://bucket/x"),
         (KeyError("a mistake of ours"), "s3://bucket/x"),
         (InputError("nulls"), "s3://bucket/x"),
+        (OutOfMemoryError("the GPU's, which is no setting of the store"), "s3://bucket/x"),
         (ConnectionResetError(104, "Connection reset by peer"), "/mnt/x"),
         (Answer(status=503), "/mnt/x"),
     ],
