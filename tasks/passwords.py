@@ -1,4 +1,4 @@
-"""Passwords in URLs, as in `ftp://me:password@host/edges`, which nobody is to read."""
+"""Secrets in URLs, as in `ftp://me:password@host/edges` or `https://host/edges?sig=…`, which nobody is to read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import re
 __all__ = ["without_passwords"]
 
 _PASSWORD = re.compile(r"://[^/@\s]*@")
+_QUERY = re.compile(r"://[^\s'\"?]*\?[^\s'\"]*")
+_SECRET = re.compile(r"([?&][^=&]*(?:sig|token|secret|password|credential|key)[^=&]*=)[^&]+", re.IGNORECASE)
+"""Of signed URLs: X-Amz-Signature, X-Goog-Credential, sig, access_token and the like."""
 
 
 def without_passwords(text: str) -> str:
-    """The text with `***` for the user and password of each URL in it."""
-    return _PASSWORD.sub("://***@", text)
+    """The text with `***` for the user and password of each URL in it, and for what grants access in its query."""
+    text = _PASSWORD.sub("://***@", text)
+    return _QUERY.sub(lambda url: _SECRET.sub(r"\1***", url[0]), text)
