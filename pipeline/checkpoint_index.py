@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 from ..tasks.places import Place
 
-__all__ = ["checkpoint_place", "opened", "seal"]
+__all__ = ["INDEXES", "checkpoint_place", "clear_earlier", "opened", "seal"]
+
+INDEXES = ("progress.json", "progress.before.json", "graph.json")
+"""Names of all that a checkpoint may have, the furthest first."""
 
 
 def checkpoint_place(out: Place, path: str | None) -> str:
@@ -21,6 +25,16 @@ def checkpoint_place(out: Place, path: str | None) -> str:
         # In a folder that others use too, one of the output's own.
         return f"{path.rstrip('/')}/{name}-{sha256(os.fsencode(out.url)).hexdigest()[:16]}"
     return f"{parent}/{name}" if out.is_local else f"{out.url}/.edgemill.checkpoint"
+
+
+def clear_earlier(place: Place, time: datetime) -> None:
+    """Remove a checkpoint that was written last before `time`, if the storage tells when that was.
+
+    Raises UsageError or StoreLost for a store, OSError for a disk.
+    """
+    written = [when for name in INDEXES if (when := place.modified(name)) is not None]
+    if written and max(written) <= time:
+        place.remove("")
 
 
 def seal(index: Mapping[str, Any]) -> bytes:

@@ -22,6 +22,7 @@ from ..tasks.sources import Source
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .checkpoint import Checkpoint, Graph
+from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
@@ -172,10 +173,16 @@ def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, st
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
-    """Nothing is to be done, unless a run was ended between its result and what follows a night."""
+    """Nothing is to be done, unless a run was ended between its result and what follows."""
     result = Result(place_of(staging.out))
+    path, out = settings.checkpoint.path, place_of(staging.out)
+    kept = place_of(checkpoint_place(out, path), out.options if path is None else settings.checkpoint.storage_options)
     with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
         events.emit("nothing_to_do", result=result.manifest.run)
+        try:
+            clear_earlier(kept, result.manifest.finished)
+        except (EdgemillError, OSError) as error:
+            events.emit("not_removed", place=str(kept), reason=message(error))
         if night is not None:
             with _noting(staging):
                 night.succeeded(events)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ..tasks.errors import EdgemillError, InputError, StoreLost, UsageError
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import follow
-from .checkpoint_index import checkpoint_place, opened
+from .checkpoint_index import INDEXES, checkpoint_place, opened
 from .holder import Holder
 from .lock import look_at_lock
 from .manifest import Manifest, read_manifest
@@ -239,11 +239,11 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
     place = place_of(checkpoint_place(out, path), out.options if path is None else None)
     damaged = None
     try:
-        for name in ("progress.json", "progress.before.json", "graph.json"):
+        for name in INDEXES:
             content = place.read(name)
             if content is None:
                 continue
-            time = _modified(place, name)
+            time = place.modified(name)
             try:
                 index = opened(content)
             except ValueError:
@@ -258,11 +258,3 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
     if path is not None and place.is_local and not os.path.isabs(os.path.expanduser(path)):
         return Kept(str(place), "unknown", None)  # it is relative to where the run was started
     return damaged
-
-
-def _modified(place: Place, name: str) -> datetime | None:
-    try:
-        time: datetime = place.files.modified(place.path(name))
-    except (OSError, RuntimeError, KeyError):  # not every storage tells
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import fsspec
@@ -126,6 +127,14 @@ class Place:
                 return []
         root = self.path()
         return sorted({name for path in found if (name := str(path).removeprefix(root).strip("/"))})
+
+    def modified(self, name: str) -> datetime | None:
+        """When a file was written last; None where that is not told, or no file is there."""
+        try:
+            time: datetime = self.files.modified(self.path(name))
+        except (OSError, RuntimeError, KeyError):  # not every storage tells
+            return None
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     def sizes(self, names: list[str]) -> list[int | None]:
         """Sizes of files in it; None for one that is not there. Raises UsageError."""

@@ -14,8 +14,10 @@ from click.testing import Result as Called
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine, mining
+from edgemill.pipeline.checkpoint_index import checkpoint_place
 from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.generate import generate
+from edgemill.tasks.places import place_of
 
 TWO_TRIANGLES = [(1, 2), (2, 3), (1, 3), (3, 4), (2, 4)]
 
@@ -146,6 +148,22 @@ def test_fresh_does_it_again(rows: Path, out: Path) -> None:
     assert run(rows, out, "--fresh").exit_code == 2
     assert run(rows, out, "--fresh", "--overwrite").exit_code == 0
     assert Result(out).manifest.run != before
+
+
+@pytest.mark.parametrize("seconds", [-60, 60])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_checkpoint_of_before_goes(rows: Path, out: Path, tmp_path: Path, seconds: int, elsewhere: bool) -> None:
+    """A run was killed while it cleared up. What a later run has kept, of other settings, stays for its retry."""
+    path = str(tmp_path / "kept") if elsewhere else None
+    kept = Path(checkpoint_place(place_of(out), path))
+    (kept / "graph-R-1").mkdir(parents=True)
+    (kept / "graph.json").touch()
+    time = Result(out).manifest.finished.timestamp() + seconds
+    os.utime(kept / "graph.json", (time, time))
+    more = ("--set", f"checkpoint.path={path}") if elsewhere else ()
+    done = run(rows, out, *more)
+    assert (done.exit_code, done.stdout.startswith("nothing to do"), done.stderr) == (0, True, "")
+    assert kept.exists() is (seconds > 0)
 
 
 def test_from_python(rows: Path, out: Path) -> None:
