@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import suppress
 
@@ -36,6 +37,9 @@ for _command in (run, plan, show, status, top, groups_of, subgraph, diff, report
 
 def main() -> None:
     """Entry point of the command."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who calls it, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 — for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -275,3 +276,12 @@ except ImportError as error:
 def test_module_runs_as_the_command() -> None:
     command = [sys.executable, "-m", "edgemill.pipeline", "--version"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("edgemill ")
+
+
+@pytest.mark.parametrize(("closed", "told"), [(">&-", True), ("2>&-", False), (">&- 2>&-", False)])
+def test_streams_that_are_closed(tmp_path: Path, write_result: WriteResult, closed: str, told: bool) -> None:
+    write_result(tmp_path / "out")
+    for out, code in (("out", 0), ("none", 2)):
+        command = f"{shlex.quote(sys.executable)} -m edgemill.pipeline show {shlex.quote(str(tmp_path / out))} {closed}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        assert (done.returncode, bool(done.stderr)) == (code, told and code > 0), done.stderr
