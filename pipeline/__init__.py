@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         NotConverged,
         OutOfRoom,
         OutputLocked,
+        StoreLost,
         UsageError,
     )
     from .asking import (
@@ -54,6 +55,7 @@ __all__ = [
     "OutputLocked",
     "Result",
     "Settings",
+    "StoreLost",
     "UsageError",
     "Vertex",
     "__version__",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..tasks.errors import NO_SPACE, ClusterLost, EdgemillError, OutOfRoom
+from ..tasks.errors import NO_SPACE, EdgemillError, OutOfRoom, StoreLost
 from ..tasks.passwords import without_passwords
 from ..tasks.stores import is_lost
 
@@ -42,7 +42,7 @@ def exit_code(error: BaseException) -> int:
         case KeyboardInterrupt():
             return 128 + signal.SIGINT
         case _:
-            return ClusterLost.exit_code if is_lost(error) else 1
+            return StoreLost.exit_code if is_lost(error) else 1
 
 
 def message(error: BaseException) -> str:

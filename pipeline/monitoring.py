@@ -18,7 +18,7 @@ from distributed.comm.addressing import unparse_host_port
 from distributed.comm.utils import get_tcp_server_address
 from distributed.utils import format_dashboard_link
 
-from ..tasks.errors import ClusterLost, StoreLost, UsageError
+from ..tasks.errors import ClusterLost, UsageError
 from ..tasks.places import place_of
 from .config import as_yaml
 from .exits import message
@@ -169,7 +169,7 @@ def _performance_report(client: Client, settings: Settings, events: Events, scra
     try:
         yield
     except Exception as error:
-        if began and (isinstance(error, StoreLost) or not isinstance(error, ClusterLost)):
+        if began and not isinstance(error, ClusterLost):
             _attempt(partial(_write, client, report, settings, scratch / _REPORT), events)
         raise
     if began:

@@ -61,7 +61,7 @@ class InputIncomplete(InputError):
 
 
 class ClusterLost(EdgemillError):
-    """Workers or the scheduler went away, or an object store does not answer. A retry may succeed."""
+    """Workers or the scheduler went away. A retry may succeed."""
 
     exit_code = 4
 
@@ -70,8 +70,10 @@ class StateLost(ClusterLost):
     """A worker went away with what it held of the search for λ, which starts again from what was kept last."""
 
 
-class StoreLost(ClusterLost):
+class StoreLost(EdgemillError):
     """An object store does not answer, or not now, after its client has tried for a while. A retry may succeed."""
+
+    exit_code = 4
 
 
 class NotConverged(EdgemillError):

@@ -12,6 +12,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -141,13 +142,14 @@ def _plain(text: str) -> str:
 
 def exit_codes() -> str:
     """A row for each code."""
-    raised = {one.exit_code: one for one in _with_code_of_its_own(errors.EdgemillError) if one.exit_code != 1}
+    raised = [one for one in _with_code_of_its_own(errors.EdgemillError) if one.exit_code != 1]
     rows = [("0", "", "Done, or nothing to do; `diff`, whether or not anything changed.")]
     rows.append(
         ("1", "any other", "Anything else, and a `verify` that found a mistake. `--debug` shows where it happened.")
     )
     rows += [
-        (str(code), f"`{one.__name__}`", " ".join(str(one.__doc__).split())) for code, one in sorted(raised.items())
+        (str(one.exit_code), f"`{one.__name__}`", " ".join(str(one.__doc__).split()))
+        for one in sorted(raised, key=attrgetter("exit_code"))
     ]
     rows.append((str(exits.exit_code(KeyboardInterrupt())), "`KeyboardInterrupt`", "Interrupted: Ctrl-C, SIGINT."))
     rows.append((str(exits.UNREAD), "", "Nobody reads what it prints: `head` has closed the pipe, say. No message."))
