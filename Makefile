@@ -17,7 +17,7 @@ export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help run test test-all faults lint types unit docs dist lock images clean
+.PHONY: help run test test-all faults systems lint types unit docs dist lock images clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/'
@@ -28,23 +28,26 @@ run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebo
 test: lint types unit ## ruff, mypy, pytest without the slow tests
 
 test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not systems'
 
 faults: $(VENV)/installed-dev ## every fault of docs/reliability.md, with the slow tests; the count of trials goes to out/faults.md
 	$(BIN)/pytest tests/faults --trials out/faults.md
+
+systems: $(VENV)/installed-dev ## runs on real systems (SLURM, Docker, Ceph, Prometheus), as root on Debian; the counts go to out/systems.md
+	$(BIN)/pytest tests/systems -m systems --trials out/systems.md
 
 lint: $(VENV)/installed-dev ## ruff, and the linters of what else runs: Dockerfile, Compose files, shell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hadolint docker/Dockerfile
-	$(BIN)/shellcheck docker/*.sh
+	$(BIN)/shellcheck docker/*.sh $(wildcard tests/systems/*/*.sh)
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker/compose*.yaml
 
 types: $(VENV)/installed-dev ## mypy --strict
 	$(BIN)/mypy
 
-unit: $(VENV)/installed-dev ## pytest -m 'not slow', as many tests at a time as tests/conftest.py says
-	$(BIN)/pytest -m 'not slow' --numprocesses auto --dist worksteal
+unit: $(VENV)/installed-dev ## pytest without the slow tests and the real systems, as many tests at a time as tests/conftest.py says
+	$(BIN)/pytest -m 'not slow and not systems' --numprocesses auto --dist worksteal
 
 docs: $(VENV)/installed-dev ## the pages of docs/, their tables made anew from the code, as a site in out/docs
 	$(BIN)/python docs/making/reference.py
