@@ -74,6 +74,7 @@ def read_batches(source: Source, piece: Piece, rows: int) -> Iterator[IdRows]:
                 rows -= table.num_rows
                 if not rows:
                     return
+        raise InputError(_other_rows(path))
     except DAMAGE as error:
         raise InputError(
             f"{path}: {_damaged(source, piece)} cannot be read: {reason(error)}; the file is damaged: write it again"
@@ -92,8 +93,12 @@ def _read_piece(source: Source, piece: Piece) -> pa.Table:
             "the file is damaged or changed during the run: write it again"
         ) from error
     if table.num_rows != sum(file.row_groups[group] for group in piece.row_groups):
-        raise InputError(f"{file.path} changed during the run: it has other rows than its footer had at the start")
+        raise InputError(_other_rows(file.path))
     return table
+
+
+def _other_rows(path: str) -> str:
+    return f"{path} has other rows than its footer said: it changed during the run, or is damaged; write it again"
 
 
 def _damaged(source: Source, piece: Piece) -> str:

@@ -80,6 +80,11 @@ def read_footer(file: Readable) -> pq.FileMetaData:
 
     Raises ValueError if it is not, and what pyarrow raises where there is no footer.
     """
+    return footer_of(file)[1]
+
+
+def footer_of(file: Readable) -> tuple[bytes, pq.FileMetaData]:
+    """The same, and its bytes without length and magic word. Raises as `read_footer` does."""
     size = file.seek(0, 2)
     tail = _last(file, size, _TAIL_BYTES)
     wanted = _SEAL_BYTES + int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
@@ -93,7 +98,7 @@ def read_footer(file: Readable) -> pq.FileMetaData:
     metadata = pq.read_metadata(pa.BufferReader(footer))
     if MARK.encode() in (metadata.metadata or {}) and not whole:
         raise ValueError(_CHANGED)
-    return metadata
+    return footer[:-_END_BYTES], metadata
 
 
 def _seal(footer: bytes) -> bytes:

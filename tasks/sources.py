@@ -16,7 +16,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from .errors import InputAbsent, InputError
 from .places import file_system
-from .sealed import read_footer
+from .sealed import footer_of, read_footer
+from .statistics import column_range
 from .stores import asked
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ STREAM_BYTES = 2**20
 
 FOOTER_READERS = 16
 """Threads that read footers; they wait for the storage most of the time."""
+
+_STATISTICS_BYTES = 2**20
+"""Of footers whose statistics are read, which takes 0.7 s; of larger ones a sample of the rows tells as much."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +135,15 @@ def open_source(
     paths = _find(path, options)
     with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
         footers = list(readers.map(lambda found: _read_footer(found, options), paths))
-    source_column, target_column = _choose_columns(paths[0], footers[0][1], source_column, target_column)
+    source_column, target_column = _choose_columns(paths[0], footers[0].schema, source_column, target_column)
     for column in {source_column, target_column} & set(reserved):
         raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
     ends = source_column, target_column
-    types = [_id_type(file.path, schema, column) for file, schema, _ in footers for column in ends]
-    id_type = _common_type(path, [column_type for column_type in types if not pa.types.is_null(column_type)])
-    id_range = _id_range([metadata for *_, metadata in footers], ends) if pa.types.is_integer(id_type) else None
-    return Source(path, tuple(file for file, *_ in footers), *ends, id_type, options, id_range)
+    types = [{column: _id_type(footer.file.path, footer.schema, column) for column in ends} for footer in footers]
+    all_types = [column_type for own in types for column_type in own.values() if not pa.types.is_null(column_type)]
+    id_type = _common_type(path, all_types)
+    id_range = _id_range(footers, types) if pa.types.is_integer(id_type) else None
+    return Source(path, tuple(footer.file for footer in footers), *ends, id_type, options, id_range)
 
 
 def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
@@ -186,10 +191,7 @@ def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = 
     Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
     in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
     """
-    with (
-        asked("read", path),
-        fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file,
-    ):
+    with _opened(path, storage_options) as file:
         yield pq.ParquetFile(
             file,
             metadata=read_footer(file),
@@ -197,6 +199,15 @@ def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = 
             buffer_size=0 if pre_buffer else STREAM_BYTES,
             page_checksum_verification=True,
         )
+
+
+@contextmanager
+def _opened(path: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
+    with (
+        asked("read", path),
+        fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file,
+    ):
+        yield file
 
 
 def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
@@ -248,21 +259,39 @@ def _parquet_files(filesystem: Any, folder: str) -> list[str]:
     return sorted(name for name in filesystem.find(folder) if name.endswith(".parquet") and visible(name))
 
 
-def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema, pq.FileMetaData]:
+@dataclass(frozen=True)
+class _Footer:
+    """What a file says of itself."""
+
+    file: SourceFile
+    schema: pa.Schema
+    content: bytes
+    """As it is in the file, without its length."""
+
+
+def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
     try:
         with asked("look at", path):
             size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
         if not size:
             raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
-        with open_file(path, options) as file:
-            metadata = file.metadata
+        with _opened(path, options) as file:
+            content, metadata = footer_of(file)
             row_groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            return SourceFile(path, size, row_groups), file.schema_arrow, metadata
+            if min(row_groups, default=0) < 0 or sum(row_groups) != metadata.num_rows:
+                raise ValueError(f"its footer has {metadata.num_rows} rows, and other numbers in its row groups")
+            return _Footer(
+                SourceFile(path, size, row_groups), pq.ParquetFile(file, metadata=metadata).schema_arrow, content
+            )
     except DAMAGE as error:
-        raise InputError(
-            f"{path} cannot be read as Parquet: {reason(error)}; "
-            "it is another kind of file, was cut short or is damaged: write it again"
-        ) from error
+        raise _no_parquet(path, error) from error
+
+
+def _no_parquet(path: str, error: BaseException) -> InputError:
+    return InputError(
+        f"{path} cannot be read as Parquet: {reason(error)}; "
+        "it is another kind of file, was cut short or is damaged: write it again"
+    )
 
 
 def _choose_columns(path: str, schema: pa.Schema, source: str | None, target: str | None) -> tuple[str, str]:
@@ -328,18 +357,22 @@ def _common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
     return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
 
 
-def _id_range(footers: Iterable[pq.FileMetaData], columns: Collection[str]) -> tuple[int, int] | None:
-    """The smallest and the largest value by the statistics of all row groups, or None where one has none."""
-    least, most = [], []
-    for metadata in footers:
-        at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in columns]
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for statistics in (group.column(i).statistics for i in at):
-                if statistics is None or not statistics.has_min_max:
-                    return None
-                least.append(statistics.min)
-                most.append(statistics.max)
-    return (min(least), max(most)) if least else None
+def _id_range(footers: Sequence[_Footer], types: Sequence[Mapping[str, pa.DataType]]) -> tuple[int, int] | None:
+    """The smallest and the largest id by the statistics of all row groups, or None where one does not tell."""
+    if sum(len(footer.content) for footer in footers) > _STATISTICS_BYTES:
+        return None
+    ranges = []
+    for footer, columns in zip(footers, types, strict=True):
+        if not footer.file.rows:
+            continue
+        try:
+            found = column_range(footer.content, columns)
+        except ValueError as error:
+            raise _no_parquet(footer.file.path, error) from error
+        if found is None:
+            return None
+        ranges.append(found)
+    return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,0 +1,82 @@
+"""The range of the ids of a Parquet file, as the statistics in its footer tell it.
+
+pyarrow ends the process when it is asked for the statistics of a column whose chunk has another physical type than the
+schema says, or histograms of another length. So they are read from the footer's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from .thrift import Fields, read_struct
+
+__all__ = ["column_range"]
+
+_WIDTHS = {1: 4, 2: 8}
+"""Bytes of a value of the physical types INT32 and INT64."""
+
+# Numbers of fields in parquet.thrift.
+_SCHEMA, _ROW_GROUPS = 2, 4  # FileMetaData
+_CHUNKS = 1  # RowGroup
+_CHUNK = 3  # ColumnChunk: its ColumnMetaData
+_TYPE, _NAME, _CHILDREN = 1, 4, 5  # SchemaElement
+_CHUNK_TYPE, _PATH, _STATISTICS = 1, 3, 12  # ColumnMetaData
+_MAX, _MIN = 5, 6  # Statistics; old writers have others, whose order is not told
+
+
+def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
+    """The smallest and the largest value of some columns of integers, by their names and Arrow types; None where a row
+    group does not tell. `footer` is without length and magic word.
+
+    Raises ValueError if the footer cannot be read, or stores a column in another physical type than its schema has.
+    """
+    content = read_struct(footer)
+    leaves = [element for element in _structs(content, _SCHEMA)[1:] if not element.get(_CHILDREN)]
+    values: list[int] = []
+    known = True
+    for number, group in enumerate(_structs(content, _ROW_GROUPS)):
+        chunks = [chunk.get(_CHUNK) for chunk in _structs(group, _CHUNKS)]
+        if len(chunks) != len(leaves):
+            raise ValueError(f"row group {number} has {len(chunks)} columns, and its schema {len(leaves)}")
+        for leaf, chunk in zip(leaves, chunks, strict=True):
+            if not isinstance(chunk, dict):
+                known = False  # its metadata lie elsewhere
+                continue
+            name = _name(chunk.get(_PATH))
+            if name is None or name not in columns:
+                continue
+            if (chunk.get(_CHUNK_TYPE), [name.encode()]) != (leaf.get(_TYPE), [leaf.get(_NAME)]):
+                raise ValueError(f"row group {number} stores column {name!r} in another type than its schema has")
+            own = _range(chunk.get(_STATISTICS), leaf.get(_TYPE), columns[name])
+            known = known and own is not None
+            values += own or ()
+    return (min(values), max(values)) if known and values else None
+
+
+def _structs(content: Fields, number: int) -> list[Fields]:
+    found = content.get(number)
+    if not isinstance(found, list) or not all(isinstance(element, dict) for element in found):
+        raise ValueError(f"its field {number} is no list of structs")
+    return found
+
+
+def _name(path: Any) -> str | None:
+    """The name of a column that lies in no other."""
+    if isinstance(path, list) and len(path) == 1 and isinstance(path[0], bytes):
+        return path[0].decode(errors="replace")
+    return None
+
+
+def _range(statistics: Any, physical: Any, kind: pa.DataType) -> tuple[int, int] | None:
+    if not isinstance(statistics, dict) or not isinstance(physical, int):
+        return None
+    width = _WIDTHS.get(physical)
+    signed = pa.types.is_signed_integer(kind)
+    values = [value for key in (_MIN, _MAX) if isinstance(value := statistics.get(key), bytes)]
+    if [len(value) for value in values] != [width, width]:
+        return None
+    least, most = (int.from_bytes(value, "little", signed=signed) for value in values)
+    return (least, most) if least <= most else None  # statistics are advice: Parquet has readers ignore wrong ones
