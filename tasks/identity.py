@@ -83,16 +83,7 @@ def hashes(ids: Ids) -> NDArray[np.uint64]:
     """A 64-bit hash of each id, the same everywhere; not for GPUs."""
     if not isinstance(ids, pa.Array):
         return mixed(ids.astype(np.uint64))
-    # Polynomials in an odd base: sums over prefixes of the text, shifted back to where each id starts.
-    ends = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    first, last = (int(ends[0]), int(ends[-1])) if len(ends) else (0, 0)
-    text = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[first:last]
-    powers, inverse = (np.full(len(text) + 1, base, np.uint64) for base in (_BASE, pow(_BASE, -1, 2**64)))
-    powers[0] = inverse[0] = 1
-    sums = np.zeros(len(text) + 1, np.uint64)
-    np.cumsum((text + np.uint64(1)) * np.cumprod(powers)[:-1], out=sums[1:])
-    starts = ends - first
-    return mixed((sums[starts[1:]] - sums[starts[:-1]]) * np.cumprod(inverse)[starts[:-1]])
+    return mixed(kernels.hash_strings(*_bytes(ids), np.uint64(_BASE)))
 
 
 def to_host(ids: Ids) -> Ids:
