@@ -34,6 +34,7 @@ __all__ = [
     "device",
     "fixpoint",
     "grow",
+    "hash_strings",
     "intersect",
     "least_up",
     "link_up",
@@ -305,6 +306,15 @@ def maxima_at(place: NDArray[Any], values: IntArray, places: int) -> IntArray:
 def sort_keys(keys: LongArray, bits: int) -> LongArray:
     """The keys, each 0 ≤ key < 2^bits, ascending. Radix sort: reads and writes 8 bytes a key for every 11 bits."""
     return _twin(keys).sort_keys(keys, bits)
+
+
+def hash_strings(offsets: NDArray[np.int64], content: NDArray[np.uint8], base: np.uint64) -> NDArray[np.uint64]:
+    """Each string [strings] as a polynomial in `base`, whose coefficients are its bytes + 1, modulo 2^64; strings as
+    for `sort_strings`.
+
+    On the host alone: each byte is read once, and 8 bytes a string are all the memory.
+    """
+    return _cpu_twin(offsets).hash_strings(offsets, content, base)
 
 
 def sort_strings(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

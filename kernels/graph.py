@@ -28,6 +28,10 @@ GONE = -(2**30)
 """Value of `count` for an edge that fell in an earlier round."""
 UNCOUNTED = 2**29
 """First count of a ghost: its owner counts its triangles, so here it never falls by itself."""
+MOST_TRIANGLES = 2**28 - 1
+"""Triangles of one edge, at most: a ghost that loses as many still has a larger count than any edge that is counted."""
+MOST_TRIANGLES_ON_GPU = 2**26 - 1
+"""The same on a GPU, where a count that loses as many stays in its range below zero (FALLS in cascade.cuh)."""
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]

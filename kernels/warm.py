@@ -25,8 +25,8 @@ class Warmed:
 
 
 def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False) -> Warmed:
-    """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle; with `text` the sort
-    of strings, too.
+    """Call the kernels of `method` (peel, band or fixpoint) for so many partitions on a triangle; with `text` the
+    kernels of strings, too.
 
     What sorts is needed on the CPU where it numbers for a GPU, and what partitions always; with `on_gpu` only these,
     and the kernels of a GPU whose choice depends on the graph are compiled or loaded from CuPy's cache
@@ -38,6 +38,7 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
         _warm_labels()
     if text:
         cpu.sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+        cpu.hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
     one = np.ones(1, np.int32)
     parent = cpu.nest(one, one, one, 2).parent
     cpu.least_up(parent, cpu.add_up(parent, np.ones(1, np.int64)))

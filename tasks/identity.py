@@ -37,7 +37,10 @@ def no_ids(kind: Kind, put: Put = kernels.to_host) -> Ids:
 
 
 def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct ids of two columns, ascending, and each column as positions in them."""
+    """The distinct ids of two columns, ascending, and each column as positions in them.
+
+    Raises OutOfRoom for more than `order.MOST_CODES` distinct ids.
+    """
     if not isinstance(first, pa.Array):
         values, (first_code, second_code) = order.encode(first, second)
         return values, first_code, second_code
@@ -46,8 +49,12 @@ def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.
 
 
 def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
-    """The distinct ids of ascending arrays that are not empty, ascending, and each array as positions in them."""
+    """The distinct ids of ascending arrays that are not empty, ascending, and each array as positions in them.
+
+    Raises OutOfRoom for more than `order.MOST_CODES` distinct ids, as `encode` does.
+    """
     if len(runs) == 1:
+        order.check_codes(len(runs[0]))
         return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
     if not isinstance(runs[0], pa.Array):
         return order.encode_runs(runs)
@@ -58,6 +65,7 @@ def _encode_strings(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStr
     texts = pa.concat_arrays(columns)
     ascending, repeats = kernels.sort_strings(*_bytes(texts))
     first = ~repeats
+    order.check_codes(int(np.count_nonzero(first)))
     code = np.empty(len(texts), np.int32)
     code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
     sizes = [len(column) for column in columns]
@@ -75,16 +83,7 @@ def hashes(ids: Ids) -> NDArray[np.uint64]:
     """A 64-bit hash of each id, the same everywhere; not for GPUs."""
     if not isinstance(ids, pa.Array):
         return mixed(ids.astype(np.uint64))
-    # Polynomials in an odd base: sums over prefixes of the text, shifted back to where each id starts.
-    ends = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    first, last = (int(ends[0]), int(ends[-1])) if len(ends) else (0, 0)
-    text = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[first:last]
-    powers, inverse = (np.full(len(text) + 1, base, np.uint64) for base in (_BASE, pow(_BASE, -1, 2**64)))
-    powers[0] = inverse[0] = 1
-    sums = np.zeros(len(text) + 1, np.uint64)
-    np.cumsum((text + np.uint64(1)) * np.cumprod(powers)[:-1], out=sums[1:])
-    starts = ends - first
-    return mixed((sums[starts[1:]] - sums[starts[:-1]]) * np.cumprod(inverse)[starts[:-1]])
+    return mixed(kernels.hash_strings(*_bytes(ids), np.uint64(_BASE)))
 
 
 def to_host(ids: Ids) -> Ids:

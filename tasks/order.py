@@ -14,12 +14,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .. import kernels
+from .errors import OutOfRoom
 
 Ints: TypeAlias = NDArray[np.signedinteger[Any]]
 """An array of signed integers of any width."""
 
 KEY_BITS = 63
 """Bits of a key that stays a non-negative int64."""
+
+MOST_CODES = 2**31 - 1
+"""Distinct values that int32 positions tell apart."""
 
 TABLE_SLACK = 4
 """A table over a range of values is used while the range is at most this many times the number of values looked up."""
@@ -34,6 +38,15 @@ def shifted(values: Ints, by: int, count: int) -> Ints:
     """Values + by, of the type for numbers below `count`: int32 where they fit, else int64."""
     typed: Ints = values.astype(np.int32 if bits(count) < 32 else np.int64, copy=False)
     return typed + typed.dtype.type(by) if by else typed
+
+
+def check_codes(values: int) -> None:
+    """Raises OutOfRoom if there are more distinct values than int32 positions tell apart: further ones would wrap."""
+    if values > MOST_CODES:
+        raise OutOfRoom(
+            f"one task has {values:,} distinct vertices, over the {MOST_CODES:,} allowed: lower ingest.rows_per_block, "
+            "write smaller row groups, or raise partitioning.count"
+        )
 
 
 def fits_table(span: int, values: int) -> bool:
@@ -75,7 +88,10 @@ def tally(values: Ints) -> tuple[Ints, NDArray[np.int64]]:
 
 
 def encode(*columns: Ints) -> tuple[Ints, list[NDArray[np.int32]]]:
-    """The distinct values of columns of one type, ascending, and each column as positions in them."""
+    """The distinct values of columns of one type, ascending, and each column as positions in them.
+
+    Raises OutOfRoom for more than MOST_CODES distinct values.
+    """
     filled = [column for column in columns if len(column)]
     if not filled:
         return columns[0], [column.astype(np.int32) for column in columns]
@@ -94,6 +110,7 @@ def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[In
     for column in columns:
         present[place(column)] = True
     values = (np.flatnonzero(present) + floor).astype(columns[0].dtype)
+    check_codes(len(values))
     if len(values) == span:
         return values, [place(column).astype(np.int32, copy=False) for column in columns]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
@@ -102,6 +119,7 @@ def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[In
 
 def _encode_by_sort(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
     values, code = np.unique(np.concatenate(columns), return_inverse=True)
+    check_codes(len(values))
     return values, np.split(code.astype(np.int32), np.cumsum([len(column) for column in columns])[:-1].tolist())
 
 
@@ -123,7 +141,11 @@ def hash_columns(columns: Sequence[pa.Array]) -> tuple[pa.Array, NDArray[np.int3
 def recode(
     ascending: NDArray[np.integer[Any]], codes: NDArray[np.int32], sizes: Sequence[int]
 ) -> list[NDArray[np.int32]]:
-    """Turn the positions of `hash_columns` into positions in the values put in `ascending` order, column by column."""
+    """Turn the positions of `hash_columns` into positions in the values put in `ascending` order, column by column.
+
+    Raises OutOfRoom for more than MOST_CODES values.
+    """
+    check_codes(len(ascending))
     position = np.empty(len(ascending), np.int32)
     position[ascending] = np.arange(len(ascending), dtype=np.int32)
     return np.split(position[codes], np.cumsum(sizes)[:-1])
@@ -139,7 +161,11 @@ def encode_runs(runs: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:
 
 
 def lookup(values: Ints, wanted: Ints) -> NDArray[np.int32]:
-    """Positions in `values` (sorted, distinct) of `wanted`, each of which occurs there."""
+    """Positions in `values` (sorted, distinct) of `wanted`, each of which occurs there.
+
+    Raises OutOfRoom for more than MOST_CODES values.
+    """
+    check_codes(len(values))
     if np.array_equal(values, wanted):
         return np.arange(len(values), dtype=np.int32, like=values)
     if len(values) and fits_table(int(values[-1]) - int(values[0]) + 1, len(wanted)):

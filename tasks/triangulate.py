@@ -21,7 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..kernels.graph import MOST_TRIANGLES, MOST_TRIANGLES_ON_GPU
 from ..kernels.held import Held
+from . import order
+from .errors import OutOfRoom
 from .ingest import OwnedEdges
 from .messages import Bundle, bundle
 
@@ -112,10 +115,14 @@ def send_lists(owned: OwnedEdges, partitions: int) -> Bundle[Lists]:
 
 
 def count_triangles(owned: OwnedEdges, parts: Mapping[int, Lists]) -> Counted:
-    """Find the triangles of the partition's own lists and of those sent by others."""
+    """Find the triangles of the partition's own lists and of those sent by others.
+
+    Raises OutOfRoom as `check_supports` does.
+    """
     home = owned.part == owned.partition
     support, gain, outer = kernels.intersect(owned.offsets, owned.high, owned.offsets, owned.high, home)
     support += gain
+    check_supports(support)
     low = kernels.row_numbers(owned.offsets) if parts else None
     ghosts, subscribed, replies = {}, {}, {}
     for sender in sorted(parts):
@@ -123,6 +130,7 @@ def count_triangles(owned: OwnedEdges, parts: Mapping[int, Lists]) -> Counted:
         members = kernels.lookup(owned.rank, lists.member)
         closed, gain, _ = kernels.intersect(lists.starts, members, owned.offsets, owned.high, home)
         support += closed
+        check_supports(support)
         hit = np.flatnonzero(gain)
         if not len(hit):
             continue
@@ -139,8 +147,27 @@ def count_triangles(owned: OwnedEdges, parts: Mapping[int, Lists]) -> Counted:
 
 
 def supports(counted: Counted, parts: Mapping[int, Reply]) -> NDArray[np.int32]:
-    """The triangles of each owned edge, int32 [owned edges], from those found here and the replies to its lists."""
+    """The triangles of each owned edge, int32 [owned edges], from those found here and the replies to its lists.
+
+    Raises OutOfRoom as `check_supports` does.
+    """
     support = counted.support.copy()
     for reply in parts.values():
         support[reply.edge] += reply.triangles
+        check_supports(support[reply.edge])
     return support
+
+
+def check_supports(support: NDArray[np.int32]) -> None:
+    """Raises OutOfRoom if an edge has more triangles than kernels tell from their marks of edges that fell and ghosts.
+
+    To be called after each addition of two int32, whose sum wraps below zero at most: as uint32 it is too large then.
+    """
+    most = MOST_TRIANGLES if kernels.on_host(support) else MOST_TRIANGLES_ON_GPU
+    found = order.largest(support.view(np.uint32))
+    if found > most:
+        change = "" if most == MOST_TRIANGLES else "use cluster.device cpu, or "
+        raise OutOfRoom(
+            f"an edge is in {found:,} triangles, over the {most:,} that can be counted here: "
+            f"{change}leave out the vertices of the highest degree"
+        )

@@ -12,7 +12,7 @@ from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .scan import reband
 from .sort import order_pairs, sort_keys
-from .strings import sort_strings
+from .strings import hash_strings, sort_strings
 
 __all__ = [
     "Cascade",
@@ -22,6 +22,7 @@ __all__ = [
     "adjacency",
     "compact",
     "grow",
+    "hash_strings",
     "intersect",
     "least_up",
     "lookup",

@@ -1,4 +1,4 @@
-"""Sorting of strings by their bytes: quicksort by seven bytes at a time, which are kept beside each other.
+"""Strings by their bytes: hashes, and a quicksort by seven bytes at a time, which are kept beside each other.
 
 Multikey quicksort (Bentley, Sedgewick, SODA 1997) with cached keys (Ng, Kakehi, CATS 2007).
 """
@@ -130,9 +130,31 @@ def _sort_strings(offsets, content):
     return order, repeats
 
 
+@njit(cache=True, nogil=True)
+def _hash_strings(offsets, content, base):
+    found = np.empty(offsets.size - 1, np.uint64)
+    for i in range(found.size):
+        value = np.uint64(0)
+        for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
+            value = value * base + np.uint64(content[at]) + np.uint64(1)
+        found[i] = value
+    return found
+
+
+def hash_strings(offsets: LongArray, content: NDArray[np.uint8], base: np.uint64) -> NDArray[np.uint64]:
+    """Each string as a polynomial in `base`, whose coefficients are its bytes + 1, modulo 2^64."""
+    hashes: NDArray[np.uint64] = _hash_strings(*_constant(offsets, content), base)
+    return hashes
+
+
 def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.bool_]]:
     """The permutation that sorts strings by their bytes, and, in that order, which are the same as the one before."""
-    offsets, content = offsets.view(), content.view()
-    offsets.flags.writeable = content.flags.writeable = False  # Arrow's are or are not: two types to the compiler
-    order, repeats = _sort_strings(offsets, content)
+    order, repeats = _sort_strings(*_constant(offsets, content))
     return order, repeats
+
+
+def _constant(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
+    """Both as arrays that cannot be written to. Arrow's are or are not, which would be two types to the compiler."""
+    offsets, content = offsets.view(), content.view()
+    offsets.flags.writeable = content.flags.writeable = False
+    return offsets, content

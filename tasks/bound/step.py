@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.held import Held
 from ...kernels.peers import Address
-from ..errors import ClusterLost, InternalError
+from ..errors import ClusterLost, InternalError, OutOfRoom
 from ..subgraph import Subgraph
 from .peel import Peeled
 
 if TYPE_CHECKING:
     from ...kernels.gpu.peers import Links, Mailbox, PeerPeeling
+
+
+MOST_SUBSCRIPTIONS = 2**32 - 1
+"""Of one partition: kernels count them in uint32."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,13 @@ def subscriptions(subgraph: Subgraph) -> Subscriptions:
     """From subscribers by owned edge to subscriptions by local edge.
 
     Both sides have what they share in the order of its numbers at the owner, so a place in it names an edge to both.
+    Raises OutOfRoom for more than MOST_SUBSCRIPTIONS.
     """
+    if len(subgraph.subscriber) > MOST_SUBSCRIPTIONS:
+        raise OutOfRoom(
+            f"partition {subgraph.partition} has {len(subgraph.subscriber):,} copies of its edges in others, over the "
+            f"{MOST_SUBSCRIPTIONS:,} allowed; use bounding.method band"
+        )
     start = np.zeros_like(subgraph.owned, np.uint32, shape=(subgraph.topology.edges + 1,))
     start[1:][subgraph.owned] = np.diff(subgraph.subscriber_offsets)
     entry = np.empty_like(subgraph.owned, shape=(len(subgraph.subscriber), 2))

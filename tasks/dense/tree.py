@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.graph import Nested
+from ...kernels.graph import MAX_LOCAL_EDGES, Nested
 from ...kernels.held import Held
 from ..degrees import BucketDegrees
+from ..errors import OutOfRoom
 from ..messages import Bundle, bundle
 from ..numbering import BucketEdges
 from ..order import Ints
@@ -95,9 +96,17 @@ class Outline(Held):
 
 
 def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults) -> BucketTree:
-    """The components of a bucket's edges, whose λ is known (`results.low`)."""
+    """The components of a bucket's edges, whose λ is known (`results.low`).
+
+    Raises OutOfRoom for more than 2^31 - 2 vertices of the bucket and of its edges: numbers of more would wrap.
+    """
     own = edges.vertices
     inside = int((edges.highs < edges.first + own).sum())
+    if own + len(edges.highs) - inside > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"bucket {edges.bucket} has {own + len(edges.highs) - inside:,} vertices with those of its edges, over the "
+            f"{MAX_LOCAL_EDGES:,} allowed; raise partitioning.count"
+        )
     place = np.arange(len(edges.highs), dtype=np.int32, like=edges.highs)
     place += np.int32(own - inside)
     place[:inside] = edges.highs[:inside] - edges.first

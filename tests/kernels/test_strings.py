@@ -1,4 +1,4 @@
-"""Sorting of strings, against Python's order of bytes."""
+"""Sorting of strings, against Python's order of bytes, and hashes of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels import sort_strings
+from edgemill.kernels import hash_strings, sort_strings
 
 
 def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -56,3 +56,10 @@ def test_the_strings_of_a_slice() -> None:
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[1:5]
     order, repeats = sort_strings(offsets, np.frombuffer(texts.buffers()[2], np.uint8))
     assert (order.tolist()[0], repeats.tolist()) == (1, [False, False, True])
+
+
+@given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))
+def test_hashes_are_polynomials(texts: list[bytes]) -> None:
+    base = 0x9E3779B97F4A7C15
+    expected = [sum((byte + 1) * base**place for place, byte in enumerate(text)) % 2**64 for text in texts]
+    assert hash_strings(*laid_out(texts), np.uint64(base)).tolist() == expected

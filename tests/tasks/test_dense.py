@@ -214,6 +214,20 @@ def test_joined_outlines_are_no_larger_than_what_they_are_about(
     assert (len(joined.low), joined.bucket.tolist()) == (shared - 1, list(range(8)))
 
 
+def test_more_vertices_of_a_bucket_than_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own and those that its edges lead to are numbered together."""
+    ingested, _ = extracted(tmp_path, dict.fromkeys(combinations(range(6), 2), 4), 2, 1)
+    edges, degrees = ingested.edges[0], ingested.degrees[0]
+    level = np.full(len(edges), 4, np.int32)
+    own = edges, degrees, BucketResults(0, level, level, level)
+    assert edges.vertices < 6
+    monkeypatch.setattr("edgemill.tasks.dense.tree.MAX_LOCAL_EDGES", 6)
+    dense.grow_tree(*own)
+    monkeypatch.setattr("edgemill.tasks.dense.tree.MAX_LOCAL_EDGES", 5)
+    with pytest.raises(OutOfRoom, match="bucket 0 has 6 vertices with those of its edges, over the 5 allowed; raise"):
+        dense.grow_tree(*own)
+
+
 def test_planted_cliques_come_back(tmp_path: Path) -> None:
     """Lemma 2.5.1 of the thesis: a clique of d vertices whose neighbourhood is sparser is a DN-graph of λ = d - 2."""
     sizes, edges, first = (4, 5, 7, 9), set[Edge](), 0

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.tasks import identity
+from edgemill.tasks import identity, order
+from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.identity import Ids
 
 INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30)
@@ -97,3 +98,16 @@ def test_quantiles_of_few_ids(kind: identity.Kind) -> None:
 def test_a_part_of_strings_travels_alone() -> None:
     ids = as_ids([f"{i:06d}" for i in range(10_000)])
     assert len(pickle.dumps(identity.part(ids, 5, 15))) < 1_000
+
+
+@pytest.mark.parametrize("runs", [[["a", "b", "c", "d"]], [["a", "b"], ["b", "c", "d"]], [[1, 2, 3, 4]]], ids=str)
+def test_more_ids_than_positions_tell_apart_are_refused(monkeypatch: pytest.MonkeyPatch, runs: list[list[Any]]) -> None:
+    """A position over 2^31 - 1 would wrap; repetitions do not count."""
+    columns = [as_ids(run) for run in runs]
+    monkeypatch.setattr(order, "MOST_CODES", 4)
+    identity.merge(columns)
+    identity.encode(columns[0], columns[-1])
+    monkeypatch.setattr(order, "MOST_CODES", 3)
+    for work in (lambda: identity.merge(columns), lambda: identity.encode(columns[0], columns[-1])):
+        with pytest.raises(OutOfRoom, match="one task has 4 distinct vertices, over the 3 allowed"):
+            work()

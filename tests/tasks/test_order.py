@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from edgemill.tasks import order
+from edgemill.tasks.errors import OutOfRoom
 
 INT64 = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9), st.integers(2**63 - 9, 2**63 - 1))
 COLUMNS = st.lists(INT64, max_size=40)
@@ -68,3 +71,23 @@ def test_group_gathers_rows_by_code(code: np.ndarray[tuple[int], np.dtype[np.int
 def test_numbers_are_narrow_while_they_fit() -> None:
     assert order.shifted(np.arange(3), 5, 2**31).dtype == np.int32
     assert order.shifted(np.arange(3), 5, 2**31 + 1).dtype == np.int64
+
+
+WAYS: dict[str, Callable[[], object]] = {
+    "table": lambda: order.encode(np.array([0, 1, 3]), np.array([3, 4])),
+    "whole table": lambda: order.encode(np.array([0, 1, 2, 3])),
+    "hash": lambda: order.encode(np.array([0, 2**50]), np.array([2**51, 2**52])),
+    "sort": lambda: order._encode_by_sort([np.array([0, 2**50]), np.array([2**51, 2**52])]),
+    "runs": lambda: order.encode_runs([np.array([0, 2**50]), np.array([2**51, 2**52])]),
+    "lookup": lambda: order.lookup(np.array([0, 1, 2, 2**50]), np.array([2])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_more_values_than_positions_tell_apart_are_refused(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """A position over 2^31 - 1 would wrap."""
+    monkeypatch.setattr(order, "MOST_CODES", 4)
+    WAYS[way]()
+    monkeypatch.setattr(order, "MOST_CODES", 3)
+    with pytest.raises(OutOfRoom, match=r"one task has 4 distinct vertices, over the 3 allowed: lower ingest.rows_per"):
+        WAYS[way]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import resources
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,10 @@ from hypothesis import strategies as st
 import oracles
 import strategies
 from cut_graphs import CutGraph, cut_graph
+from edgemill.kernels.graph import GONE, MOST_TRIANGLES, MOST_TRIANGLES_ON_GPU, UNCOUNTED
+from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.messages import bundle
+from edgemill.tasks.triangulate import Counted, GhostEdges, Reply, check_supports, supports
 
 VERTICES = 12
 
@@ -110,3 +115,38 @@ def test_larger_graphs(vertices: int) -> None:
     rows = [(int(u), int(v)) for u, v in np.minimum(*rng.integers(0, vertices, (2, 6 * vertices, 2))).tolist()]
     for partitions in (2, 5):
         check(cut_graph(rows, partitions, rng.integers(0, partitions, vertices).astype(np.int16)), rows)
+
+
+def counted(here: int, elsewhere: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """The supports of two edges, of which the second has triangles here and in another partition."""
+    none = np.zeros(0, np.int64)
+    edge, triangles = np.array([1], np.int32), np.array([elsewhere], np.int32)
+    reply = Reply(edge, triangles, GhostEdges(none.astype(np.int32), none, none))
+    found = Counted(np.array([3, here], np.int32), np.zeros(2, np.bool_), {}, {}, bundle(0, {}))
+    return supports(found, {1: reply})
+
+
+@pytest.mark.parametrize("here", [MOST_TRIANGLES - 9, 2**31 - 1])
+def test_triangles_that_would_wrap_or_look_like_a_mark_are_refused(here: int) -> None:
+    assert counted(MOST_TRIANGLES - 10, 10).tolist() == [3, MOST_TRIANGLES]
+    with pytest.raises(OutOfRoom, match=f"an edge is in {here + 10:,} triangles, over the 268,435,455 that can be"):
+        counted(here, 10)
+
+
+def test_counts_and_marks_stay_apart() -> None:
+    """A ghost that loses as many triangles as an edge may have still counts more than an edge that is counted."""
+    assert UNCOUNTED - MOST_TRIANGLES > MOST_TRIANGLES + 1
+    assert GONE + MOST_TRIANGLES < 0
+    cascade = resources.files("edgemill.kernels.cuda").joinpath("cascade.cuh").read_text()
+    assert "constexpr int FALLS = -(1 << 27);" in cascade
+    assert "constexpr int GHOSTS = 1 << 28;" in cascade
+    assert MOST_TRIANGLES_ON_GPU < 2**27 // 2
+    assert UNCOUNTED - MOST_TRIANGLES_ON_GPU > 2**28
+
+
+def test_fewer_triangles_are_counted_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_supports(np.array([MOST_TRIANGLES_ON_GPU + 1], np.int32))
+    monkeypatch.setattr("edgemill.kernels.on_host", lambda array: False)
+    check_supports(np.array([MOST_TRIANGLES_ON_GPU], np.int32))
+    with pytest.raises(OutOfRoom, match=r"in 67,108,864 triangles, over the 67,108,863 .*use cluster\.device cpu, or"):
+        check_supports(np.array([MOST_TRIANGLES_ON_GPU + 1], np.int32))

@@ -17,7 +17,7 @@ import oracles
 import strategies
 from cut_graphs import cut_graph
 from edgemill.tasks.bound.step import open_mailbox, peel_in_step, subscriptions
-from edgemill.tasks.errors import ClusterLost, InternalError
+from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
 from edgemill.tasks.subgraph import Subgraph
 
 VERTICES = 14
@@ -53,6 +53,15 @@ def test_both_sides_name_an_edge_by_the_same_place(
                 assert names[q][other.ghost[first + place]] == names[p][edge]
                 told.add((q, first + place))
     assert told == {(q, i) for q, other in enumerate(cut.subgraphs) for i in range(len(other.ghost))}
+
+
+def test_more_subscriptions_than_kernels_count_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    subgraph = max(cliques(), key=lambda subgraph: len(subgraph.subscriber))
+    monkeypatch.setattr("edgemill.tasks.bound.step.MOST_SUBSCRIPTIONS", len(subgraph.subscriber))
+    subscriptions(subgraph)
+    monkeypatch.setattr("edgemill.tasks.bound.step.MOST_SUBSCRIPTIONS", len(subgraph.subscriber) - 1)
+    with pytest.raises(OutOfRoom, match=r"copies of its edges in others, over the .* allowed; use bound"):
+        subscriptions(subgraph)
 
 
 @pytest.mark.usefixtures("here")
