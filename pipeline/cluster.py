@@ -21,6 +21,7 @@ from ..kernels.device import Device, device
 from ..tasks.errors import UsageError
 from . import leave_ctrl_c
 from .engine import GPU
+from .guard import guarded_start
 from .running import running
 from .settings import ClusterSettings
 from .streams import Prompt
@@ -85,7 +86,8 @@ def _start(kind: Callable[..., LocalCluster], **options: Any) -> LocalCluster:
     """
     before = set(SpecCluster._instances)
     try:
-        return kind(**options)
+        with guarded_start():
+            return kind(**options)
     except BaseException:
         for cluster in set(SpecCluster._instances) - before:
             cluster.shutdown_on_close = False

@@ -138,8 +138,10 @@ class ExchangeRecord:
 
 
 class StageRecord(_Record):
-    """Wall time of one stage. All tasks are of one: what the sum lacks of the run is the driver's look at the input and
-    workers that start. `keep` and `restore` may lie within `bound`, whose time has theirs.
+    """Wall time of one stage, without the stages within it: `keep` and `restore` may lie within `bound`.
+
+    All tasks are of one stage. What the sum lacks of the run's time is code that is loaded, workers that start, the
+    driver's look at the input, and stages that a lost worker ended.
     """
 
     stage: str
@@ -214,6 +216,11 @@ class Manifest(_Record):
     def seconds(self) -> float:
         """Wall time of the run."""
         return (self.finished - self.started).total_seconds()
+
+    @property
+    def seconds_outside(self) -> float:
+        """What the stages' sum lacks of the run's time."""
+        return max(0.0, self.seconds - sum(stage.seconds for stage in self.stages))
 
 
 def versions() -> dict[str, str]:

@@ -29,6 +29,7 @@ from .earlier import difference, fingerprint
 from .engine import Engine
 from .exits import message
 from .extracting import extract
+from .guard import refuse_import
 from .keeper import Keeper
 from .manifest import (
     Counts,
@@ -74,6 +75,7 @@ def mine(
     what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
     settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
+    refuse_import()
     with Events() as events:
         return mine_settings(
             make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events

@@ -131,9 +131,10 @@ def _bounding(manifest: Manifest) -> Table:
     table.add_row("steps", f"{bounding.steps:,}")
     table.add_row("exchanges", f"{bounding.exchanges:,}")
     table.add_row("evaluations", f"{bounding.evaluations:,}")
-    table.add_row("messages", f"{sum(exchange.messages for exchange in exchanges):,}")
-    table.add_row("bytes", f"{sum(exchange.bytes for exchange in exchanges):,}")
-    table.add_row("seconds", f"{sum(exchange.seconds for exchange in exchanges):.2f}")
+    if exchanges:  # peeling keeps no record of single ones
+        table.add_row("messages", f"{sum(exchange.messages for exchange in exchanges):,}")
+        table.add_row("bytes", f"{sum(exchange.bytes for exchange in exchanges):,}")
+        table.add_row("seconds in exchanges", f"{sum(exchange.seconds for exchange in exchanges):.2f}")
     return table
 
 
@@ -141,4 +142,6 @@ def _stages(manifest: Manifest) -> Table:
     table = grid("stage", "seconds>")
     for stage in manifest.stages:
         table.add_row(stage.stage, f"{stage.seconds:.2f}")
+    table.add_row("outside of stages", f"{manifest.seconds_outside:.2f}")
+    table.add_row("the run", f"{manifest.seconds:.2f}")
     return table

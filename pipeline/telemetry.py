@@ -65,6 +65,8 @@ class Events:
         """What was to go, and why it is still there."""
         self._listeners = [] if listener is None else [listener]
         self._log: TextIO | None = None
+        self._staged = 0.0
+        """Seconds in stages that have ended, each second once."""
         self._lock = RLock()  # a library may log while an event is told, which tells another
 
     def add(self, listener: Listener) -> None:
@@ -106,11 +108,13 @@ class Events:
 
     @contextmanager
     def stage(self, name: str, tasks: int) -> Iterator[Stage]:
-        """A stage of `tasks` tasks; timed when the block ends without an exception."""
+        """A stage of `tasks` tasks; timed when the block ends without an exception, less the stages within it."""
         self.emit("stage_started", stage=name, tasks=tasks)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), self._staged
         yield Stage(self, name, tasks)
-        record = StageRecord(stage=name, seconds=round(time.perf_counter() - start, 6))
+        elapsed, within = time.perf_counter() - start, self._staged - before
+        self._staged = before + elapsed
+        record = StageRecord(stage=name, seconds=round(elapsed - within, 6))
         self.stages.append(record)
         self.emit("stage_finished", **record.model_dump())
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import OutOfRoom, UsageError
+from .errors import UsageError
 from .places import Place, place_of
 from .pointer import follow
 from .verify_groups import check_groups
+from .verify_input import check_input
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
 from .verify_tables import (
     EdgeTable,
@@ -21,8 +22,8 @@ from .verify_tables import (
     Int,
     VertexTable,
     check_files,
-    input_pieces,
-    positions,
+    edge_at,
+    none,
     read_edges,
     read_manifest,
     read_vertices,
@@ -119,7 +120,7 @@ def _check_tables(checklist: _Checklist, folder: Place, manifest: dict[str, Any]
         checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
-        checklist.run("input", lambda: _input(input_path, manifest, edges, vertices))
+        checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices))
 
 
 def _files(folder: Place, manifest: dict[str, Any]) -> tuple[str, bool]:
@@ -138,9 +139,9 @@ def _tables(folder: Place, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTab
 
 def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
     source, target = edges.source, edges.target
-    _none(source >= target, lambda at: f"{_edge(edges, vertices, at)}: the source is not the smaller end")
+    none(source >= target, lambda at: f"{edge_at(edges, vertices, at)}: the source is not the smaller end")
     behind = (source[1:] < source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] <= target[:-1]))
-    _none(behind, lambda at: f"{_edge(edges, vertices, at + 1)} does not come after {_edge(edges, vertices, at)}")
+    none(behind, lambda at: f"{edge_at(edges, vertices, at + 1)} does not come after {edge_at(edges, vertices, at)}")
     return "sorted, each edge once, source < target", True
 
 
@@ -150,9 +151,11 @@ def _survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[str, tuple[
 
 
 def _support(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
-    _none(
+    none(
         edges.support != support,
-        lambda at: f"{_edge(edges, vertices, at)} is in {support[at]} triangles; its support says {edges.support[at]}",
+        lambda at: (
+            f"{edge_at(edges, vertices, at)} is in {support[at]} triangles; its support says {edges.support[at]}"
+        ),
     )
     return "as many as the triangles of each edge", True
 
@@ -162,22 +165,22 @@ def _low_holds(
 ) -> tuple[str, bool]:
     low, count = edges.low, backing.count
     converged = low is edges.high
-    _none(
+    none(
         (low < 0) | (low > support),
-        lambda at: f"{_edge(edges, vertices, at)}: {low[at]} is not in 0 … {support[at]}, its support",
+        lambda at: f"{edge_at(edges, vertices, at)}: {low[at]} is not in 0 … {support[at]}, its support",
     )
     unbacked = count < low
     if converged:
-        _none(
+        none(
             unbacked,
             lambda at: (
-                f"{_edge(edges, vertices, at)} has λ {low[at]}, "
+                f"{edge_at(edges, vertices, at)} has λ {low[at]}, "
                 f"but only {count[at]} triangles whose other edges have that or more"
             ),
         )
     elif unbacked.any():
         exact = peel(graph)
-        _none(low > exact, lambda at: f"{_edge(edges, vertices, at)} has lower bound {low[at]}, but λ is {exact[at]}")
+        none(low > exact, lambda at: f"{edge_at(edges, vertices, at)} has lower bound {low[at]}, but λ is {exact[at]}")
     return f"up to {int(low.max(initial=0))}", True
 
 
@@ -185,23 +188,25 @@ def _high_holds(
     graph: Simple, edges: EdgeTable, vertices: VertexTable, bound: NDArray[np.int32], backing: Backing
 ) -> tuple[str, bool]:
     high = edges.high
-    _none(
+    none(
         high < edges.low,
-        lambda at: f"{_edge(edges, vertices, at)}: upper bound {high[at]} is below lower bound {edges.low[at]}",
+        lambda at: f"{edge_at(edges, vertices, at)}: upper bound {high[at]} is below lower bound {edges.low[at]}",
     )
     held = not_falling(graph, bound, backing)
     if held.size and high is edges.low:
         raise Flaw(
-            f"{_edge(edges, vertices, held[0])} has λ {high[held[0]]}, but is in a part of the graph"
+            f"{edge_at(edges, vertices, held[0])} has λ {high[held[0]]}, but is in a part of the graph"
             f" in which every edge has more triangles than that (the first of {held.size:,})"
         )
     if held.size:
         # Below the first level with such an edge all is proved; the rest is peeled to see.
         within = np.flatnonzero(high >= high[held].min())
         exact = peel(graph.only(within))
-        _none(
+        none(
             high[within] < exact,
-            lambda at: f"{_edge(edges, vertices, within[at])} has upper bound {high[within[at]]}, but λ is {exact[at]}",
+            lambda at: (
+                f"{edge_at(edges, vertices, within[at])} has upper bound {high[within[at]]}, but λ is {exact[at]}"
+            ),
         )
     return f"up to {int(high.max(initial=0))}", True
 
@@ -222,7 +227,7 @@ def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[st
         ("λ" if edges.low is edges.high else "lower bound", vertices.low, highest(edges.low)),
         ("λ" if edges.low is edges.high else "upper bound", vertices.high, highest(edges.high)),
     ):
-        _none(given != right, lambda at: f"vertex {vertices.name(at)}: {name} says {given[at]}, but is {right[at]}")  # noqa: B023
+        none(given != right, lambda at: f"vertex {vertices.name(at)}: {name} says {given[at]}, but is {right[at]}")  # noqa: B023
     return "degree, triangles and λ follow from the edges", True
 
 
@@ -258,64 +263,5 @@ def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, s
     return "the manifest's counts and histogram follow from the tables", True
 
 
-def _input(path: str, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
-    size = len(vertices.ids)
-    if size >= 3_037_000_499:  # so that a pair of positions fits int64
-        raise OutOfRoom(f"{size} vertices are too many to compare with the input")
-    keys = edges.source * size + edges.target
-    edge_seen, vertex_seen = np.zeros(keys.size, np.bool_), np.zeros(size, np.bool_)
-    rows = self_loops = nulls = 0
-    types: set[Any] = set()
-    columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
-    for piece in input_pieces(path, *columns):
-        ends = [positions(end, vertices.ids) for end in (piece.source, piece.target)]
-        for column, given, end in zip(columns, (piece.source, piece.target), ends, strict=True):
-            _none(end < 0, lambda at: f"{piece.place}: {column} {given[at].as_py()!r} is not in the vertex table")  # noqa: B023
-            vertex_seen[end] = True
-        loops = ends[0] == ends[1]
-        low, high = np.minimum(*ends)[~loops], np.maximum(*ends)[~loops]
-        wanted = np.sort(low * size + high)
-        place = np.minimum(np.searchsorted(keys, wanted), max(0, keys.size - 1))
-        absent = keys[place] != wanted if keys.size else np.ones(wanted.size, np.bool_)
-        _none(
-            absent,
-            lambda at: (
-                f"{piece.place}: edge ({vertices.name(wanted[at] // size)}, {vertices.name(wanted[at] % size)})"  # noqa: B023
-                " is not in the result"
-            ),
-        )
-        edge_seen[place] = True
-        types |= piece.types
-        rows += loops.size + piece.nulls
-        nulls += piece.nulls
-        self_loops += int(loops.sum())
-    _none(~edge_seen, lambda at: f"{_edge(edges, vertices, at)} is not in the input")
-    _none(~vertex_seen, lambda at: f"vertex {vertices.name(at)} is not in the input")
-    if len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):
-        raise Flaw(f"the ids are {vertices.id_type}; in the input they are {types.pop()}")
-    right = {
-        "rows": rows,
-        "self_loops": self_loops,
-        "nulls_dropped": nulls,
-        "duplicates": rows - nulls - self_loops - keys.size,
-    }
-    for name, value in right.items():
-        if manifest["counts"][name] != value:
-            raise Flaw(f"the manifest's counts.{name} is {manifest['counts'][name]}; the input gives {value}")
-    return f"the same edges as the {rows:,} rows of {path}", True
-
-
 def _different(edges: EdgeTable) -> list[NDArray[np.int32]]:
     return [edges.low] if edges.low is edges.high else [edges.low, edges.high]
-
-
-def _edge(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
-    return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
-
-
-def _none(wrong: NDArray[np.bool_], message: Callable[[int], str]) -> None:
-    """Raise Flaw about the first place where `wrong` holds, with the number of all such places."""
-    count = int(np.count_nonzero(wrong))
-    if count:
-        more = f" (the first of {count:,})" if count > 1 else ""
-        raise Flaw(message(int(wrong.argmax())) + more)

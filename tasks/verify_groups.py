@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .places import Place
+from .verify_forest import find_roots, join
 from .verify_tables import EdgeTable, Flaw, Int, VertexTable, positions, read_table
 
 _HIERARCHY = {
@@ -98,13 +99,11 @@ def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
     for end in ends.tolist():
         own = by_level[start:end]
         start = end
-        source, target = _roots(up, edges.source[own]), _roots(up, edges.target[own])
+        source, target = find_roots(up, edges.source[own]), find_roots(up, edges.target[own])
         before = np.unique(np.concatenate([source, target]))
-        while (apart := source != target).any():
-            np.minimum.at(up, np.maximum(source, target)[apart], np.minimum(source, target)[apart])
-            source, target = _roots(up, source), _roots(up, target)
-        after = _roots(up, before)
-        up[before] = after
+        join(up, source, target)
+        after = find_roots(up, before)
+        source = find_roots(up, source)
         lost = before != after
         np.add.at(weight, after[lost], weight[before[lost]])
         np.add.at(load, after[lost], load[before[lost]])
@@ -126,13 +125,6 @@ def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
     for inner, outer in parent:
         found["parent"][inner] = outer
     return found, home, of_edge
-
-
-def _roots(up: Int, vertices: Int) -> Int:
-    roots = up[vertices]
-    while (further := up[roots] != roots).any():
-        roots[further] = up[roots[further]]
-    return roots
 
 
 def _read(out: Place, manifest: dict[str, Any], name: str, columns: dict[str, pa.DataType]) -> dict[str, NDArray[Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import fsspec
 import numpy as np
@@ -59,6 +59,19 @@ class VertexTable:
     def name(self, position: int) -> str:
         """The id at that position, for a message."""
         return repr(self.ids[position].as_py())
+
+
+def edge_at(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
+    """The edge at that position, for a message."""
+    return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
+
+
+def none(wrong: NDArray[np.bool_], message: Callable[[int], str]) -> None:
+    """Raise Flaw about the first place where `wrong` holds, with the number of all such places."""
+    count = int(np.count_nonzero(wrong))
+    if count:
+        more = f" (the first of {count:,})" if count > 1 else ""
+        raise Flaw(message(int(wrong.argmax())) + more)
 
 
 def read_manifest(out: Place) -> dict[str, Any]:
@@ -125,7 +138,7 @@ def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
         numbers["component"] = pa.int64()
     table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",))
     vertices = VertexTable(
-        ids=_plain(table["id"]),
+        ids=plain(table["id"]),
         id_type=table["id"].type,
         degree=table["degree"].to_numpy(),
         triangles=table["triangles"].to_numpy(),
@@ -160,7 +173,7 @@ def read_edges(out: Place, source: str, target: str, vertices: VertexTable, mani
 
 def positions(column: Any, ids: Any) -> Int:
     """Position of each value in ids, -1 where it is not there. Raises InputError if the values are no ids."""
-    values = _plain(column)
+    values = plain(column)
     if values.type != ids.type:
         return np.full(len(values), -1)
     found = pc.index_in(values, value_set=ids)
@@ -168,8 +181,7 @@ def positions(column: Any, ids: Any) -> Int:
     return answer
 
 
-@dataclass(frozen=True)
-class InputPiece:
+class InputPiece(NamedTuple):
     """One row group of the input, without the rows that have a null."""
 
     place: str
@@ -272,7 +284,7 @@ def read_table(
     return pa.concat_tables(tables)
 
 
-def _plain(column: Any) -> Any:
+def plain(column: Any) -> Any:
     """A column of ids as one Arrow array of int64 or large_string. Raises InputError for any other kind of value."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_integer(kind):
@@ -282,7 +294,9 @@ def _plain(column: Any) -> Any:
     elif not pa.types.is_null(kind):
         raise InputError(f"ids of type {kind} are neither integers nor strings")
     try:
-        plain = column.cast(kind)
+        cast = column.cast(kind)
     except pa.ArrowInvalid as error:
         raise InputError(f"ids do not fit int64: {error}") from error
-    return pa.concat_arrays(plain.chunks) if plain.num_chunks else pa.array([], kind)
+    if isinstance(cast, pa.Array):
+        return cast
+    return pa.concat_arrays(cast.chunks) if cast.num_chunks else pa.array([], kind)

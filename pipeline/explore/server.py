@@ -32,7 +32,7 @@ import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.client import HTTP_PORT
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from threading import BoundedSemaphore
 from typing import Any
@@ -44,6 +44,7 @@ from ..exits import message
 from ..manifest import MANIFEST_NAME
 from ..result import Result
 from ..rows import DNGraph, whole
+from .connections import BoundedServer
 from .drawing import draw
 from .queries import ORDERS, BadQuestion, Queries
 from .tree import as_json, branches, tree
@@ -82,14 +83,11 @@ class NotFound(Exception):
     """What was asked for is not in the result; the answer is its argument."""
 
 
-class ExplorerServer(ThreadingHTTPServer):
+class ExplorerServer(BoundedServer):
     """Serves the explorer of a result at `address` from its construction on, once `serve_forever` runs.
 
     Port 0 is a free one. Raises UsageError for a result without tables of dense groups and a port that cannot be had.
     """
-
-    daemon_threads = True
-    allow_reuse_address = True
 
     def __init__(self, result: Result, port: int = 0) -> None:
         self.answers = _Answers(result)
@@ -118,7 +116,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: ExplorerServer
     server_version, sys_version = "edgemill", ""
     timeout = 30
-    """Seconds for a browser to send its request: some open connections and leave them idle."""
+    """Seconds for a browser to take its answer."""
+
+    def parse_request(self) -> bool:
+        complete = super().parse_request()
+        self.server.has_request(self.connection)
+        return complete
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")

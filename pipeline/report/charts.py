@@ -34,8 +34,9 @@ from bokeh.models import (
     VBar,
 )
 
+from .groups import Cell
 from .hierarchy import Block
-from .parts import Chart
+from .parts import Chart, span
 
 __all__ = ["bars", "curves", "icicle", "marks", "ribbons"]
 
@@ -100,15 +101,20 @@ def ribbons(title: str, description: str, names: Sequence[str], seconds: Sequenc
     return _chart(plot, title, description)
 
 
-def marks(title: str, description: str, points: Sequence[tuple[int, int, int]]) -> Chart:
-    """A mark for each (λ, vertices, count), larger where it stands for more."""
+def marks(title: str, description: str, cells: Sequence[Cell]) -> Chart:
+    """A mark for each cell at the middle of its λ, larger where it stands for more."""
     plot = _plot("λ", "vertices", logarithmic=True)
-    lam, vertices, count = ([point[part] for point in points] for part in range(3))
-    sizes = [6 + 16 * (number / max(count)) ** 0.5 for number in count]
-    source = ColumnDataSource({"lam": lam, "vertices": vertices, "count": count, "size": sizes})
+    count = [cell.count for cell in cells]
+    points: dict[str, Sequence[Any]] = {
+        "lam": [(cell.lowest + cell.highest) / 2 for cell in cells],
+        "vertices": [cell.vertices for cell in cells],
+        "count": count,
+        "size": [6 + 16 * (number / max(count)) ** 0.5 for number in count],
+        "span": [span(cell.lowest, cell.highest) for cell in cells],
+    }
     shape = Scatter(x="lam", y="vertices", size="size", fill_color=BLUE, line_color=BLUE, fill_alpha=0.55)
-    told = {"λ about": "lam", "vertices up to": "vertices", "DN-graphs": "count"}
-    _tell(plot, plot.add_glyph(source, shape), [(name, f"@{{{column}}}{{{WHOLE}}}") for name, column in told.items()])
+    told = [("λ", "@span"), ("vertices up to", f"@vertices{{{WHOLE}}}"), ("DN-graphs", f"@count{{{WHOLE}}}")]
+    _tell(plot, plot.add_glyph(ColumnDataSource(points), shape), told)
     return _chart(plot, title, description)
 
 

@@ -135,7 +135,7 @@ def _dn_graphs(result: Result, count: int, inside: int) -> Section:
     chart = marks(
         "DN-graphs by λ and size",
         "All DN-graphs; those of about one λ and size share a mark, larger where there are more.",
-        [(cell.lam, cell.vertices, cell.count) for cell in found.cells],
+        found.cells,
     )
     charts, tables = ([chart], tables) if found.cells else ([], [])
     return Section("dn-graphs", "DN-graphs", text, charts, tables)

@@ -28,8 +28,10 @@ SIZES = np.unique(np.geomspace(3, 2**62, 2 * 62).round().astype(np.int64))
 class Cell:
     """DN-graphs of a range of λ and a range of sizes."""
 
-    lam: int
-    """The middle of their λ."""
+    lowest: int
+    """The smallest λ among them."""
+    highest: int
+    """The largest λ among them."""
     vertices: int
     """Of the largest of them."""
     count: int
@@ -48,7 +50,8 @@ def groups(table: ds.Dataset, top: int, most: int) -> Groups:
     """The `most` DN-graphs by λ and by vertices, and all of them counted; `top` is the highest λ. Raises InputError."""
     starts = range_starts(top)
     counts = np.zeros((starts.size, SIZES.size), np.int64)
-    largest = np.zeros_like(counts)
+    largest, highest = np.zeros_like(counts), np.zeros_like(counts)
+    lowest = np.full_like(counts, top)
     by_lambda, by_vertices = (Foremost(table.schema, by, most) for by in ("lambda", "vertices"))
     for batch in batches(table, table.schema.names):
         by_lambda.add(batch)
@@ -57,11 +60,11 @@ def groups(table: ds.Dataset, top: int, most: int) -> Groups:
         at = np.searchsorted(starts, lam, "right") - 1, np.searchsorted(SIZES, vertices, "right") - 1
         np.add.at(counts, at, 1)
         np.maximum.at(largest, at, vertices)
-    last = np.append(starts[1:] - 1, top)
-    cells = [
-        Cell(lam=int(starts[i] + last[i]) // 2, vertices=int(largest[i, j]), count=int(counts[i, j]))
-        for i, j in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True)
-    ]
+        np.minimum.at(lowest, at, lam)
+        np.maximum.at(highest, at, lam)
+    filled = np.nonzero(counts)
+    columns = (column[filled].tolist() for column in (lowest, highest, largest, counts))
+    cells = [Cell(*cell) for cell in zip(*columns, strict=True)]
     return Groups(rows_of(DNGraph, by_lambda.rows()), rows_of(DNGraph, by_vertices.rows()), cells)
 
 

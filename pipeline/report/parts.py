@@ -8,7 +8,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
-__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "counted", "duration", "number", "share", "size"]
+__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "counted", "duration", "number", "share", "size", "span"]
 
 MOST_CHARACTERS = 200
 """Of one value on the page: an id or a path may be of any length."""
@@ -67,6 +67,11 @@ class Section:
 def number(value: int) -> str:
     """With commas between thousands."""
     return f"{value:,}"
+
+
+def span(first: int, last: int) -> str:
+    """From one number to another, or the one that both are."""
+    return number(first) if first == last else f"{number(first)} to {number(last)}"
 
 
 def counted(count: int, one: str) -> str:

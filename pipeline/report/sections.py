@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ...tasks.passwords import without_passwords
 from ..manifest import ExchangeRecord, Manifest, PartitionRecord
 from .charts import bars, curves, ribbons
-from .parts import Section, Table, clipped, counted, duration, number, share, size
+from .parts import Section, Table, clipped, counted, duration, number, share, size, span
 
 __all__ = ["bounding", "partitions", "plan", "read", "settings", "stages"]
 
@@ -18,6 +18,8 @@ MOST_STEPS = 24
 MOST_POINTS = 300
 MOST_BARS = 48
 MOST_PARTITIONS = 16
+OUTSIDE = "outside of stages"
+"""A row beside those of stages, with which they add up to the run."""
 
 T = TypeVar("T")
 
@@ -58,9 +60,14 @@ def stages(manifest: Manifest) -> Section:
     for stage in manifest.stages:  # one that was done again is there twice
         sums[stage.stage] = sums.get(stage.stage, 0) + stage.seconds
     total = manifest.seconds
+    if sums:
+        sums[OUTSIDE] = manifest.seconds_outside
     rows = [(name, duration(seconds), share_of_time(seconds, total)) for name, seconds in sums.items()]
     rows.append(("the run", duration(total), share_of_time(total, total)))
-    table = Table("Stages", ("stage", "time>", "share>"), rows)
+    note = (
+        f"{OUTSIDE.capitalize()}: code is loaded, workers start, the input is looked at, a stage ends by a lost worker."
+    )
+    table = Table("Stages", ("stage", "time>", "share>"), rows, note if sums else "")
     start = f"{manifest.started:%Y-%m-%d %H:%M:%S} UTC"
     text = [f"Started {start}, {duration(total)} in all, on {clipped(manifest.device)}."]
     chart = ribbons("Time of each stage", "Wall time by stage, as in the table.", [*sums], [*sums.values()])
@@ -116,8 +123,8 @@ def _steps(exchanges: Sequence[ExchangeRecord]) -> Table:
         run = [exchange for step in steps for exchange in step]
         rows.append(
             (
-                _span(run[0].step, run[-1].step),
-                _span(run[0].exchange, run[-1].exchange),
+                span(run[0].step, run[-1].step),
+                span(run[0].exchange, run[-1].exchange),
                 number(run[-1].settled),
                 number(run[-1].unsettled),
                 number(sum(exchange.messages for exchange in run)),
@@ -241,10 +248,6 @@ def _plain(value: object) -> str:
 
 def _off(expected: float, found: float) -> str:
     return f"{(expected - found) / found:+.1%}" if found else ""
-
-
-def _span(first: int, last: int) -> str:
-    return number(first) if first == last else f"{number(first)} to {number(last)}"
 
 
 def _runs(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:

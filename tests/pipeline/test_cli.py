@@ -22,7 +22,7 @@ from edgemill.kernels.device import Device
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.exits import Terminated
-from edgemill.pipeline.manifest import Manifest, StageRecord
+from edgemill.pipeline.manifest import ExchangeRecord, Manifest, StageRecord
 from edgemill.pipeline.show import print_result
 from edgemill.tasks import errors
 
@@ -209,6 +209,33 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
     ]
     assert ["evaluations", big] in lines
     assert lines.count(["triangulate", "123456.78"]) == 12
+
+
+def shown(manifest: Manifest) -> list[list[str]]:
+    written = io.StringIO()
+    print_result(manifest, "out", Console(width=100, file=written))
+    return [line.split() for line in written.getvalue().splitlines()]
+
+
+def test_show_has_stages_that_add_up_to_the_run(tmp_path: Path, write_result: WriteResult) -> None:
+    stages = [StageRecord(stage="bound", seconds=0.9), StageRecord(stage="publish", seconds=0.25)]
+    lines = shown(write_result(tmp_path).model_copy(update={"stages": stages}))
+    assert lines[-4:] == [
+        ["bound", "0.90"],
+        ["publish", "0.25"],
+        ["outside", "of", "stages", "0.35"],
+        ["the", "run", "1.50"],
+    ]
+
+
+def test_show_tells_no_figures_of_exchanges_that_are_not_recorded(tmp_path: Path, write_result: WriteResult) -> None:
+    """Peeling records none, and 0.00 seconds would contradict the stage `bound`."""
+    lines = shown(write_result(tmp_path).model_copy(update={"exchanges": []}))
+    at = lines.index(["bounding"])
+    assert [line[0] for line in lines[at + 1 : lines.index([], at)]] == ["method", "steps", "exchanges", "evaluations"]
+    record = ExchangeRecord(1, 1, 0, 3, 0, messages=4, bytes=50, evaluations=3, seconds=0.5)
+    lines = shown(write_result(tmp_path / "other").model_copy(update={"exchanges": [record]}))
+    assert ["seconds", "in", "exchanges", "0.50"] in lines
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])

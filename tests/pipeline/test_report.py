@@ -120,8 +120,11 @@ def test_the_run(facebook: Result, report: Shown) -> None:
     assert {tuple(map(whole, part)) for part in parts} == {
         (p.partition, p.owned, p.ghost, p.inner, p.peripheral, p.cut, p.vertices) for p in manifest.partitions
     }
-    stages = [row[0] for row in report.tables["Stages"][1:-1]]
-    assert stages == list(dict.fromkeys(stage.stage for stage in manifest.stages))
+    *stages, outside, run = report.tables["Stages"][1:]
+    assert [row[0] for row in stages] == list(dict.fromkeys(stage.stage for stage in manifest.stages))
+    assert (outside[0], run) == ("outside of stages", ["the run", duration(manifest.seconds), "100%"])
+    shares = [int(row[2].rstrip("%")) for row in (*stages, outside)]
+    assert abs(sum(shares) - 100) <= len(shares) / 2  # each is rounded
     assert report.tables["Rows of the input"][1] == ["rows read", "88,234", "100.0%"]
     assert report.tables["Files of the input"][1] == [str(FACEBOOK), "88,234", f"{FACEBOOK.stat().st_size:,}"]
     expected = report.tables["Expected before the run, and found"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgemill.pipeline.report import hierarchy
-from edgemill.pipeline.report.charts import curves
+from edgemill.pipeline.report.charts import curves, marks
 from edgemill.pipeline.report.groups import groups, members
 from edgemill.pipeline.report.hierarchy import blocks, branches, upper
 from edgemill.pipeline.report.levels import MOST_RANGES, range_starts
@@ -190,6 +192,7 @@ def test_groups(seed: int, many: int) -> None:
         (row["id"], row["edges"], row["triangles"]) for row in by_vertices
     ]
     assert sum(cell.count for cell in found.cells) == many
+    assert {lam for cell in found.cells for lam in (cell.lowest, cell.highest)} <= {row["lambda"] for row in rows}
     assert max((cell.vertices for cell in found.cells), default=0) == max(whole["vertices"].to_pylist(), default=0)
 
 
@@ -199,11 +202,26 @@ def test_members_lie_in_several_files() -> None:
     assert members(table, [1, 3], 3) == {1: ["a", "b", "c"], 3: ["y"]}
 
 
-def test_a_mark_is_in_the_middle_of_its_range() -> None:
-    row = {"id": 7, "lambda": 95, "vertices": 139, "edges": 8987, "density": 0.9, "triangles": 5, "parent": 1}
-    columns = {name: pa.array([value], pa.int32() if name == "lambda" else None) for name, value in row.items()}
-    [cell] = groups(ds.dataset(pa.table(columns)), top=95, most=3).cells  # the last range is 93 to 95
-    assert (cell.lam, cell.vertices, cell.count) == (94, 139, 1)
+def marked(lams: list[int], top: int) -> dict[str, Any]:
+    """What the chart of DN-graphs draws for some of one size, and ranges of λ up to `top`."""
+    many = len(lams)
+    row = {"id": 7, "vertices": 139, "edges": 8987, "density": 0.9, "triangles": 5, "parent": 1}
+    columns = {name: pa.array([value] * many) for name, value in row.items()} | {"lambda": pa.array(lams, pa.int32())}
+    table = pa.table({name: columns[name] for name in ("id", "lambda", *list(row)[1:])})
+    item: Any = marks("t", "d", groups(ds.dataset(table), top=top, most=3).cells).item
+    (found,) = re.findall(r'"data": ({"type": "map", "entries": \[\["lam".*?\]\]})', json.dumps(item))
+    return dict(json.loads(found)["entries"])
+
+
+def test_a_mark_is_at_the_lambda_of_its_dn_graphs() -> None:
+    """Wherever their range of λ begins and ends: here ranges are of two, 0 and 1, …, 40 and 41."""
+    found = marked([1, 41, 41], top=41)
+    assert (found["lam"], found["span"], found["count"]) == ([1.0, 41.0], ["1", "41"], [1, 2])
+
+
+def test_a_mark_of_several_lambda_is_in_their_middle() -> None:
+    found = marked([93, 94, 94], top=95)  # the last range is 93 to 95
+    assert (found["lam"], found["span"], found["vertices"]) == ([93.5], ["93 to 94"], [139])
 
 
 def test_zeros_are_nowhere_on_a_logarithmic_axis() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,22 @@ def test_failure_is_the_last_line_of_the_log(tmp_path: Path) -> None:
     last = lines(log)[-1]
     assert (last["event"], last["error"], last["exit_code"]) == ("run_failed", "x.parquet is truncated", 3)
     assert events.stages == []
+
+
+def test_seconds_of_a_stage_are_without_those_of_stages_within_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 1.0, 2.0, 4.0, 5.0, 6.0, 7.0, 10.0])
+    monkeypatch.setattr("edgemill.pipeline.telemetry.time", SimpleNamespace(perf_counter=lambda: next(now)))
+    with Events() as events, events.stage("bound", 0):
+        with events.stage("restore", 1), events.stage("read", 1):
+            pass
+        with events.stage("keep", 1):
+            pass
+    assert [(record.stage, record.seconds) for record in events.stages] == [
+        ("read", 2.0),
+        ("restore", 2.0),
+        ("keep", 1.0),
+        ("bound", 5.0),
+    ]
 
 
 def test_events_of_many_threads_stay_whole(tmp_path: Path) -> None:
