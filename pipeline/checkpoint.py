@@ -1,8 +1,8 @@
-"""What a run keeps of its graph while it looks for λ, so that one that is ended goes on from there.
+"""What a run keeps on its way to λ, so that one that is ended goes on from there.
 
 A checkpoint is a folder: files of tasks/storing.py, one for each bucket and partition, and an index, written last,
-which bears its own SHA-256, names them with theirs and says what they were made of: graph.json, and progress.json of
-keeper.py.
+which bears its own SHA-256, names them with theirs and says what they were made of: edges.json or owned.json of
+kept_edges.py, then graph.json, and progress.json of keeper.py.
 One of another input or other settings, a damaged one and one of a newer format are not used, and the reason is told.
 """
 
@@ -34,7 +34,7 @@ from .settings import CheckpointSettings, Settings
 from .stages import Buckets, Partitions, RowCounts
 from .telemetry import Events, Stage
 
-__all__ = ["Checkpoint", "Graph", "read_again"]
+__all__ = ["Checkpoint", "Graph", "edges_of", "facts_of", "read_again"]
 
 FORMAT_VERSION = 3
 
@@ -61,6 +61,7 @@ class Checkpoint:
         self._files, self._root = file_system(self.place, self.options)
         self._made_of = _made_of(settings, source, plan)
         self._saved, self._saves = time.monotonic(), 0
+        self._kept = self._restored = False
         self.graph: str | None = None
         """What the graph that is kept is called; None for none."""
 
@@ -75,25 +76,25 @@ class Checkpoint:
         every = self.settings.every_seconds
         return None if every is None else every - (time.monotonic() - self._saved)
 
+    @property
+    def note(self) -> str | None:
+        """What to tell the user when the run fails; None if nothing is kept."""
+        place = without_passwords(self.place)
+        if self._kept:
+            return f"what was found is kept in {place}: the same run goes on from there"
+        if self._restored:
+            return f"nothing more is kept than what an earlier run left in {place}: the same run goes on from there"
+        return None
+
     def load_graph(self, engine: Engine, events: Events) -> Graph | None:
         """The graph that an earlier run has kept; None if there is none, or none to use."""
-        if self.settings.fresh:
-            self.clear()
-            return None
-        found = self.load(
-            engine,
-            events,
-            "graph",
-            lambda index: self.check(index, self._made_of),
-            lambda index: _restore_graph(engine, index["files"], self.options),
-        )
+        found = self.load_step(engine, events, "graph")
         if found is None:
             return None
         facts, futures = found
         self.graph = facts["folder"]
         return Graph(
-            RowCounts(**facts["rows"]),
-            Buckets(futures["ids"], futures["edges"], np.array(facts["starts"], np.int64), facts["duplicates"]),
+            *edges_of(facts, futures),
             Partitions(futures["rows"], futures["degrees"]),
             futures["subgraphs"],
             [PartitionCounts(**counts) for counts in facts["counts"]],
@@ -112,27 +113,49 @@ class Checkpoint:
             "rows": graph.partitions.rows,
             "subgraphs": graph.subgraphs,
         }
-        facts = {
-            "made_of": self._made_of,
-            "rows": asdict(graph.rows),
-            "starts": graph.buckets.starts.tolist(),
-            "duplicates": graph.buckets.duplicates,
-            "counts": [asdict(counts) for counts in graph.counts],
-        }
+        facts = facts_of(graph.rows, graph.buckets) | {"counts": [asdict(counts) for counts in graph.counts]}
+        self.graph = self.save_step(engine, events, "graph", parts, facts)
+
+    def load_step(
+        self, engine: Engine, events: Events, name: str
+    ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
+        """What `save_step` of an earlier run has kept as `name`: facts, and parts. None if there is none to use."""
+        return self.load(
+            engine,
+            events,
+            name,
+            lambda index: self.check(index, self._made_of),
+            lambda index: _restore_parts(engine, index["files"], self.options),
+        )
+
+    def save_step(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        parts: Mapping[str, list[Future]],
+        facts: Mapping[str, Any],
+    ) -> str:
+        """Keep lists of futures and facts as `name`, in place of all that is kept; gives the folder of the files.
+
+        The futures are replaced as `save_graph` says.
+        """
+        facts = {"made_of": self._made_of, **facts}
         with asked("list", self.place):
             before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
             arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
-            index = self.save(engine, "graph", arguments, _store, facts, stage=stage)
+            index = self.save(engine, name, arguments, _store, facts, stage=stage)
             with engine.on_device():
                 for kind, futures in parts.items():
                     kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
                     futures[:] = engine.detach(f"kept-{kind}", futures, read_again, kept)
-        self.graph = index["folder"]
         with asked("remove", self.place):
             for path in before:
-                if not path.endswith("/graph.json"):
+                if not path.endswith(f"/{name}.json"):
                     self._files.rm(path, recursive=True)
+        folder: str = index["folder"]
+        return folder
 
     def save(
         self,
@@ -176,7 +199,7 @@ class Checkpoint:
         except BaseException:
             self._forget(folder)
             raise
-        self._saved = time.monotonic()
+        self._saved, self._kept = time.monotonic(), True
         return index
 
     def load(
@@ -199,6 +222,7 @@ class Checkpoint:
                 with events.stage("restore", sum(map(len, index["files"].values()))) as stage, engine.on_device():
                     futures = start(index)
                     engine.wait([future for own in futures.values() for future in own], stage)
+                self._restored = True
                 return index, futures
             except DamagedFile as error:
                 events.emit("checkpoint_refused", reason=without_passwords(str(error)))
@@ -215,6 +239,7 @@ class Checkpoint:
             place = without_passwords(self.place)
             raise UsageError(f"cannot remove the checkpoint {place}: {error.strerror or error}") from error
         self.graph = None
+        self._kept = self._restored = False
 
     def _forget(self, folder: str) -> None:
         """Remove what could not be finished: half a checkpoint is of no use, and may be what fills the disk."""
@@ -272,6 +297,17 @@ class Checkpoint:
             self._files.pipe_file(path, content)  # object stores show an object whole or not at all
 
 
+def facts_of(rows: RowCounts, buckets: Buckets) -> dict[str, Any]:
+    """What is to be known of edges in buckets, beside the files of their ids and edges, as JSON values."""
+    return {"rows": asdict(rows), "starts": buckets.starts.tolist(), "duplicates": buckets.duplicates}
+
+
+def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> tuple[RowCounts, Buckets]:
+    """The edges of these facts and restored files."""
+    starts = np.array(facts["starts"], np.int64)
+    return RowCounts(**facts["rows"]), Buckets(futures["ids"], futures["edges"], starts, facts["duplicates"])
+
+
 def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
     return store(value, url, options)
 
@@ -284,13 +320,13 @@ def read_again(stored: StoredFile, options: Mapping[str, Any]) -> Any:
         raise ClusterLost(f"a worker is lost, and what was kept of its results too: {error}; run again") from error
 
 
-def _restore_graph(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:
+def _restore_parts(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:
     return {
         kind: engine.map(
             f"restore-{kind}",
             restore,
             [(StoredFile(**file), options) for file in own],
-            engine.homes if kind in ("rows", "subgraphs") else None,
+            engine.homes if kind in ("rows", "owned", "subgraphs") else None,
         )
         for kind, own in files.items()
     }

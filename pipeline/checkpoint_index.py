@@ -13,7 +13,7 @@ from ..tasks.places import Place
 
 __all__ = ["INDEXES", "checkpoint_place", "clear_earlier", "opened", "seal"]
 
-INDEXES = ("progress.json", "progress.before.json", "graph.json")
+INDEXES = ("progress.json", "progress.before.json", "graph.json", "owned.json", "edges.json")
 """Names of all that a checkpoint may have, the furthest first."""
 
 

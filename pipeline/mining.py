@@ -31,6 +31,7 @@ from .exits import message
 from .extracting import extract
 from .guard import refuse_import
 from .keeper import Keeper
+from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
     Counts,
     DenseRecord,
@@ -209,19 +210,20 @@ def _run(
         engine.keep_apart(plan.partitions)
         engine.keep_in_files(plan.at_once)
     checkpoint = Checkpoint(settings, source, plan, staging.out)
-    graph = checkpoint.load_graph(engine, events)
-    if graph is None:
-        graph = _find_graph(engine, events, settings, source, plan)
-        if checkpoint.due():
-            checkpoint.save_graph(engine, events, graph)
+    if settings.checkpoint.fresh:
+        checkpoint.clear()
     how = {"bounding.method": plan.method, "bounding.operator": settings.bounding.operator}
-    keeper = Keeper(checkpoint, graph, engine, events, how)
     try:
+        graph = checkpoint.load_graph(engine, events)
+        if graph is None:
+            graph = _find_graph(engine, events, settings, source, plan, checkpoint)
+            if checkpoint.due():
+                checkpoint.save_graph(engine, events, graph)
+        keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
-        if checkpoint.graph is not None:
-            place = without_passwords(checkpoint.place)
-            error.add_note(f"what was found is kept in {place}: the same run goes on from there")
+        if checkpoint.note is not None:
+            error.add_note(checkpoint.note)
         raise
     return manifest.model_copy(update={"plan": expected}), checkpoint
 
@@ -237,15 +239,26 @@ def _expected(plan: Plan) -> PlanRecord:
     )
 
 
-def _find_graph(engine: Engine, events: Events, settings: Settings, source: Source, plan: Plan) -> Graph:
-    """From Parquet to subgraphs."""
+def _find_graph(
+    engine: Engine, events: Events, settings: Settings, source: Source, plan: Plan, checkpoint: Checkpoint
+) -> Graph:
+    """From Parquet to subgraphs, going on from what an earlier run has kept. Keeps the edges where they took long."""
     put = to_device if plan.ingest_on_device else to_host
-    blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
-    buckets = stages.number(engine, events, source, blocks, plan.buckets, put)
-    del blocks
-    owned, partitions = stages.partition(engine, events, buckets, plan.partitions, plan.partitioning, put)
-    subgraphs, counts = stages.triangulate_partitions(engine, events, owned)
-    return Graph(rows, buckets, partitions, subgraphs, counts)
+    owned = load_owned(checkpoint, engine, events)
+    if owned is None:
+        numbered = load_numbered(checkpoint, engine, events)
+        if numbered is None:
+            blocks, rows = stages.read(engine, events, source, plan.blocks, settings.input.nulls, put)
+            numbered = Numbered(rows, stages.number(engine, events, source, blocks, plan.buckets, put))
+            if checkpoint.due():
+                save_numbered(checkpoint, engine, events, numbered)
+        edges, degrees = stages.partition(engine, events, numbered.buckets, plan.partitions, plan.partitioning, put)
+        owned = Owned(numbered, degrees, edges)
+        if checkpoint.due():
+            save_owned(checkpoint, engine, events, owned)
+    partitions = stages.Partitions(stages.rows_to_publish(engine, owned.edges), owned.degrees)
+    subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
+    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts)
 
 
 def _find_lambda(

@@ -44,6 +44,7 @@ __all__ = [
     "partition",
     "publish_results",
     "read",
+    "rows_to_publish",
     "triangulate_partitions",
 ]
 
@@ -159,10 +160,10 @@ def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:
 
 def partition(
     engine: Engine, events: Events, buckets: Buckets, partitions: int, method: str, put: Put
-) -> tuple[list[Future], Partitions]:
+) -> tuple[list[Future], list[Future]]:
     """Put the vertices in degree order, choose their partitions, and send every edge to its owner.
 
-    Gives each partition's OwnedEdges, and what is to be kept of them when its subgraph is built.
+    Gives each partition's OwnedEdges, and each bucket's BucketDegrees.
     """
     edges = buckets.edges
     engine.spread(partitions)
@@ -174,8 +175,12 @@ def partition(
             engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
         )
         engine.wait(owned, stage)
-        rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
-    return owned, Partitions(rows, graph.degrees)
+    return owned, graph.degrees
+
+
+def rows_to_publish(engine: Engine, owned: Sequence[Future]) -> list[Future]:
+    """What is to be kept of each partition's OwnedEdges when its subgraph is built: OwnedRows."""
+    return engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
 
 
 def triangulate_partitions(

@@ -35,8 +35,9 @@ class Kept:
     """What a run has left for the one that follows."""
 
     place: str
-    what: Literal["graph", "search", "damaged", "unknown"]
-    """Edges and triangles; those and how far the search for λ has come; nothing that can be used; or out of reach."""
+    what: Literal["edges", "graph", "search", "damaged", "unknown"]
+    """Edges; edges and triangles; those and how far the search for λ has come; nothing that can be used; or out of
+    reach."""
     time: datetime | None
     """When that was, if the storage tells."""
     exchange: int | None = None
@@ -249,8 +250,8 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
             except ValueError:
                 damaged = damaged or Kept(str(place), "damaged", time)
                 continue
-            if name == "graph.json":
-                return Kept(str(place), "graph", time)
+            if not name.startswith("progress."):
+                return Kept(str(place), "graph" if name == "graph.json" else "edges", time)
             last = (index.get("exchanges") or [{}])[-1]
             return Kept(str(place), "search", time, last.get("exchange"), last.get("unsettled"))
     except (OSError, UsageError, StoreLost):  # a store that the run had other keys for

@@ -89,7 +89,7 @@ def _kept(kept: Kept | None) -> str:
     if kept.what == "unknown":
         return f"in {kept.place}, which cannot be looked at from here"
     when = f", {_at(kept.time)}" if kept.time else ""
-    what = "edges and triangles"
+    what = "edges" if kept.what == "edges" else "edges and triangles"
     if kept.what == "search":
         how_far = "" if kept.exchange is None else f" up to exchange {kept.exchange:,}"
         unsettled = "" if kept.unsettled is None else f" ({kept.unsettled:,} edges unsettled)"

@@ -26,7 +26,7 @@ from .bound.fixpoint import FallenBounds, KeptBounds
 from .bound.peel import Peeled
 from .degrees import BucketDegrees
 from .errors import NO_SPACE, OutOfRoom, UsageError
-from .ingest import OwnedRows
+from .ingest import OwnedEdges, OwnedRows
 from .numbering import BucketEdges, BucketIds
 from .places import file_system
 from .stores import asked
@@ -41,6 +41,7 @@ TYPES = {
         FallenBounds,
         KeptBands,
         KeptBounds,
+        OwnedEdges,
         OwnedRows,
         PartitionCounts,
         Peeled,

@@ -74,6 +74,24 @@ def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: floa
     trials("the process that drives the run is killed", "same")
 
 
+@pytest.mark.parametrize(
+    ("started", "first"), [(5, "partition"), pytest.param(7, "triangulate", marks=pytest.mark.slow)]
+)
+def test_killed_before_there_is_a_graph(rows: Path, tmp_path: Path, trials: Trials, started: int, first: str) -> None:
+    """As this stage starts; the stages before it are not done again."""
+    kept = ["--partitions", "3", "--method", "band", "--set", "checkpoint.every_seconds=0"]
+    assert run(rows, tmp_path / "plain", kept) == 0
+    plain = Result(tmp_path / "plain")
+    assert run(rows, tmp_path / "out", kept, "stage_started", started) == -signal.SIGKILL
+    assert run(rows, tmp_path / "out", kept) == 0
+    result = Result(tmp_path / "out")
+    assert [stage.stage for stage in result.manifest.stages][:3] == ["compile", "restore", first]
+    assert result.edges.to_table() == plain.edges.to_table()
+    assert result.vertices.to_table() == plain.vertices.to_table()
+    assert sorted(os.listdir(tmp_path)) == ["out", "plain"]
+    trials("the process that drives the run is killed", "same")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [2, 5, 9])
 def test_killed_while_it_peels(rows: Path, tmp_path: Path, at: int) -> None:

@@ -73,7 +73,7 @@ def test_cron(tmp_path: Path) -> None:
 
 
 def unit(name: str) -> dict[str, dict[str, str]]:
-    parser = ConfigParser(interpolation=None, comment_prefixes=("#",), strict=True)
+    parser = ConfigParser(interpolation=None, comment_prefixes=("#",), strict=False)  # lists in several lines
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(NIGHTLY / name)
     return {section: dict(parser[section]) for section in parser.sections()}
@@ -104,6 +104,16 @@ def test_systemd_takes_them(tmp_path: Path) -> None:
     assert (done.returncode, ours) == (0, [])
     when = unit("edgemill-nightly.timer")["Timer"]["OnCalendar"]
     subprocess.run(["systemd-analyze", "calendar", when], check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+def test_the_service_is_confined() -> None:
+    """At most 3.0 of 10, the more the worse."""
+    unit = NIGHTLY / "edgemill-nightly.service"
+    command = ["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=30", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"Overall exposure level for edgemill-nightly.service: [0-3]\.\d ", done.stdout)
 
 
 def test_the_cron_job_of_kubernetes(tmp_path: Path) -> None:
