@@ -8,9 +8,9 @@ The folder is ``EDGEMILL_CACHE_DIR``, else ``XDG_CACHE_HOME/edgemill``, else ``~
 ``NUMBA_CACHE_DIR`` or ``NUMBA_CACHE_LOCATOR_CLASSES`` set by the user wins, and where the folder cannot be written
 Numba chooses as it always does.
 
-An environment may hold compiled kernels, as the images do: ``sys.prefix/share/edgemill`` is read first and not written, so
-that root can own it. Numba keeps the processor and its features with each signature, so code for another processor is not
-used.
+An environment may hold compiled kernels, as the images do: ``sys.prefix/share/edgemill`` is read first and not
+written, so that root can own it. Numba keeps the processor and its features with each signature, so code for another
+processor is not used.
 """
 
 from __future__ import annotations
