@@ -59,12 +59,18 @@ dist: $(VENV)/installed-dev ## wheel and sdist of this version in dist/, made by
 	build/python/bin/python -m build --no-isolation --outdir dist
 	$(BIN)/twine check --strict dist/*
 
-lock: $(VENV)/bin/python ## pin the packages of builder and images anew: docker/requirements-*.txt from pyproject.toml
+lock: $(VENV)/bin/python ## pin the packages of builder, images and their clients anew: docker/*.txt from pyproject.toml
 	$(BIN)/pip install --quiet 'uv>=0.9,<1'
 	$(BIN)/python -c 'import tomllib; print("build", *tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | $(COMPILE) - --output-file docker/requirements-build.txt
 	$(COMPILE) pyproject.toml --extra s3 --extra partition --extra metrics --extra cu13 --extra ucxx-cu13 --output-file docker/requirements-gpu.txt
 	$(COMPILE) pyproject.toml --extra s3 --extra partition --extra metrics --constraint docker/requirements-gpu.txt --output-file docker/requirements-cpu.txt
+	$(MAKE) --no-print-directory docker/constraints.txt
+
+# Without hashes, which pip would ask for of every package, and of the project itself.
+docker/constraints.txt: docker/requirements-cpu.txt
+	{ echo '# The versions of the images, for clients: pip install --constraint docker/constraints.txt . (made by "make lock")'; \
+	  sed -nE 's/^([a-z0-9._-]+==.*[^ ]) \\$$/\1/p' $<; } > $@
 
 images: ## edgemill:VERSION-cpu and edgemill:VERSION-gpu, with Docker
 	for target in cpu gpu; do \

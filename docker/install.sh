@@ -3,8 +3,9 @@
 #
 #     install.sh packages PREFIX REQUIREMENTS   a virtual environment with the packages of a lock file, each by its hash
 #     install.sh wheel PREFIX WHEEL             edgemill in it
+#     install.sh kernels PREFIX                 its compiled kernels, for the processors of NUMBA_CPU_NAME, else for this one
 #
-# Two steps, so that a change of edgemill alone leaves the layer of packages as it is. PYTHON names the interpreter.
+# Separate steps, so that a change of edgemill alone leaves the layer of packages as it is. PYTHON names the interpreter.
 set -eu
 
 usage() {
@@ -12,8 +13,11 @@ usage() {
     exit 2
 }
 
-[ $# -eq 3 ] || usage
-step=$1 prefix=$2 what=$3
+case $#:${1-} in
+2:kernels | 3:packages | 3:wheel) ;;
+*) usage ;;
+esac
+step=$1 prefix=$2 what=${3-}
 python=${PYTHON:-python3}
 
 install() {
@@ -29,7 +33,7 @@ wheel)
     install "$what"
     "$prefix/bin/edgemill" --version
     ;;
-*)
-    usage
+kernels)
+    EDGEMILL_CACHE_DIR=$prefix/share/edgemill "$prefix/bin/python" -m edgemill.pipeline.compiling
     ;;
 esac

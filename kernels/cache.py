@@ -7,6 +7,10 @@ user's cache folder under a hash of all that it depends on: the same sources hit
 The folder is ``EDGEMILL_CACHE_DIR``, else ``XDG_CACHE_HOME/edgemill``, else ``~/.cache/edgemill``. A
 ``NUMBA_CACHE_DIR`` or ``NUMBA_CACHE_LOCATOR_CLASSES`` set by the user wins, and where the folder cannot be written
 Numba chooses as it always does.
+
+An environment may hold compiled kernels, as the images do: ``sys.prefix/share/edgemill`` is read first and not
+written, so that root can own it. Numba keeps the processor and its features with each signature, so code for another
+processor is not used.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import uuid
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import llvmlite
 import numba
@@ -31,6 +36,7 @@ import numpy
 from numba.core import caching
 
 KERNELS = Path(__file__).resolve().parent
+NumbaFiles: Any = caching.IndexDataCacheFile
 KEPT_SECONDS = 30 * 24 * 3600
 """A hash folder that no process opened for so long is removed."""
 
@@ -43,6 +49,11 @@ def folder() -> Path:
     return _home() / "kernels" / _fingerprint()
 
 
+def environment_folder() -> Path:
+    """The folder of the code that was compiled into this environment from these very sources; it need not exist."""
+    return Path(sys.prefix) / "share" / "edgemill" / "kernels" / _fingerprint()
+
+
 def install() -> None:
     """Make Numba keep the kernels of this folder in :func:`folder`; call it before the first of them is defined.
 
@@ -52,7 +63,7 @@ def install() -> None:
     if ContentLocator not in locators:
         locators.insert(0, ContentLocator)
         locators.append(PassingLocator)
-        caching.IndexDataCacheFile = UniqueNames
+        caching.IndexDataCacheFile = KernelFiles
         with contextlib.suppress(OSError, RuntimeError):
             _forget_unused(folder())
 
@@ -101,12 +112,23 @@ class PassingLocator(ContentLocator):
         return Path(_passing_folder().name)
 
 
-class UniqueNames(caching.IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's files of one kernel, with a name of its own for each signature.
+class KernelFiles(NumbaFiles):  # type: ignore[misc]
+    """Numba's files of one kernel: those of the environment first, then those of the user's folder.
+
+    New files go to the user's folder, with a name of its own for each signature.
 
     Numba counts 1, 2, …, so two processes that save different signatures at once may both write file 1, and the index
     then leads one signature to the code of the other. With unique names a race costs a compilation at most.
     """
+
+    def load(self, key: object) -> object:
+        """The code of one compiled signature, or None."""
+        if self._source_stamp == _fingerprint():
+            stem = Path(self._index_name).stem
+            kept = NumbaFiles(str(environment_folder()), stem, self._source_stamp)
+            if (found := kept.load(key)) is not None:
+                return found
+        return super().load(key)
 
     def save(self, key: object, entry: object) -> None:
         """Write one compiled signature and enter it in the index."""

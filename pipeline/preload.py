@@ -16,19 +16,13 @@ from typing import NoReturn
 
 from distributed import Worker
 
-from .. import kernels
-from ..kernels.device import to_device
-from ..kernels.warm import warm
-from ..tasks.device import owned_to_device
-from ..tasks.warm import run_clique, run_ingest
+from .compiling import compile_kernels
 from .engine import GPU
 from .ready import serve_ready
 from .releases import PACKAGE, difference
 
 __all__ = ["dask_setup"]
 
-_PARTITIONS = 2
-"""Kernels of several partitions include those of one."""
 _TELL_SECONDS = 20
 """Between two warnings that the scheduler is not there. A try takes up to 30 s, or none where it refuses at once."""
 _log = logging.getLogger("distributed.edgemill")  # Dask shows what is below its own name
@@ -57,19 +51,8 @@ async def dask_setup(worker: Worker) -> None:
         _refuse(
             worker, f"this worker does not go with its cluster: the scheduler at {worker.scheduler.address} {found}"
         )
-    seconds = await asyncio.to_thread(_warm, GPU in worker.state.total_resources)
+    seconds = await asyncio.to_thread(compile_kernels, GPU in worker.state.total_resources)
     _log.info("edgemill's kernels are ready, after %.1f s", seconds)
-
-
-def _warm(on_gpu: bool) -> float:
-    """Every kernel of a run, whatever its method; gives the seconds that it took."""
-    seconds = sum(warm(method, _PARTITIONS, text=True).seconds for method in ("peel", "band", "fixpoint"))
-    if on_gpu and not kernels.device().lack:
-        seconds += warm("band", _PARTITIONS, on_gpu=True).seconds
-        for method, partitions in (("peel", 1), ("band", _PARTITIONS)):
-            run_clique(method, partitions, owned_to_device)
-        run_ingest(to_device)
-    return seconds
 
 
 def _refuse(worker: Worker, why: str) -> NoReturn:

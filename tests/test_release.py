@@ -68,9 +68,13 @@ def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
     packages = ROOT / "docker" / "requirements-cpu.txt"
     run(INSTALL, "packages", installed, packages, PYTHON=sys.executable, PIP_COMPILE="0")
     assert run(INSTALL, "wheel", installed, wheel, PYTHON=sys.executable) == f"edgemill {VERSION}\n"
+    run(INSTALL, "kernels", installed)
     command = installed / "bin" / "edgemill"
     graph = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
-    run(command, "run", "--input", graph, "--output", "out", "--device", "auto", folder=tmp_path)
+    cache = tmp_path / "cache"
+    mine = (command, "run", "--input", graph, "--output", "out", "--device", "auto")
+    run(*mine, folder=tmp_path, EDGEMILL_CACHE_DIR=str(cache))
+    assert not [*cache.rglob("*.nbc")], "a kernel that is not compiled with the images"
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["versions"]["edgemill"] == VERSION
     assert manifest["counts"]["triangles"] == 1_612_010

@@ -125,7 +125,8 @@ def test_what_is_named_is_there(project: dict[str, Any]) -> None:
     for service in services.values():
         for before, how in service.get("depends_on", {}).items():
             ends = services[before]["restart"] == "no"
-            assert how["condition"] == ("service_completed_successfully" if ends else "service_healthy")
+            meanwhile = "service_started" if before == "worker" else "service_healthy"
+            assert how["condition"] == ("service_completed_successfully" if ends else meanwhile)
         for mount in service["volumes"]:
             source, _, target = mount.removesuffix(":ro").rpartition(":")
             assert target in folders or (target == "/input" and mount.endswith(":ro"))
@@ -138,6 +139,15 @@ def test_what_is_named_is_there(project: dict[str, Any]) -> None:
         for script in (service.get("entrypoint", []), service.get("healthcheck", {}).get("test", ["CMD"])[1:]):
             assert all((DOCKER / name).stat().st_mode & 0o111 for name in script)
     assert used - {""} == set(project["volumes"])
+
+
+def test_a_slow_worker_does_not_refuse_the_job(project: dict[str, Any]) -> None:
+    """Compose never starts what depends on a container that was unhealthy once; the run itself waits for workers."""
+    job = project["services"]["job"]
+    assert job["depends_on"]["worker"] == {"condition": "service_started"}
+    assert any(word.startswith("--set=cluster.least_workers=") for word in job["command"])
+    for name in ("scheduler", "worker"):
+        assert project["services"][name]["healthcheck"]["start_period"] == "300s"
 
 
 def test_every_variable_is_documented() -> None:

@@ -39,7 +39,7 @@ def test_a_worker_is_well_once_it_has_joined(monkeypatch: pytest.MonkeyPatch) ->
                 found.update({f"{when}: {path}": well(f"{base}/{path}") for path in ("health", "ready")})
                 return 0.0
 
-            monkeypatch.setattr(preload, "_warm", lambda _: look("before"))
+            monkeypatch.setattr(preload, "compile_kernels", lambda _: look("before"))
             async with worker:
                 await asyncio.to_thread(look, "joined")
                 assert await asyncio.to_thread(well, f"http://127.0.0.1:{scheduler.http_server.port}/health")

@@ -73,6 +73,22 @@ def test_images_of_one_release_understand_each_other() -> None:
     assert not [name for name in cpu if re.search(r"cu\d|cuda|cupy|rmm|ucx|nvidia", name)]
 
 
+def test_a_client_can_have_the_versions_of_the_images() -> None:
+    """A client, a scheduler and workers need one version of Dask; the constraints are what an image is made of."""
+    lines = (DOCKER / "constraints.txt").read_text().splitlines()[1:]
+    locked = [line.removesuffix(" \\") for line in LOCKS["cpu"].splitlines() if re.match(r"\w", line)]
+    assert lines == locked, "run `make docker/constraints.txt`"
+    given = {canonicalize_name(Requirement(line).name): Requirement(line).specifier for line in lines}
+    for requirement in wanted(PROJECT["project"]["dependencies"]):
+        assert str(pins("gpu")[canonicalize_name(requirement.name)]) in given[canonicalize_name(requirement.name)]
+
+
+def test_packages_of_debian_are_not_pinned() -> None:
+    """Debian removes a version when it has a newer one."""
+    [installed] = re.findall(r"apt-get install (.*?)&&", " ".join(LINES))
+    assert "libgomp1" in installed and "=" not in installed
+
+
 def test_stages() -> None:
     stages = {}
     for line in LINES:
@@ -86,6 +102,7 @@ def test_stages() -> None:
         assert re.findall(r"^USER (.*)", body, re.MULTILINE)[-1:] == ["10001:10001"]
         assert "useradd --uid 10001 " in DOCKERFILE
         assert f"COPY --from=packages-{stage} " in body
+        assert "install.sh kernels /opt/edgemill" in body
     python = DOCKERFILE.partition("FROM python:")[2]
     assert f"Programming Language :: Python :: {'.'.join(python.split('.')[:2])}" in PROJECT["project"]["classifiers"]
 
@@ -111,6 +128,7 @@ def test_folders_that_may_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None
     config: dict[str, Any] = {}
     dask.config.refresh(config=config, paths=[], env=given)
     assert config["temporary-directory"] == "/scratch"
+    assert "NUMBA_CPU_NAME=generic" in DOCKERFILE  # when kernels are compiled and when they are looked up
     assert "/scratch" in made
 
 
@@ -183,7 +201,7 @@ def test_no_key_is_left_by_one_that_is_ended(tmp_path: Path) -> None:
 
 
 def test_install_says_how_it_is_used() -> None:
-    for arguments in ((), ("packages",), ("else", "a", "b")):
+    for arguments in ((), ("packages",), ("packages", "a"), ("kernels",), ("kernels", "a", "b"), ("else", "a", "b")):
         done = script("install.sh", *arguments)
         assert done.returncode == 2
         assert "install.sh packages PREFIX REQUIREMENTS" in done.stderr

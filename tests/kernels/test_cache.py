@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -50,13 +51,13 @@ def checkout(parent: Path, factor: int = 10) -> Path:
     return parent
 
 
-def ask(where: Path, **environment: str) -> tuple[int, int, Path]:
+def ask(where: Path, first: str = "", **environment: str) -> tuple[int, int, Path]:
     """The kernel's answer, how many of its compilations came from a cache, and the folder of that cache."""
     kept = {
         name: text for name, text in os.environ.items() if not name.startswith(("NUMBA_CACHE", "XDG_", "EDGEMILL_"))
     }
     done = subprocess.run(
-        [sys.executable, "-c", ASK],
+        [sys.executable, "-c", first + ASK],
         env=kept | {"PYTHONPATH": str(where)} | environment,
         capture_output=True,
         text=True,
@@ -76,6 +77,21 @@ def test_same_sources_hit_at_another_path_and_an_edited_callee_misses(tmp_path: 
     answer, hits, path = ask(checkout(tmp_path / "three", factor=100), EDGEMILL_CACHE_DIR=str(home))
     assert (answer, hits) == (600, 0)
     assert path != first[2]
+
+
+def test_the_code_of_the_environment_is_used_and_not_written(tmp_path: Path) -> None:
+    environment, home = tmp_path / "environment", tmp_path / "home"
+    (environment / "lib").mkdir(parents=True)
+    where = checkout(tmp_path / "one")
+    prefix = f"import sys; sys.prefix = {str(environment)!r}\n"
+    kept = ask(where, prefix, EDGEMILL_CACHE_DIR=str(environment / "share" / "edgemill"))[2]
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home))[:2] == (60, 1)
+    assert not list(home.rglob("*.nb*"))
+    other = {"NUMBA_CPU_NAME": "x86-64-v2" if platform.machine() == "x86_64" else "cortex-a53"}
+    assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home), **other)[:2] == (60, 0)  # not the code of another processor
+    assert ask(where, prefix, EDGEMILL_CACHE_DIR=str(home), **other)[:2] == (60, 1)
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
 
 
 def test_the_users_own_numba_folder_wins(tmp_path: Path) -> None:
@@ -106,7 +122,7 @@ def test_with_nowhere_to_write_kernels_still_run(tmp_path: Path) -> None:
 
 
 def test_a_race_of_two_processes_mixes_no_code(tmp_path: Path) -> None:
-    numba_files: Any = cache.UniqueNames
+    numba_files: Any = cache.KernelFiles
     first, second = (numba_files(str(tmp_path), "kernel", cache._fingerprint()) for _ in range(2))
     first.save("int64", "code for int64")
     index = (tmp_path / "kernel.nbi").read_bytes()
