@@ -17,7 +17,7 @@ __all__ = ["difference", "fingerprint"]
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     # Columns are in the fingerprint, as they were understood.
     "input": ("path", "source_column", "target_column", "complete_marker", "least_rows"),
-    "output": ("path", "overwrite", "report"),
+    "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
     "bounding": (),
 }

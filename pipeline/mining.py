@@ -109,6 +109,8 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
+            if staging.weakness is not None:
+                events.emit("weak_lock", reason=staging.weakness)
             if why is not None:
                 events.emit("replacing", reason=why)
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)

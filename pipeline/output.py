@@ -57,6 +57,8 @@ class Staging:
         self._lock = FolderLock(self.out.with_name(f".{self.out.name}.edgemill.lock"), str(self.out), run_id)
         self.left_by: Holder | None = None
         """The dead run whose lock was found."""
+        self.weakness: str | None = None
+        """Why two runs cannot be kept apart; a disk has no such reason."""
 
     def __enter__(self) -> Self:
         if self.input_path is not None:

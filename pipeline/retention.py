@@ -104,7 +104,7 @@ def _remove_objects(place: Place, root: Place, run_id: str) -> None:
     names = place.names()
     if not any(name in (MANIFEST_NAME, FAILED_LOG, CHECKPOINT, LOCK_NAME) or name.startswith(RUN) for name in names):
         return
-    lock = StoreLock(place, run_id)
+    lock = StoreLock(place, run_id, single_writer=True)  # the run that does this has been let write there
     lock.take()
     try:
         if is_result(place):

@@ -107,6 +107,8 @@ class OutputSettings(_Section):
     """Most rows in one Parquet row group."""
     report: bool = True
     """Make `report.html`, the result on one page, with it; `edgemill report` makes it later."""
+    single_writer: bool = False
+    """No other run writes at that path: take an object store that cannot keep two runs apart."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 

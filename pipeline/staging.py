@@ -21,4 +21,4 @@ def staging_for(settings: Settings, run_id: str) -> AnyStaging:
     if out.is_local:
         return Staging(out.url, run_id=run_id, input_path=settings.input.path, **how)
     source = place_of(settings.input.path, settings.input.storage_options)
-    return StoreStaging(out, run_id=run_id, source=source, **how)
+    return StoreStaging(out, run_id=run_id, source=source, single_writer=settings.output.single_writer, **how)

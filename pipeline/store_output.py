@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import glob
 import json
+import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,7 +38,16 @@ class StoreStaging:
     Raises UsageError for the checks and for a store that cannot be written, OutputLocked.
     """
 
-    def __init__(self, out: Place, *, overwrite: bool, run_id: str, source: Place | None = None, or_same: bool) -> None:
+    def __init__(
+        self,
+        out: Place,
+        *,
+        overwrite: bool,
+        run_id: str,
+        source: Place | None = None,
+        or_same: bool,
+        single_writer: bool = False,
+    ) -> None:
         self.out = out
         self.overwrite, self.or_same = overwrite, or_same
         self.prefix = f"{RUN}{run_id}/"
@@ -50,6 +60,9 @@ class StoreStaging:
         """A folder on this machine for the log and the manifest, until they are put."""
         self.left_by: Holder | None = None
         """The dead run whose lock was found."""
+        self.weakness: str | None = None
+        """Why the store cannot keep two runs apart; None if it can."""
+        self._single_writer = single_writer
         self._source = source
         self._run_id = run_id
         self._committed = False
@@ -59,11 +72,12 @@ class StoreStaging:
         if self._source is not None:
             _refuse_overlap(self._source, self.out)
         self._refuse_at_start()
-        self._temporary = TemporaryDirectory(prefix=RUN)
+        self._temporary = tempfile.TemporaryDirectory(prefix=RUN)
         self.scratch = Path(self._temporary.name)
-        self._lock = StoreLock(self.out, self._run_id, str(self.scratch / LOG_NAME))
+        self._lock = StoreLock(self.out, self._run_id, str(self.scratch / LOG_NAME), single_writer=self._single_writer)
         try:
             self.left_by = self._lock.take()
+            self.weakness = self._lock.weakness
             self._clear()
             self._refuse_at_start()
         except BaseException:
@@ -81,7 +95,7 @@ class StoreStaging:
         manifest = (self.scratch / MANIFEST_NAME).read_bytes()
         if self.overwrite:
             self.out.write(MANIFEST_NAME, manifest)
-        elif not self.out.create(MANIFEST_NAME, manifest) and self.out.read(MANIFEST_NAME) != manifest:
+        elif not self._lock.create(MANIFEST_NAME, manifest) and self.out.read(MANIFEST_NAME) != manifest:
             raise UsageError(f"output.path {self.out} has come into being during the run, which publishes nothing")
         self._committed = True
         with suppress(EdgemillError):  # what is left, the next run clears
@@ -94,8 +108,8 @@ class StoreStaging:
                 with suppress(EdgemillError):  # what the log lacks then has been done all the same
                     self._put_log()
             else:
+                self._keep_log(error)
                 with suppress(EdgemillError):  # as above; and the store may be why the run failed
-                    self._keep_log(error)
                     if (own := self.prefix.rstrip("/")) not in self._folders_in_use():  # its PUT may have come through
                         self.out.remove(own)
         finally:
@@ -152,14 +166,39 @@ class StoreStaging:
             self._log_bytes = len(log)
 
     def _keep_log(self, error: BaseException | None) -> None:
+        """Put the log of a run that failed into the store; on a disk here if the store does not take it."""
         log = self.scratch / LOG_NAME
-        if error is not None and log.exists():
+        if error is None or not log.exists():
+            return
+        try:
             self.out.write(FAILED_LOG, log.read_bytes())
-            error.add_note(f"log of the failed run: {self.out}/{FAILED_LOG}")
+            place = f"{self.out}/{FAILED_LOG}"
+        except EdgemillError:
+            kept = _kept_here(log, f"{RUN}{self._run_id}.{FAILED_LOG}")
+            if kept is None:
+                return
+            place = str(kept)
+        error.add_note(f"log of the failed run: {place}")
 
     def _release_lock(self) -> None:
         with suppress(EdgemillError):  # a store that is gone has no lock either; the next run of this machine follows
             self._lock.release()
+
+
+def _kept_here(log: Path, name: str) -> Path | None:
+    """The log's copy of that name in the current directory, or that of temporary files; None if neither takes it."""
+    for folder in (os.curdir, tempfile.gettempdir()):
+        with suppress(OSError):
+            copy = Path(folder).absolute() / name
+            with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                try:
+                    file.write(log.read_bytes())
+                    file.flush()
+                except OSError:
+                    copy.unlink()
+                    raise
+            return copy
+    return None
 
 
 def _foreign(names: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import EdgemillError, StoreLost, UsageError
 
-__all__ = ["as_ours", "asked", "is_clients", "is_lost"]
+__all__ = ["as_ours", "asked", "is_clients", "is_lost", "is_refused_condition"]
 
 _UNANSWERED = {
     "ConnectionError",  # Python's, botocore's and that of requests
@@ -29,6 +29,9 @@ _UNTRUSTED = {"SSLError", "ClientSSLError", "ClientConnectorCertificateError"}
 """No time makes a certificate better, or the address that should have another scheme."""
 _BUSY = (408, 429)
 """HTTP: it took too long, or these are too many requests; as all that are the server's fault, from 500 on."""
+_NOT_IMPLEMENTED = 501
+"""HTTP: the server does not know what is asked for, and never will."""
+_BAD_REQUEST = 400
 _OURS = {"builtins", "cupy", "cupy_backends", "edgemill", "numba", "numpy", "pyarrow"}
 """Where errors come from that no client of a store raises: what is read goes to the GPU at once."""
 
@@ -63,18 +66,29 @@ def is_clients(error: Exception) -> bool:
 
 def is_lost(error: BaseException) -> bool:
     """Whether it, or what it came from, is of a store that does not answer, or not now."""
-    cause: BaseException | None = error
-    seen: list[BaseException] = []
-    while cause is not None and cause not in seen:
+    for cause in _causes(error):
         names = {kind.__name__ for kind in type(cause).__mro__}
         if names & _UNTRUSTED:
             return False
         status = _status(cause)
-        if names & _UNANSWERED or status in _BUSY or status >= 500:
+        if names & _UNANSWERED or status in _BUSY or (status >= 500 and status != _NOT_IMPLEMENTED):
             return True
+    return False
+
+
+def is_refused_condition(error: BaseException) -> bool:
+    """Whether a conditional write failed because the store knows no such; of a store that lets read."""
+    return any(_status(cause) in (_NOT_IMPLEMENTED, _BAD_REQUEST) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and one after the other what it came from."""
+    cause: BaseException | None = error
+    seen: list[BaseException] = []
+    while cause is not None and cause not in seen:
+        yield cause
         seen.append(cause)
         cause = cause.__cause__
-    return False
 
 
 def _status(error: BaseException) -> int:
