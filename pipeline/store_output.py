@@ -133,7 +133,8 @@ class StoreStaging:
     def _folders_in_use(self) -> set[str]:
         """Folders of runs that the manifest in OUT names."""
         manifest: dict[str, Any] = json.loads(self.out.read(MANIFEST_NAME) or b"{}")
-        return {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
+        folders = {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
+        return {folder for folder in folders if folder.startswith(RUN)}
 
     def _clear(self) -> None:
         """Remove the files of all runs but the one whose result this is: whoever holds the lock runs alone."""

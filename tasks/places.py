@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import fsspec
 
 from .errors import EdgemillError, UsageError
+from .own_files import plain_names, remove_own
 from .passwords import without_passwords
 from .stores import as_ours, is_clients
 
@@ -43,9 +45,17 @@ class Place:
         return file_system(self.url, self.options)[0]
 
     def path(self, name: str = "") -> str:
-        """The path that `files` knows something in the folder by, or the folder itself."""
+        """The path that `files` knows something in the folder by, or the folder itself.
+
+        Raises UsageError for a name that leads out of the folder.
+        """
         root = str(file_system(self.url, self.options)[1])
-        return f"{root.rstrip('/')}/{name}" if name else root
+        if not name:
+            return root
+        try:
+            return f"{root.rstrip('/')}/{plain_names(name)}"
+        except ValueError as error:
+            raise UsageError(f"{self}: {error}") from error
 
     @property
     def whole(self) -> str:
@@ -111,11 +121,15 @@ class Place:
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; it need not be there. Raises UsageError."""
         with self.reached("remove", name):
+            path = self.path(name)
+            if self.is_local:  # no link is followed
+                return remove_own(Path(path), 1 + name.count("/") + bool(name))
             self.files.invalidate_cache()
             try:
-                self.files.rm(self.path(name), recursive=True)
+                self.files.rm(path, recursive=True)
             except FileNotFoundError:
                 return
+        return None
 
     def names(self) -> list[str]:
         """Names of the files and folders in it; none if it is not there. Raises UsageError."""

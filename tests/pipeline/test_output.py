@@ -112,9 +112,8 @@ def test_an_old_result_that_somebody_reads_over_nfs(
     """Its folder cannot be removed until then: it is cleared later, and never put back."""
     out = tmp_path / "out"
 
-    def refuse(path: Path, ignore_errors: bool = False) -> None:
-        if not ignore_errors:
-            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+    def refuse(path: str, dir_fd: int) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
 
     write_result(out, run="old")
     monkeypatch.setattr(shutil, "rmtree", refuse)
