@@ -13,6 +13,7 @@ from ..tasks.errors import UsageError
 from ..tasks.own_files import followed, make_own_folder, publish, remove_own, replacing, usual_modes
 from ..tasks.places import Place, place_of
 from .new_in_store import file_in_store, folder_in_store
+from .overlap import refuse_within
 
 __all__ = ["new_file", "new_folder"]
 
@@ -31,7 +32,7 @@ def new_file(
     if place.is_local:  # a link at the place itself is not followed
         folder, name = os.path.split(os.path.expanduser(place.url))
         place = Place(os.path.join(os.path.realpath(folder), name))
-    _refuse_within(place, apart_from)
+    refuse_within(place, apart_from)
     with _file_on_disk(place, overwrite) if place.is_local else file_in_store(place, overwrite) as file:
         yield file
 
@@ -49,22 +50,9 @@ def new_folder(
     place = place_of(path)
     if place.is_local:
         place = Place(str(followed(Path(os.path.expanduser(place.url)))))
-    _refuse_within(place, apart_from)
+    refuse_within(place, apart_from)
     with _folder_on_disk(place, own, overwrite) if place.is_local else folder_in_store(place, own, overwrite) as folder:
         yield folder
-
-
-def _refuse_within(place: Place, results: Iterable[Place]) -> None:
-    """Raises UsageError if the place is in one of the results."""
-    for result in results:
-        if _lies_in(place, result):
-            raise UsageError(f"{place} lies in the result {result}, which stays as it is: choose another place")
-
-
-def _lies_in(place: Place, result: Place) -> bool:
-    if place.is_local or result.is_local:
-        return place.is_local and result.is_local and Path(place.url).is_relative_to(os.path.realpath(result.url))
-    return type(place.files) is type(result.files) and f"{place.path()}/".startswith(f"{result.path()}/")
 
 
 @contextmanager

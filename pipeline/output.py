@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from contextlib import suppress
@@ -16,6 +15,7 @@ from ..tasks.places import Place
 from .holder import Holder
 from .lock import FolderLock
 from .manifest import is_result
+from .overlap import refuse_input_overlap
 
 __all__ = ["LOG_NAME", "REPORT_NAME", "Staging"]
 
@@ -42,14 +42,14 @@ class Staging:
         *,
         overwrite: bool,
         run_id: str,
-        input_path: str | None = None,
+        source: Place | None = None,
         or_same: bool = False,
     ) -> None:
         self.out = followed(Path(os.path.expanduser(os.fspath(output))))
         if not self.out.name:
             raise UsageError(f"output.path {output}: a result cannot take the place of a root folder")
         self.overwrite, self.or_same = overwrite, or_same
-        self.input_path = input_path
+        self.source = source
         self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
         """Where the result is written until it is committed; the same file system as OUT."""
         self.scratch, self.tables, self.prefix = self.folder, Place(str(self.folder)), ""
@@ -61,8 +61,8 @@ class Staging:
         """The dead run whose lock was found."""
 
     def __enter__(self) -> Self:
-        if self.input_path is not None:
-            _refuse_overlap(self.input_path, self.out)
+        if self.source is not None:
+            refuse_input_overlap(self.source, Place(str(self.out)))
         self._refuse_at_start()
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
@@ -193,23 +193,6 @@ def _settle_aside(aside: Path, out: Path) -> None:
                 remove_own(gone)
         else:
             os.rename(aside, out)
-
-
-def _refuse_overlap(input_path: str, out: Path) -> None:
-    """Refuse an output that a later reading of the input would pick up, or whose replacement would delete the input."""
-    local = input_path.removeprefix("file://")
-    if "://" in local:
-        return
-    parts, whole_tree = Path(os.path.expanduser(local)).parts, True
-    if not os.path.exists(local) and glob.has_magic(local):
-        first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
-        whole_tree = first < len(parts) - 1
-        parts = parts[:first]
-    base = Path(os.path.realpath(os.path.join(*parts))) if parts else Path.cwd()
-    if base.is_relative_to(out) and base.exists():
-        raise UsageError(f"output.path {out}: the input {input_path} lies in it; choose an output elsewhere")
-    if whole_tree and out.is_relative_to(base):
-        raise UsageError(f"output.path {out} lies in the input {input_path}; choose an output elsewhere")
 
 
 def _sync(path: Path) -> None:

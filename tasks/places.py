@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +13,10 @@ from typing import Any
 import fsspec
 
 from .errors import EdgemillError, UsageError
+from .locations import Location, location_of, normal
 from .own_files import plain_names, remove_own
 from .passwords import without_passwords
-from .stores import as_ours, is_clients
+from .stores import as_ours, is_clients, is_lost
 
 __all__ = ["Place", "file_system", "place_of"]
 
@@ -62,11 +62,14 @@ class Place:
         """What `str` says, with a path from the root on: a page that is read elsewhere has no use for others."""
         return os.path.abspath(self.url) if self.is_local else str(self)
 
+    @property
+    def location(self) -> Location:
+        """Where it lies, to be compared with others."""
+        return location_of(self.url)
+
     def is_same(self, other: Place) -> bool:
         """Whether both are one folder, on a disk by whatever links."""
-        if self.is_local and other.is_local:
-            return os.path.realpath(os.path.expanduser(self.url)) == os.path.realpath(os.path.expanduser(other.url))
-        return self.url == other.url
+        return self.location == other.location
 
     def within(self, name: str) -> Place:
         """A folder in this one."""
@@ -182,21 +185,21 @@ class Place:
 
 
 def place_of(folder: Place | str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Place:
-    """A folder by its path or fsspec URL; `file://` is a path."""
-    if isinstance(folder, Place):
-        return folder
-    url = re.sub("^(file|local)://", "", os.fspath(folder))
-    return Place(url.rstrip("/") or "/" if "://" in url else url, dict(options or {}))
+    """A folder by its path or fsspec URL, in its normal form. Raises UsageError for what is no location of files."""
+    return folder if isinstance(folder, Place) else Place(normal(os.fspath(folder)), dict(options or {}))
 
 
 def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and what it calls it. Raises UsageError that says what to install."""
     try:
-        system, path = fsspec.url_to_fs(url, **options)
+        system, path = fsspec.url_to_fs(normal(url), **options)
     except ImportError as error:
         protocol = url.partition("://")[0]
         extra = "pip install 'edgemill[s3]'" if protocol in ("s3", "s3a") else str(error)
         raise UsageError(f"{without_passwords(url)} needs another package: {extra}") from error
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"{without_passwords(url)} cannot be opened: {error}") from error
+    except (AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        if is_lost(error):
+            raise
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise UsageError(f"{without_passwords(url)} cannot be opened: {why}") from error
     return system, path

@@ -18,12 +18,13 @@ from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.output import LOG_NAME, Staging
 from edgemill.pipeline.result import Result
 from edgemill.tasks.errors import OutOfRoom, OutputLocked, UsageError
+from edgemill.tasks.places import place_of
 
 WriteResult = Callable[..., Manifest]
 
 
 def staging(out: Path | str, run: str = "run", overwrite: bool = False, input_path: str | None = None) -> Staging:
-    return Staging(out, overwrite=overwrite, run_id=run, input_path=input_path)
+    return Staging(out, overwrite=overwrite, run_id=run, source=place_of(input_path) if input_path else None)
 
 
 def names(folder: Path) -> set[str]:

@@ -72,9 +72,9 @@ def rows(tmp_path: Path) -> Path:
     return tmp_path / "rows"
 
 
-def run(tmp_path: Path, out: Path | None = None, **settings: Any) -> Result:
-    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output": {"report": False}, "checkpoint": ALWAYS}
-    return mine(tmp_path / "rows", out or tmp_path / "out", **(given | settings))
+def run(tmp_path: Path, **settings: Any) -> Result:
+    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False, "checkpoint": ALWAYS}
+    return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))
 
 
 PLANTED: dict[str, Callable[[Path, Path], object]] = {
@@ -274,7 +274,7 @@ def test_tables_are_private_while_a_run_writes_them(tmp_path: Path, monkeypatch:
         commit(self)
 
     monkeypatch.setattr(Staging, "commit", look)
-    result = run(tmp_path, output={"report": True})
+    result = run(tmp_path, **{"output.report": True})
     assert {name: mode for name, mode in seen.items() if mode != (0o700 if "." not in name[1:] else 0o600)} == {}
     assert {"edges/part-00000.parquet", "manifest.json", "report.html", "log.jsonl"} <= {*seen}
     assert {*modes(result.path).values()} == {stat.S_IMODE((tmp_path / "rows").stat().st_mode), 0o666 & ~_umask()}
