@@ -8,26 +8,25 @@ One of another input or other settings, a damaged one and one of a newer format 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import fsspec
 import numpy as np
-from fsspec.implementations.local import LocalFileSystem
 
-from ..tasks.errors import ClusterLost, EdgemillError, UsageError
+from ..tasks.errors import ClusterLost, UsageError
 from ..tasks.passwords import without_passwords
-from ..tasks.places import Place, file_system, place_of
+from ..tasks.places import Place, place_of
 from ..tasks.sources import Source
 from ..tasks.stores import asked
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
-from .checkpoint_index import checkpoint_place, opened, seal
+from .checkpoint_files import files_at
+from .checkpoint_index import Index, checked, checkpoint_place, opened, seal
 from .engine import Engine, Future
 from .plan import Plan
 from .settings import CheckpointSettings, Settings
@@ -37,6 +36,8 @@ from .telemetry import Events, Stage
 __all__ = ["Checkpoint", "Graph", "edges_of", "facts_of", "read_again"]
 
 FORMAT_VERSION = 3
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Checkpoint:
         out = place_of(out)
         self.place = checkpoint_place(out, self.settings.path)
         self.options = out.options if self.settings.path is None else self.settings.storage_options
-        self._files, self._root = file_system(self.place, self.options)
+        self._files = files_at(self.place, self.options)
         self._made_of = _made_of(settings, source, plan)
         self._saved, self._saves = time.monotonic(), 0
         self._kept = self._restored = False
@@ -88,17 +89,19 @@ class Checkpoint:
 
     def load_graph(self, engine: Engine, events: Events) -> Graph | None:
         """The graph that an earlier run has kept; None if there is none, or none to use."""
-        found = self.load_step(engine, events, "graph")
-        if found is None:
-            return None
-        facts, futures = found
-        self.graph = facts["folder"]
-        return Graph(
-            *edges_of(facts, futures),
-            Partitions(futures["rows"], futures["degrees"]),
-            futures["subgraphs"],
-            [PartitionCounts(**counts) for counts in facts["counts"]],
-        )
+
+        def graph_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> Graph:
+            rows, buckets = edges_of(facts, futures)
+            counts = [PartitionCounts(**counts) for counts in facts["counts"]]
+            partitions = Partitions(futures["rows"], futures["degrees"])
+            self.graph = facts["folder"]
+            return Graph(rows, buckets, partitions, futures["subgraphs"], counts)
+
+        return self.load_step(engine, events, "graph", graph_of)
+
+    def refuse(self, events: Events, reason: str) -> None:
+        """Tell why what was kept is not used."""
+        events.emit("checkpoint_refused", reason=without_passwords(reason))
 
     def save_graph(self, engine: Engine, events: Events, graph: Graph) -> None:
         """Keep a graph, in place of all that is kept.
@@ -117,16 +120,31 @@ class Checkpoint:
         self.graph = self.save_step(engine, events, "graph", parts, facts)
 
     def load_step(
-        self, engine: Engine, events: Events, name: str
-    ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
-        """What `save_step` of an earlier run has kept as `name`: facts, and parts. None if there is none to use."""
-        return self.load(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        make: Callable[[Mapping[str, Any], Mapping[str, list[Future]]], T],
+    ) -> T | None:
+        """What `make` makes of the facts and parts that an earlier run has kept as `name`.
+
+        None if there are none to use.
+        """
+        self._files.check()
+        found = self.load(
             engine,
             events,
             name,
             lambda index: self.check(index, self._made_of),
             lambda index: _restore_parts(engine, index["files"], self.options),
         )
+        if found is None:
+            return None
+        try:
+            return make(*found)
+        except (LookupError, TypeError, ValueError) as error:
+            self.refuse(events, f"the checkpoint {self.place} is damaged: {name}.json: {error!r}")
+            return None
 
     def save_step(
         self,
@@ -141,8 +159,7 @@ class Checkpoint:
         The futures are replaced as `save_graph` says.
         """
         facts = {"made_of": self._made_of, **facts}
-        with asked("list", self.place):
-            before = self._files.ls(self._root, detail=False) if self._files.isdir(self._root) else []
+        before = self._files.names()
         with events.stage("keep", sum(map(len, parts.values()))) as stage:
             arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
             index = self.save(engine, name, arguments, _store, facts, stage=stage)
@@ -150,10 +167,9 @@ class Checkpoint:
                 for kind, futures in parts.items():
                     kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
                     futures[:] = engine.detach(f"kept-{kind}", futures, read_again, kept)
-        with asked("remove", self.place):
-            for path in before:
-                if not path.endswith(f"/{name}.json"):
-                    self._files.rm(path, recursive=True)
+        for earlier in before:
+            if earlier != f"{name}.json":
+                self._files.remove(earlier)
         folder: str = index["folder"]
         return folder
 
@@ -175,8 +191,7 @@ class Checkpoint:
         self._saves += 1
         folder = f"{name}-{engine.run_id}-{self._saves}"
         try:
-            with asked("write", self.place):
-                self._files.makedirs(f"{self._root}/{folder}", exist_ok=True)
+            self._files.make(folder)
         except OSError as error:
             why = error.strerror or error
             raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path") from error
@@ -184,7 +199,7 @@ class Checkpoint:
             kind: engine.map(
                 f"store-{kind}",
                 function,
-                [(self._url(f"{folder}/{kind}-{i}.zip"), self.options, *own) for i, own in enumerate(arguments)],
+                [(self._url(folder, kind, i), self.options, *own) for i, own in enumerate(arguments)],
             )
             for kind, arguments in parts.items()
         }
@@ -192,12 +207,11 @@ class Checkpoint:
             engine.wait([task for own in tasks.values() for task in own], stage)
             files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
             index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
-            with asked("write", self.place):
-                if keep_before:
-                    self._rotate(name)
-                self._write(f"{self._root}/{name}.json", seal(index))
+            if keep_before:
+                self._rotate(name)
+            self._files.write(f"{name}.json", seal(index))
         except BaseException:
-            self._forget(folder)
+            self._files.forget(folder)  # half a checkpoint is of no use, and may be what fills the disk
             raise
         self._saved, self._kept = time.monotonic(), True
         return index
@@ -225,7 +239,7 @@ class Checkpoint:
                 self._restored = True
                 return index, futures
             except DamagedFile as error:
-                events.emit("checkpoint_refused", reason=without_passwords(str(error)))
+                self.refuse(events, str(error))
                 error.__traceback__ = None  # Dask keeps the exception with its task, and the frames would keep the task
         return None
 
@@ -233,26 +247,12 @@ class Checkpoint:
         """Remove it, and what a run that was killed while it wrote one has left. Raises UsageError."""
         try:
             with place_of(self.place, self.options).reached("remove"):
-                if self._files.isdir(self._root):
-                    self._files.rm(self._root, recursive=True)
+                self._files.clear()
         except OSError as error:
             place = without_passwords(self.place)
             raise UsageError(f"cannot remove the checkpoint {place}: {error.strerror or error}") from error
         self.graph = None
         self._kept = self._restored = False
-
-    def _forget(self, folder: str) -> None:
-        """Remove what could not be finished: half a checkpoint is of no use, and may be what fills the disk."""
-        path = f"{self._root}/{folder}"
-        with suppress(OSError, EdgemillError), asked("remove", self.place):
-            if isinstance(self._files, LocalFileSystem):
-                os.rename(path, path := f"{path}-failed")  # tasks that still run find nowhere to write
-            self._files.rm(path, recursive=True)
-            if not self._files.ls(self._root, detail=False):
-                self._files.rmdir(self._root)
-
-    def _url(self, name: str) -> str:
-        return str(self._files.unstrip_protocol(f"{self._root}/{name}"))
 
     def check(self, index: Mapping[str, Any], made_of: Mapping[str, Any]) -> None:
         """Raises DamagedFile if what was kept was made of something else."""
@@ -260,41 +260,40 @@ class Checkpoint:
             if index["made_of"].get(name) != value:
                 raise DamagedFile(f"the checkpoint {self.place} was made with another {name}")
 
-    def _read_index(self, name: str) -> dict[str, Any] | None:
+    def _read_index(self, name: str) -> Index | None:
         """What NAME.json says; None if there is none. Raises DamagedFile."""
-        path = f"{self._root}/{name}.json"
-        with asked("read", self.place):
-            content = self._files.cat_file(path) if self._files.exists(path) else None
-        if content is None:
-            return None
+        damaged = f"the checkpoint {self.place} is damaged: {name}.json"
         try:
+            content = self._files.read(f"{name}.json")
+            if content is None:
+                return None
             index = opened(content)
             version = int(index["format"])
-        except (ValueError, LookupError, TypeError) as error:
-            raise DamagedFile(f"the checkpoint {self.place} is damaged: {name}.json: {error}") from error
-        if version != FORMAT_VERSION:
-            other = f"{'a newer' if version > FORMAT_VERSION else 'an older'} edgemill (format {version})"
-            raise DamagedFile(f"the checkpoint {self.place} was made by {other}")
+            if version != FORMAT_VERSION:
+                other = f"{'a newer' if version > FORMAT_VERSION else 'an older'} edgemill (format {version})"
+                raise DamagedFile(f"the checkpoint {self.place} was made by {other}")
+            index = checked(index)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise DamagedFile(f"{damaged}: {error}") from error
+        for kind, files in index["files"].items():
+            if [file["url"] for file in files] != [self._url(index["folder"], kind, i) for i in range(len(files))]:
+                raise DamagedFile(f"{damaged} names files elsewhere")
         return index
+
+    def _url(self, folder: str, kind: str, number: int) -> str:
+        return self._files.url(folder, f"{kind}-{number}.zip")
 
     def _rotate(self, name: str) -> None:
         """Make the present index the one before; that goes with its files."""
-        now, before = f"{self._root}/{name}.json", f"{self._root}/{name}.before.json"
-        if not self._files.exists(now):
+        now = self._files.read(f"{name}.json")
+        if now is None:
             return
         gone = None
         with suppress(DamagedFile):
-            gone = (self._read_index(f"{name}.before") or {}).get("folder")
-        self._write(before, self._files.cat_file(now))
-        if gone is not None and self._files.isdir(f"{self._root}/{gone}"):
-            self._files.rm(f"{self._root}/{gone}", recursive=True)
-
-    def _write(self, path: str, content: bytes) -> None:
-        if isinstance(self._files, LocalFileSystem):
-            self._files.pipe_file(f"{path}.part", content)
-            os.replace(f"{path}.part", path)
-        else:
-            self._files.pipe_file(path, content)  # object stores show an object whole or not at all
+            gone = self._read_index(f"{name}.before")
+        self._files.write(f"{name}.before.json", now)
+        if gone is not None:
+            self._files.remove(gone["folder"])
 
 
 def facts_of(rows: RowCounts, buckets: Buckets) -> dict[str, Any]:

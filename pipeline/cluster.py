@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -34,6 +35,8 @@ WORKER_BYTES = 345 * 2**20
 TARGET = 0.6
 """Dask's own share of a worker's memory for results that wait: what exceeds it is spilled."""
 LEAST_TARGET = 0.1
+_SCRATCH = "dask-scratch-space"
+"""Folder that Dask makes for its workers, or, where another user has it, one with the user's id after it."""
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory that results may take while they wait; tasks need the rest."""
 
@@ -165,6 +168,13 @@ def _check_folder(settings: ClusterSettings) -> None:
     except OSError as error:
         where = f"{name} {folder}" if folder is not None else f"the folder {name}"
         raise UsageError(f"{where} cannot be used: {error.strerror}; name another folder") from error
+    for own in (_SCRATCH, f"{_SCRATCH}-{os.geteuid()}"):
+        path = Path(folder or tempfile.gettempdir(), own)
+        if path.is_symlink():
+            raise UsageError(
+                f"{path} is a symbolic link, and workers would write and remove what it leads to: remove it, or name "
+                "another folder with cluster.local_directory"
+            )
 
 
 def check_device(settings: ClusterSettings) -> None:

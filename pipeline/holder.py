@@ -8,8 +8,11 @@ import socket
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from ..tasks.own_files import plain
 
 __all__ = ["Holder"]
 
@@ -22,7 +25,7 @@ class Holder(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    run: str
+    run: Annotated[str, AfterValidator(plain)]
     user: str
     host: str
     pid: int

@@ -167,7 +167,7 @@ def _sweep(folder: str, before: float) -> None:
         for entry in entries:
             if entry.name.startswith("sent-"):
                 with suppress(FileNotFoundError):  # taken meanwhile
-                    if entry.stat().st_ctime < before:
+                    if entry.stat(follow_symlinks=False).st_ctime < before:
                         os.unlink(entry.path)
 
 

@@ -79,9 +79,16 @@ class Keeper:
         if found is None:
             return None
         facts, futures = found
-        self._events.exchanges[:] = [ExchangeRecord(**record) for record in facts["exchanges"]]
-        mailed = {p: dict(rows) for p, rows in facts["mailed"]}
-        return facts["search"], Round(self._engine, name, futures["states"], mailed, facts["number"])
+        try:
+            exchanges = [ExchangeRecord(**record) for record in facts["exchanges"]]
+            mailed = {p: dict(rows) for p, rows in facts["mailed"]}
+            search, restored = facts["search"], Round(self._engine, name, futures["states"], mailed, facts["number"])
+        except (LookupError, TypeError, ValueError) as error:
+            reason = f"the checkpoint {self._checkpoint.place} is damaged: {_NAME}.json: {error!r}"
+            self._checkpoint.refuse(self._events, reason)
+            return None
+        self._events.exchanges[:] = exchanges
+        return search, restored
 
     @property
     def _made_of(self) -> dict[str, Any]:

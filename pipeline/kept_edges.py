@@ -39,8 +39,7 @@ class Owned:
 
 def load_numbered(checkpoint: Checkpoint, engine: Engine, events: Events) -> Numbered | None:
     """What an earlier run has kept; None if there is none to use."""
-    found = checkpoint.load_step(engine, events, _NUMBERED)
-    return None if found is None else Numbered(*edges_of(*found))
+    return checkpoint.load_step(engine, events, _NUMBERED, lambda facts, futures: Numbered(*edges_of(facts, futures)))
 
 
 def save_numbered(checkpoint: Checkpoint, engine: Engine, events: Events, kept: Numbered) -> None:
@@ -51,11 +50,12 @@ def save_numbered(checkpoint: Checkpoint, engine: Engine, events: Events, kept: 
 
 def load_owned(checkpoint: Checkpoint, engine: Engine, events: Events) -> Owned | None:
     """What an earlier run has kept; None if there is none to use."""
-    found = checkpoint.load_step(engine, events, _OWNED)
-    if found is None:
-        return None
-    facts, futures = found
-    return Owned(Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"])
+    return checkpoint.load_step(
+        engine,
+        events,
+        _OWNED,
+        lambda facts, futures: Owned(Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"]),
+    )
 
 
 def save_owned(checkpoint: Checkpoint, engine: Engine, events: Events, kept: Owned) -> None:

@@ -9,12 +9,15 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ..tasks.errors import OutputLocked
+from ..tasks.errors import OutputLocked, UsageError
+from ..tasks.own_files import open_own, read_own
 from .holder import Holder
 
 __all__ = ["FolderLock", "locked", "look_at_lock"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+_MOST_BYTES = 1 << 16
+"""Read of a lock file; one takes some 400."""
 
 
 class FolderLock:
@@ -49,7 +52,7 @@ class FolderLock:
     def is_held(self) -> bool:
         """Whether the lock is still this run's: a person may have removed it."""
         try:
-            return self._handle is not None and Holder.parse(self.path.read_bytes()) == self.holder
+            return self._handle is not None and Holder.parse(read_own(self.path) or b"") == self.holder
         except OSError:
             return False
 
@@ -97,7 +100,7 @@ class FolderLock:
             with suppress(FileNotFoundError):
                 if not os.path.samestat(os.fstat(handle), os.stat(self.path)):
                     return None
-                holder = Holder.parse(os.read(handle, 1 << 16))
+                holder = Holder.parse(os.read(handle, _MOST_BYTES))
                 if free is False or holder is None or not holder.is_gone(let_go=free is True):
                     raise locked(self._out, holder, str(self.path), certain=free is False)
                 os.rename(self.path, gone)
@@ -137,13 +140,13 @@ def look_at_lock(path: Path) -> tuple[Holder | None, bool | None] | None:
     kernel's lock is asked for, for a moment.
     """
     try:
-        holder = Holder.parse(path.read_bytes())
-        if holder is not None and holder.is_certain:
-            return holder, not holder.is_gone()
         handle = _open(path)
     except FileNotFoundError:
         return None
     try:
+        holder = Holder.parse(os.read(handle, _MOST_BYTES))
+        if holder is not None and holder.is_certain:
+            return holder, not holder.is_gone()
         free = _flock(handle, fcntl.LOCK_SH)
     finally:
         os.close(handle)
@@ -162,7 +165,7 @@ def locked(out: str, holder: Holder | None, lock: str, *, certain: bool) -> Outp
 
 def _write_locked(path: Path, holder: Holder, how: int) -> int:
     """Write a file and wait until it is on the disk; its open handle has the kernel's lock, where there is one."""
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_TRUNC | how, 0o644)
+    handle = open_own(path, os.O_RDWR | os.O_TRUNC | how, mode=0o644)  # who is refused reads who holds it
     try:
         _flock(handle)
         os.write(handle, holder.as_json())
@@ -175,10 +178,17 @@ def _write_locked(path: Path, holder: Holder, how: int) -> int:
 
 
 def _open(path: Path) -> int:
+    """The lock file, open to be read. Raises UsageError if a link, a folder or a pipe is in its place, OSError."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except PermissionError:  # another user's
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return open_own(path, os.O_RDWR)
+        except PermissionError:  # another user's
+            return open_own(path, os.O_RDONLY)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO):
+            what = "a link, a folder or a pipe, not a lock file that edgemill wrote"
+            raise UsageError(f"{path} is {what}: remove it") from error
+        raise
 
 
 def _flock(handle: int, kind: int = fcntl.LOCK_EX) -> bool | None:

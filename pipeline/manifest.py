@@ -7,12 +7,13 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from ..tasks.errors import InputError, UsageError
+from ..tasks.own_files import open_own, plain, plain_names
 from ..tasks.places import Place, place_of
 from ..tasks.sealed_json import is_whole, seal
 
@@ -172,7 +173,7 @@ class DenseRecord(_Record):
 class OutputRecord(_Record):
     """One file of the result."""
 
-    path: str
+    path: Annotated[str, AfterValidator(plain_names)]
     """Relative to the result's folder."""
     rows: int
     bytes: int
@@ -184,7 +185,7 @@ class Manifest(_Record):
 
     format: Literal["edgemill-result"] = "edgemill-result"
     format_version: int = FORMAT_VERSION
-    run: str
+    run: Annotated[str, AfterValidator(plain)]
     """The run's id, as in log.jsonl."""
     versions: dict[str, str]
     settings: dict[str, Any]
@@ -231,7 +232,7 @@ def versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json, with its own checksum, into `folder` and wait until it is on the disk."""
-    with (folder / MANIFEST_NAME).open("xb") as file:
+    with open(open_own(folder / MANIFEST_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(seal(manifest.model_dump_json(by_alias=True, indent=1)))
         file.flush()
         os.fsync(file.fileno())

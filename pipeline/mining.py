@@ -48,6 +48,7 @@ from .manifest import (
 from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
 from .output import LOG_NAME
+from .overlap import check_locations
 from .plan import Plan
 from .planning import open_input, plan_run, plan_without_sample
 from .report.written import add_report, import_early
@@ -92,6 +93,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
         check_device(settings.cluster)
     night = Night.of(settings)
     check_performance_report(settings)
+    check_locations(settings)
     with staging_for(settings, events.run_id) as staging:
         source, why = None, None
         if staging.or_same and staging.holds_result():

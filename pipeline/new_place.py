@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from ..tasks.errors import UsageError
+from ..tasks.own_files import followed, make_own_folder, publish, remove_own, replacing, usual_modes
 from ..tasks.places import Place, place_of
 from .new_in_store import file_in_store, folder_in_store
+from .overlap import refuse_within
 
 __all__ = ["new_file", "new_folder"]
 
@@ -27,7 +28,11 @@ def new_file(
     Raises UsageError if a file is there and is not to be replaced, if something else is there, if none can be written
     there, or if it would lie in one of the folders `apart_from`.
     """
-    place = _apart(path, apart_from)
+    place = place_of(path)
+    if place.is_local:  # a link at the place itself is not followed
+        folder, name = os.path.split(os.path.expanduser(place.url))
+        place = Place(os.path.join(os.path.realpath(folder), name))
+    refuse_within(place, apart_from)
     with _file_on_disk(place, overwrite) if place.is_local else file_in_store(place, overwrite) as file:
         yield file
 
@@ -42,26 +47,12 @@ def new_folder(
     as `new_file` does. In an object store, which cannot rename, files appear one by one: the last of `own` says that
     all are there.
     """
-    place = _apart(path, apart_from)
-    with _folder_on_disk(place, own, overwrite) if place.is_local else folder_in_store(place, own, overwrite) as folder:
-        yield folder
-
-
-def _apart(path: Place | str | os.PathLike[str], results: Iterable[Place]) -> Place:
-    """The place, if it is in none of the results; on a disk without links."""
     place = place_of(path)
     if place.is_local:
-        place = Place(os.path.realpath(os.path.expanduser(place.url)))
-    for result in results:
-        if _lies_in(place, result):
-            raise UsageError(f"{place} lies in the result {result}, which stays as it is: choose another place")
-    return place
-
-
-def _lies_in(place: Place, result: Place) -> bool:
-    if place.is_local or result.is_local:
-        return place.is_local and result.is_local and Path(place.url).is_relative_to(os.path.realpath(result.url))
-    return type(place.files) is type(result.files) and f"{place.path()}/".startswith(f"{result.path()}/")
+        place = Place(str(followed(Path(os.path.expanduser(place.url)))))
+    refuse_within(place, apart_from)
+    with _folder_on_disk(place, own, overwrite) if place.is_local else folder_in_store(place, own, overwrite) as folder:
+        yield folder
 
 
 @contextmanager
@@ -69,6 +60,8 @@ def _file_on_disk(at: Place, overwrite: bool) -> Iterator[BinaryIO]:
     place = Path(at.url)
 
     def refuse() -> None:
+        if place.is_symlink():
+            raise UsageError(f"{place} is a symbolic link, which is not followed: name the file itself")
         if place.is_dir():
             raise UsageError(f"{place} is a folder: name a file")
         if os.path.lexists(place) and not overwrite:
@@ -77,20 +70,12 @@ def _file_on_disk(at: Place, overwrite: bool) -> Iterator[BinaryIO]:
             raise UsageError(f"{place} is a device or a pipe, which no file replaces: choose another place")
 
     refuse()
-    beside = _beside(place)
-    try:
-        file = beside.open("xb")
-    except OSError as error:
-        raise UsageError(f"cannot write {place}: {error.strerror}") from error
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        refuse()
-        os.replace(beside, place)
-    finally:
-        beside.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(replacing(place, refuse))
+        except OSError as error:
+            raise UsageError(f"cannot write {place}: {error.strerror}") from error
+        yield file
 
 
 @contextmanager
@@ -108,24 +93,22 @@ def _folder_on_disk(at: Place, own: Sequence[str], overwrite: bool) -> Iterator[
             raise UsageError(f"{place} holds something else, {min(others)}, so --overwrite leaves it alone")
 
     refuse()
-    beside = _beside(place)
+    beside = place.with_name(f".{place.name}.edgemill-{uuid.uuid4().hex[:8]}")
     try:
-        beside.mkdir()
+        make_own_folder(beside)
     except OSError as error:
         raise UsageError(f"cannot write {place}: {error.strerror}") from error
     aside = beside.with_name(beside.name + ".old")
     try:
         yield beside
+        publish(beside, usual_modes(beside))
         refuse()
-        if place.exists():
+        if os.path.lexists(place):
             os.rename(place, aside)
         os.rename(beside, place)
     finally:
         if aside.exists() and not place.exists():
             os.rename(aside, place)
         for left in (beside, aside):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _beside(place: Path) -> Path:
-    return place.with_name(f".{place.name}.edgemill-{uuid.uuid4().hex[:8]}")
+            with suppress(OSError):
+                remove_own(left)

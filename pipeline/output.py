@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from ..tasks.errors import NO_SPACE, OutOfRoom, OutputLocked, UsageError
+from ..tasks.own_files import followed, make_own_folder, open_own, publish, remove_own, usual_modes
 from ..tasks.places import Place
 from .holder import Holder
 from .lock import FolderLock
 from .manifest import is_result
+from .overlap import refuse_input_overlap
 
 __all__ = ["LOG_NAME", "REPORT_NAME", "Staging"]
 
@@ -31,6 +31,8 @@ class Staging:
     earlier result is refused by `refuse_existing` only, since it may be the one that is wanted. A failed run leaves
     its log beside OUT as `NAME.failed.log.jsonl`, named in a note on the exception, until one succeeds.
 
+    The folder is its user's alone until it is committed. Then it gets the permissions that other new folders get there.
+
     Raises UsageError for the checks, OutputLocked if another run is writing OUT, OutOfRoom for a full disk.
     """
 
@@ -40,14 +42,14 @@ class Staging:
         *,
         overwrite: bool,
         run_id: str,
-        input_path: str | None = None,
+        source: Place | None = None,
         or_same: bool = False,
     ) -> None:
-        self.out = Path(os.path.realpath(os.path.expanduser(os.fspath(output))))
+        self.out = followed(Path(os.path.expanduser(os.fspath(output))))
         if not self.out.name:
             raise UsageError(f"output.path {output}: a result cannot take the place of a root folder")
         self.overwrite, self.or_same = overwrite, or_same
-        self.input_path = input_path
+        self.source = source
         self.folder = self.out.with_name(f".{self.out.name}.edgemill-{run_id}")
         """Where the result is written until it is committed; the same file system as OUT."""
         self.scratch, self.tables, self.prefix = self.folder, Place(str(self.folder)), ""
@@ -61,15 +63,18 @@ class Staging:
         """Why two runs cannot be kept apart; a disk has no such reason."""
 
     def __enter__(self) -> Self:
-        if self.input_path is not None:
-            _refuse_overlap(self.input_path, self.out)
+        if self.source is not None:
+            refuse_input_overlap(self.source, Place(str(self.out)))
         self._refuse_at_start()
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self.left_by = self._lock.take()
             self._clear()
-            self.folder.mkdir()
+            make_own_folder(self.folder)
+            self._made, self._modes = self.folder.lstat(), usual_modes(self.folder)
         except OSError as error:
+            with suppress(OSError):
+                self.folder.rmdir()
             self._lock.release()
             if error.errno in NO_SPACE:
                 raise OutOfRoom(f"no room left on the disk for {self.out}") from error
@@ -83,12 +88,13 @@ class Staging:
 
     def commit(self) -> None:
         """Make the folder the result: on the disk first, then renamed; an earlier result goes only after that."""
-        _sync_tree(self.folder)
+        self._refuse_another_folder()
+        publish(self.folder, self._modes)
         if not self._lock.is_held():
             raise OutputLocked(f"the lock on {self.out} was taken away during the run, which publishes nothing")
         self.refuse_existing()
         try:
-            if self.out.exists():
+            if os.path.lexists(self.out):
                 os.rename(self.out, self.aside)
             os.rename(self.folder, self.out)
         finally:
@@ -99,14 +105,13 @@ class Staging:
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
             _settle_aside(self.aside, self.out)
-            if self.folder.exists():
-                log = self.folder / LOG_NAME
-                if error is not None and log.exists():
-                    os.replace(log, self.failed_log)
-                    error.add_note(f"log of the failed run: {self.failed_log}")
+            if os.path.lexists(self.folder):
+                if error is not None and (self.folder / LOG_NAME).exists():
+                    self._keep_log(error)
                 gone = self.folder.with_name(self.folder.name + "-failed")
                 os.rename(self.folder, gone)  # tasks that still run find nowhere to write
-                shutil.rmtree(gone, ignore_errors=True)  # what is left, the next run clears
+                with suppress(OSError):  # what is left, the next run clears
+                    remove_own(gone)
         finally:
             self._lock.release()
 
@@ -117,14 +122,15 @@ class Staging:
     def add_to_log(self) -> None:
         """Append this run's log to that of the result in OUT, which stays."""
         self._forget_failure()
-        with (self.out / LOG_NAME).open("ab") as log:
+        with open(open_own(self.out / LOG_NAME, os.O_WRONLY | os.O_APPEND, own=2), "ab") as log:
             log.write((self.folder / LOG_NAME).read_bytes())
 
     def add(self, name: str, content: bytes) -> None:
         """Put a file, whole or not at all, beside the tables."""
         path = self.folder / name
         try:
-            path.write_bytes(content)
+            with open(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, own=2), "wb") as file:
+                file.write(content)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -144,6 +150,23 @@ class Staging:
         if not is_result(self.out) and any(self.out.iterdir()):
             raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
 
+    def _refuse_another_folder(self) -> None:
+        """Raises UsageError if the folder is not the one that this run made: who may rename there can put another."""
+        with suppress(OSError):
+            if os.path.samestat(self.folder.lstat(), self._made):
+                return
+        raise UsageError(f"{self.folder} was replaced or removed during the run, which publishes nothing")
+
+    def _keep_log(self, error: BaseException) -> None:
+        log = self.folder / LOG_NAME
+        try:
+            publish(log, self._modes)
+            os.replace(log, self.failed_log)
+        except OSError as why:
+            error.add_note(f"the log of the failed run is lost: cannot write {self.failed_log}: {why.strerror}")
+        else:
+            error.add_note(f"log of the failed run: {self.failed_log}")
+
     def _forget_failure(self) -> None:
         with suppress(OSError):
             self.failed_log.unlink()
@@ -156,44 +179,22 @@ class Staging:
                 if match[1]:
                     _settle_aside(folder, self.out)
                 else:
-                    shutil.rmtree(folder, ignore_errors=True)  # it stands in nobody's way
+                    with suppress(OSError):  # it stands in nobody's way
+                        remove_own(folder)
         self._refuse_at_start()
 
 
 def _settle_aside(aside: Path, out: Path) -> None:
     """Put the earlier result back if its place is empty, else delete it: what is left of it, such as what somebody
-    reads over NFS, the next run clears.
+    reads over NFS, the next run clears. A link is no earlier result, and goes.
     """
-    if aside.exists():
-        if out.exists():
+    if os.path.lexists(aside):
+        if os.path.lexists(out) or aside.is_symlink() or not aside.is_dir():
             os.rename(aside, gone := aside.with_name(f"{aside.stem}-gone"))  # so that no part of it is put back
-            shutil.rmtree(gone, ignore_errors=True)
+            with suppress(OSError):
+                remove_own(gone)
         else:
             os.rename(aside, out)
-
-
-def _refuse_overlap(input_path: str, out: Path) -> None:
-    """Refuse an output that a later reading of the input would pick up, or whose replacement would delete the input."""
-    local = input_path.removeprefix("file://")
-    if "://" in local:
-        return
-    parts, whole_tree = Path(os.path.expanduser(local)).parts, True
-    if not os.path.exists(local) and glob.has_magic(local):
-        first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
-        whole_tree = first < len(parts) - 1
-        parts = parts[:first]
-    base = Path(os.path.realpath(os.path.join(*parts))) if parts else Path.cwd()
-    if base.is_relative_to(out) and base.exists():
-        raise UsageError(f"output.path {out}: the input {input_path} lies in it; choose an output elsewhere")
-    if whole_tree and out.is_relative_to(base):
-        raise UsageError(f"output.path {out} lies in the input {input_path}; choose an output elsewhere")
-
-
-def _sync_tree(folder: Path) -> None:
-    for place, _, files in os.walk(folder):
-        for name in files:
-            _sync(Path(place, name))
-        _sync(Path(place))
 
 
 def _sync(path: Path) -> None:

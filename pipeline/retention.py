@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from ..tasks.errors import EdgemillError, UsageError
+from ..tasks.own_files import remove_own
 from ..tasks.places import Place
 from ..tasks.pointer import pointed
 from .exits import message
@@ -80,7 +80,7 @@ def _remove_folder(place: Place, root: Place, run_id: str) -> None:
             if path == out:
                 path = out.with_name(f".{out.name}.edgemill-{run_id}")
                 os.rename(out, path)  # whole or not there, whoever looks
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove_own(path)
     finally:
         lock.release()
     with suppress(OSError):  # something else is in it
@@ -97,7 +97,7 @@ def _of_runs(out: Path) -> list[Path]:
     left = re.compile(rf"\.{re.escape(out.name)}\.edgemill(-[^.]+(\.old)?|\.checkpoint|\.lock)")
     found = [out] if is_result(out) and not out.is_symlink() else []
     found += [path for path in out.parent.iterdir() if left.fullmatch(path.name)]
-    return found + [path for path in [out.with_name(f"{out.name}.failed.{LOG_NAME}")] if path.exists()]
+    return found + [path for path in [out.with_name(f"{out.name}.failed.{LOG_NAME}")] if os.path.lexists(path)]
 
 
 def _remove_objects(place: Place, root: Place, run_id: str) -> None:

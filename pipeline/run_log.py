@@ -90,8 +90,13 @@ class RunLog:
 
 
 def read_log(place: Place, name: str) -> RunLog | None:
-    """What the log `name` in `place` says; None if it is not there. Raises UsageError for a store, OSError."""
-    ends = place.ends(name, _MOST_BYTES)
+    """What the log `name` in `place` says; None if it is not there, or another user's. Raises UsageError for a
+    store, OSError.
+    """
+    try:
+        ends = place.ends(name, _MOST_BYTES)
+    except PermissionError:  # while a run makes it, its log is its user's alone
+        return None
     if ends is None:
         return None
     first, last = ends

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ..tasks.errors import UsageError
+from ..tasks.locations import normal
 from ..tasks.places import Place
 from .dates import filled_in, has_date, pattern_of
 from .manifest import is_exact, is_result
@@ -68,5 +69,5 @@ class Series:
 
 
 def _normal(series: str) -> str:
-    start, mark, path = series.rpartition("://")
-    return path if mark and start not in ("file", "local") else posixpath.normpath(path)
+    _, mark, path = normal(series).rpartition("://")
+    return path if mark else posixpath.normpath(path)

@@ -17,6 +17,8 @@ from pydantic import (
 )
 
 from ..tasks.errors import UsageError
+from ..tasks.locations import normal
+from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from .dates import day_of, filled_in, has_date
 
@@ -56,6 +58,22 @@ class _Section(BaseModel):
     )
 
 
+def _location(path: str) -> str:
+    """The same, unless it is no location. Raises ValueError."""
+    try:
+        normal(path)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    return path
+
+
+def _own_location(path: str) -> str:
+    """As `_location`, of what is written."""
+    if "::" in path:
+        raise ValueError("goes through a cache or an archive, where nothing is written: name what is behind it")
+    return _location(path)
+
+
 class InputSettings(_Section):
     """Where the edges are."""
 
@@ -78,12 +96,18 @@ class InputSettings(_Section):
     def _without_password(self, path: str) -> str:
         return without_passwords(path)
 
+    @field_validator("path")
+    @classmethod
+    def _a_location(cls, path: str) -> str:
+        return _location(path)
+
     @field_validator("complete_marker")
     @classmethod
     def _a_name(cls, marker: str | None) -> str | None:
-        if marker is not None and (marker in ("", ".", "..") or "/" in marker):
-            raise ValueError("must be the name of a file in the input's folder")
-        return marker
+        try:
+            return marker if marker is None else plain(marker)
+        except ValueError as error:
+            raise ValueError("must be the name of a file in the input's folder") from error
 
     @model_validator(mode="after")
     def _both_columns_or_none(self) -> Self:
@@ -111,6 +135,11 @@ class OutputSettings(_Section):
     """No other run writes at that path: take an object store that cannot keep two runs apart."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
+
+    @field_validator("path")
+    @classmethod
+    def _a_location(cls, path: str) -> str:
+        return _own_location(path)
 
     @field_serializer("path")
     def _without_password(self, path: str) -> str:
@@ -167,6 +196,11 @@ class CheckpointSettings(_Section):
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec; never printed and never written to the result."""
+
+    @field_validator("path")
+    @classmethod
+    def _a_location(cls, path: str | None) -> str | None:
+        return None if path is None else _own_location(path)
 
     @field_serializer("path")
     def _without_password(self, path: str | None) -> str | None:

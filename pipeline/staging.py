@@ -18,7 +18,7 @@ def staging_for(settings: Settings, run_id: str) -> AnyStaging:
     """The staging of a run with these settings; a context manager, which holds the output's lock."""
     out = place_of(settings.output.path, settings.output.storage_options)
     how = {"overwrite": settings.output.overwrite, "or_same": not settings.checkpoint.fresh}
-    if out.is_local:
-        return Staging(out.url, run_id=run_id, input_path=settings.input.path, **how)
     source = place_of(settings.input.path, settings.input.storage_options)
+    if out.is_local:
+        return Staging(out.url, run_id=run_id, source=source, **how)
     return StoreStaging(out, run_id=run_id, source=source, single_writer=settings.output.single_writer, **how)

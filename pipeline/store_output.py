@@ -8,7 +8,6 @@ OUT/failed.log.jsonl       the log of a run that failed
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import tempfile
@@ -22,6 +21,7 @@ from ..tasks.places import Place
 from .holder import Holder
 from .manifest import MANIFEST_NAME, is_result
 from .output import LOG_NAME
+from .overlap import refuse_input_overlap
 from .store_lock import LOCK_NAME, StoreLock
 
 __all__ = ["StoreStaging"]
@@ -70,7 +70,7 @@ class StoreStaging:
 
     def __enter__(self) -> Self:
         if self._source is not None:
-            _refuse_overlap(self._source, self.out)
+            refuse_input_overlap(self._source, self.out)
         self._refuse_at_start()
         self._temporary = tempfile.TemporaryDirectory(prefix=RUN)
         self.scratch = Path(self._temporary.name)
@@ -147,7 +147,8 @@ class StoreStaging:
     def _folders_in_use(self) -> set[str]:
         """Folders of runs that the manifest in OUT names."""
         manifest: dict[str, Any] = json.loads(self.out.read(MANIFEST_NAME) or b"{}")
-        return {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
+        folders = {str(output["path"]).partition("/")[0] for output in manifest.get("outputs", [])}
+        return {folder for folder in folders if folder.startswith(RUN)}
 
     def _clear(self) -> None:
         """Remove the files of all runs but the one whose result this is: whoever holds the lock runs alone."""
@@ -205,21 +206,3 @@ def _foreign(names: list[str]) -> list[str]:
     """Names in OUT that are not of runs."""
     own = (MANIFEST_NAME, LOCK_NAME, FAILED_LOG, CHECKPOINT)
     return [name for name in names if name not in own and not name.startswith(RUN)]
-
-
-def _refuse_overlap(source: Place, out: Place) -> None:
-    """Refuse an output that a later reading of the input would pick up, or that holds the input."""
-    if source.is_local or type(source.files) is not type(out.files):
-        return
-    pattern, target, whole_tree = source.path(), out.path() + "/", True
-    base = pattern
-    if glob.has_magic(pattern):
-        parts = pattern.split("/")
-        first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
-        whole_tree = first < len(parts) - 1
-        base = "/".join(parts[:first])
-    base = base.rstrip("/") + "/"
-    if base.startswith(target):
-        raise UsageError(f"output.path {out}: the input {source} lies in it; choose an output elsewhere")
-    if whole_tree and target.startswith(base):
-        raise UsageError(f"output.path {out} lies in the input {source}; choose an output elsewhere")

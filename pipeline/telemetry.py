@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
+from ..tasks.own_files import open_own
 from .exits import exit_code, message
 from .manifest import ExchangeRecord, StageRecord
 
@@ -95,7 +97,7 @@ class Events:
     @contextmanager
     def recording(self, log: Path, settings: Mapping[str, object]) -> Iterator[None]:
         """Keep the events of the block in the file `log`: run_started first, run_failed last if it raises."""
-        with log.open("a", encoding="utf-8") as file:
+        with open(open_own(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, own=2), "a", encoding="utf-8") as file:
             self._log = file
             try:
                 self.emit("run_started", settings=settings)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from . import graph_kinds
 from .errors import OutOfRoom, UsageError
 from .graph_kinds import KINDS, Kind
+from .places import place_of
 from .sealed import sealed_writer
 
 _MAX_FILES = 100_000
@@ -36,7 +37,10 @@ def generate(kind: str, output: str | Path, files: int, seed: int, **parameters:
         raise UsageError(f"files: {files} is not a number from 1 to {_MAX_FILES}")
     if seed < 0:
         raise UsageError(f"seed: {seed} is negative; give 0 or more")
-    folder = _empty_folder(Path(output))
+    place = place_of(output)
+    if not place.is_local:
+        raise UsageError(f"output: {place} is not a folder on a disk, which is what rows are written to")
+    folder = _empty_folder(Path(place.url).expanduser())
     paths = [folder / f"part-{number:05d}.parquet" for number in range(files)]
     try:
         _write(recipe, seed, paths)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import fsspec
 
 from .errors import EdgemillError, UsageError
+from .locations import Location, location_of, normal
+from .own_files import plain_names, remove_own
 from .passwords import without_passwords
-from .stores import as_ours, is_clients
+from .stores import as_ours, is_clients, is_lost
 
 __all__ = ["Place", "file_system", "place_of"]
 
@@ -43,20 +45,31 @@ class Place:
         return file_system(self.url, self.options)[0]
 
     def path(self, name: str = "") -> str:
-        """The path that `files` knows something in the folder by, or the folder itself."""
+        """The path that `files` knows something in the folder by, or the folder itself.
+
+        Raises UsageError for a name that leads out of the folder.
+        """
         root = str(file_system(self.url, self.options)[1])
-        return f"{root.rstrip('/')}/{name}" if name else root
+        if not name:
+            return root
+        try:
+            return f"{root.rstrip('/')}/{plain_names(name)}"
+        except ValueError as error:
+            raise UsageError(f"{self}: {error}") from error
 
     @property
     def whole(self) -> str:
         """What `str` says, with a path from the root on: a page that is read elsewhere has no use for others."""
         return os.path.abspath(self.url) if self.is_local else str(self)
 
+    @property
+    def location(self) -> Location:
+        """Where it lies, to be compared with others."""
+        return location_of(self.url)
+
     def is_same(self, other: Place) -> bool:
         """Whether both are one folder, on a disk by whatever links."""
-        if self.is_local and other.is_local:
-            return os.path.realpath(os.path.expanduser(self.url)) == os.path.realpath(os.path.expanduser(other.url))
-        return self.url == other.url
+        return self.location == other.location
 
     def within(self, name: str) -> Place:
         """A folder in this one."""
@@ -111,11 +124,15 @@ class Place:
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; it need not be there. Raises UsageError."""
         with self.reached("remove", name):
+            path = self.path(name)
+            if self.is_local:  # no link is followed
+                return remove_own(Path(path), 1 + name.count("/") + bool(name))
             self.files.invalidate_cache()
             try:
-                self.files.rm(self.path(name), recursive=True)
+                self.files.rm(path, recursive=True)
             except FileNotFoundError:
                 return
+        return None
 
     def names(self) -> list[str]:
         """Names of the files and folders in it; none if it is not there. Raises UsageError."""
@@ -168,21 +185,21 @@ class Place:
 
 
 def place_of(folder: Place | str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Place:
-    """A folder by its path or fsspec URL; `file://` is a path."""
-    if isinstance(folder, Place):
-        return folder
-    url = re.sub("^(file|local)://", "", os.fspath(folder))
-    return Place(url.rstrip("/") or "/" if "://" in url else url, dict(options or {}))
+    """A folder by its path or fsspec URL, in its normal form. Raises UsageError for what is no location of files."""
+    return folder if isinstance(folder, Place) else Place(normal(os.fspath(folder)), dict(options or {}))
 
 
 def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and what it calls it. Raises UsageError that says what to install."""
     try:
-        system, path = fsspec.url_to_fs(url, **options)
+        system, path = fsspec.url_to_fs(normal(url), **options)
     except ImportError as error:
         protocol = url.partition("://")[0]
         extra = "pip install 'edgemill[s3]'" if protocol in ("s3", "s3a") else str(error)
         raise UsageError(f"{without_passwords(url)} needs another package: {extra}") from error
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"{without_passwords(url)} cannot be opened: {error}") from error
+    except (AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        if is_lost(error):
+            raise
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise UsageError(f"{without_passwords(url)} cannot be opened: {why}") from error
     return system, path

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import NO_SPACE, InputError, OutOfRoom, UsageError
+from .own_files import open_own, plain_names, publish, usual_modes
 from .places import Place
 
 __all__ = ["follow", "point", "pointed", "refuse_others"]
@@ -77,7 +78,9 @@ def point(place: Place, result: Place) -> None:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            new.write_bytes(content)
+            with open(open_own(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(content)
+            publish(new, usual_modes(new.parent))
         os.replace(new, path)
     except OSError as error:
         kind = OutOfRoom if error.errno in NO_SPACE else UsageError
@@ -119,9 +122,19 @@ def _target(place: Place, text: bytes) -> str:
         ) from None
     if content.get("format_version") != FORMAT_VERSION:
         raise InputError(f"{place} has format version {content.get('format_version')}; this edgemill reads 1")
-    if not isinstance(target, str) or "://" in target or target.startswith("/"):
+    if not isinstance(target, str) or not _is_beside(target):
         raise InputError(f"{place} is damaged: it points to {target!r}, which is no place beside it; remove it")
     return target
+
+
+def _is_beside(target: str) -> bool:
+    """Whether a relative path leads up and down again, further down than up, as to another day of one series."""
+    names = target.split("/")
+    ups = next((at for at, name in enumerate(names) if name != ".."), len(names))
+    try:
+        return len(names) - ups > ups and bool(plain_names("/".join(names[ups:])))
+    except ValueError:
+        return False
 
 
 def _within(place: Place) -> tuple[Place, str]:

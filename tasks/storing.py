@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
-import fsspec
 import numpy as np
 import pyarrow as pa
+from fsspec.implementations.local import LocalFileSystem
 
 from .. import kernels
 from ..kernels.graph import Topology
@@ -28,6 +30,7 @@ from .degrees import BucketDegrees
 from .errors import NO_SPACE, OutOfRoom, UsageError
 from .ingest import OwnedEdges, OwnedRows
 from .numbering import BucketEdges, BucketIds
+from .own_files import open_own
 from .places import file_system
 from .stores import asked
 from .subgraph import PartitionCounts, Subgraph
@@ -52,6 +55,8 @@ TYPES = {
 """What can be stored."""
 
 _TREE = "tree.json"
+_OWN_NAMES = 3
+"""Last names of a checkpoint's file: the checkpoint's own, that of a folder in it, and the file's."""
 
 
 class DamagedFile(Exception):
@@ -80,7 +85,7 @@ def store(value: Any, url: str, options: Mapping[str, Any]) -> StoredFile:
 def restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
     """The value that was written, its arrays on the host or the GPU as they were. Raises DamagedFile."""
     try:
-        with asked("read", stored.url), fsspec.open(stored.url, "rb", **options) as file:
+        with _reading(stored.url, options) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != stored.sha256:
                 raise DamagedFile(f"{stored.url} is not what was written: it was cut off or changed")
             file.seek(0)
@@ -173,12 +178,28 @@ class _Hashed:
 
 
 @contextmanager
+def _reading(url: str, options: Mapping[str, Any]) -> Iterator[Any]:
+    files, path = file_system(url, options)
+    if isinstance(files, LocalFileSystem):
+        with open(open_own(Path(path), os.O_RDONLY, _OWN_NAMES), "rb") as file:
+            yield file
+    else:
+        with asked("read", url), files.open(path, "rb") as file:
+            yield file
+
+
+@contextmanager
 def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
+    """A new file; no folder is made, which may be gone with its run."""
     files, path = file_system(url, options)
     try:
-        # Unlike fsspec.open it makes no folder, which may be gone with its run.
-        with asked("write", url), files.open(path, "wb") as file:
-            yield file
+        if isinstance(files, LocalFileSystem):
+            new = open_own(Path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWN_NAMES)
+            with open(new, "wb") as file:
+                yield file
+        else:
+            with asked("write", url), files.open(path, "wb") as file:
+                yield file
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path") from error

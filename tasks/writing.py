@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +21,7 @@ from .dense import BucketGroups
 from .errors import NO_SPACE, OutOfRoom, UsageError
 from .identity import Ids
 from .numbering import BucketEdges
+from .own_files import open_own
 from .places import Place, place_of
 from .publish import BucketResults, BucketVertices
 from .sealed import sealed_writer
@@ -287,9 +288,10 @@ def _create(place: Place, name: str) -> Iterator[BinaryIO]:
         with place.reached("write", name), place.files.open(place.path(name), "wb") as file:
             yield file
         return
-    path = Path(place.url, name)
-    path.parent.mkdir(exist_ok=True)  # not the folder: a task that outlives its run must not make it again
-    with path.open("wb") as file:
+    path, own = Path(place.url, name), 1 + len(Path(name).parts)
+    with suppress(FileExistsError):
+        path.parent.mkdir(0o700)  # not the folder: a task that outlives its run must not make it again
+    with open(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, own), "wb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())

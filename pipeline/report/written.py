@@ -7,7 +7,6 @@ manifest does not list it, and a result without is as good.
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +17,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from ...tasks.errors import NO_SPACE, OutOfRoom, UsageError
+from ...tasks.own_files import replacing
 from ...tasks.places import Place
 from ..comparing import Foremost, compare
 from ..exits import message
@@ -125,19 +125,11 @@ def _folder(place: Place, manifest: Manifest) -> str:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file beside `path`, then rename it, so that nobody sees half of it. Raises UsageError, OutOfRoom."""
-    half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError(None, "it is a folder")
-        with half.open("xb") as file:
+        with replacing(path) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(half, path)
     except OSError as error:
-        half.unlink(missing_ok=True)
         kind = OutOfRoom if error.errno in NO_SPACE else UsageError
         raise kind(f"cannot write the report {path}: {error.strerror}; --output names another place") from error
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise

@@ -18,12 +18,13 @@ from edgemill.pipeline.manifest import Manifest
 from edgemill.pipeline.output import LOG_NAME, Staging
 from edgemill.pipeline.result import Result
 from edgemill.tasks.errors import OutOfRoom, OutputLocked, UsageError
+from edgemill.tasks.places import place_of
 
 WriteResult = Callable[..., Manifest]
 
 
 def staging(out: Path | str, run: str = "run", overwrite: bool = False, input_path: str | None = None) -> Staging:
-    return Staging(out, overwrite=overwrite, run_id=run, input_path=input_path)
+    return Staging(out, overwrite=overwrite, run_id=run, source=place_of(input_path) if input_path else None)
 
 
 def names(folder: Path) -> set[str]:
@@ -112,9 +113,8 @@ def test_an_old_result_that_somebody_reads_over_nfs(
     """Its folder cannot be removed until then: it is cleared later, and never put back."""
     out = tmp_path / "out"
 
-    def refuse(path: Path, ignore_errors: bool = False) -> None:
-        if not ignore_errors:
-            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+    def refuse(path: str, dir_fd: int) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
 
     write_result(out, run="old")
     monkeypatch.setattr(shutil, "rmtree", refuse)

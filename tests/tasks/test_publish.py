@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,10 +175,11 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match=r"cannot write .*part-00000"):
         writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
     (tmp_path / "vertices").unlink()
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full here")
-    (tmp_path / "vertices").mkdir()
-    (tmp_path / "vertices" / "part-00000.parquet").symlink_to("/dev/full")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutOfRoom, match="no room left"):
         writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
 

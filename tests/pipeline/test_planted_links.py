@@ -1,0 +1,462 @@
+"""Links and names that somebody plants where edgemill removes and writes: nothing outside its own folders changes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgemill.pipeline import ClusterLost, InputError, Result, UsageError, mine
+from edgemill.pipeline.checkpoint_files import files_at
+from edgemill.pipeline.checkpoint_index import checked, clear_earlier, opened, seal
+from edgemill.pipeline.holder import Holder
+from edgemill.pipeline.lock import FolderLock, look_at_lock
+from edgemill.pipeline.manifest import Manifest, is_result, read_manifest, write_manifest
+from edgemill.pipeline.new_place import new_file, new_folder
+from edgemill.pipeline.output import LOG_NAME, Staging
+from edgemill.pipeline.report.written import write_report
+from edgemill.pipeline.retention import keep_newest
+from edgemill.pipeline.series import Series
+from edgemill.pipeline.store_output import StoreStaging
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.generate import generate
+from edgemill.tasks.own_files import is_own_folder, open_own, plain, read_own, remove_own
+from edgemill.tasks.places import Place, place_of
+from edgemill.tasks.pointer import pointed
+
+WriteResult = Callable[..., Manifest]
+ALWAYS = {"every_seconds": 0.0}
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A folder that is none of edgemill's business; the test fails if anything in it changes."""
+    folder = tmp_path / "victim"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "letters").write_text("dear all")
+    (folder / "inner/graph.json").write_text("{}")
+    return folder
+
+
+def whole(victim: Path) -> bool:
+    found = {str(path.relative_to(victim)): path.is_file() and path.read_text() for path in victim.rglob("*")}
+    return found == {"letters": "dear all", "inner": False, "inner/graph.json": "{}"}
+
+
+def given_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have it belong to another user: root can give it away, anybody else becomes another for a moment."""
+    if os.geteuid() == 0:
+        os.lchown(path, 65534, 65534)
+    else:
+        there = path.lstat().st_uid
+        monkeypatch.setattr(os, "geteuid", lambda: there + 1)
+        monkeypatch.setattr(Path, "mkdir", _refuse)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def staging(out: Path) -> Staging:
+    return Staging(out, overwrite=False, run_id="run")
+
+
+def rows(tmp_path: Path) -> Path:
+    generate("rmat", str(tmp_path / "rows"), files=1, seed=4, scale=8, edge_factor=6)
+    return tmp_path / "rows"
+
+
+def run(tmp_path: Path, **settings: Any) -> Result:
+    given: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False, "checkpoint": ALWAYS}
+    return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))
+
+
+PLANTED: dict[str, Callable[[Path, Path], object]] = {
+    "link": lambda place, victim: place.symlink_to(victim),
+    "dangling link": lambda place, victim: place.symlink_to(victim / "nothing"),
+    "file": lambda place, victim: place.write_text("mine"),
+    "pipe": lambda place, victim: os.mkfifo(place),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_at_the_place_of_a_checkpoint(tmp_path: Path, victim: Path, what: str) -> None:
+    rows(tmp_path)
+    place = tmp_path / ".out.edgemill.checkpoint"
+    PLANTED[what](place, victim)
+    with pytest.raises(UsageError, match=r"\.out\.edgemill\.checkpoint is a .*, not a folder that edgemill made"):
+        run(tmp_path)
+    assert whole(victim)
+    assert os.path.lexists(place)
+    run(tmp_path, fresh=True)
+    assert whole(victim)
+    assert not os.path.lexists(place)
+
+
+def test_a_checkpoint_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / ".out.edgemill.checkpoint"
+    place.mkdir()
+    assert is_own_folder(place)
+    given_away(place, monkeypatch)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        files_at(str(place), {}).make("graph-1")
+    assert list(place.iterdir()) == []
+
+
+def test_a_checkpoint_behind_a_linked_folder_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder that the user names may be a link, and lie behind one, as the output may."""
+    rows(tmp_path)
+    (tmp_path / "mnt/deep").mkdir(parents=True)
+    (tmp_path / "scratch").symlink_to("mnt")
+    kept = {"path": f"{tmp_path}/scratch/deep", **ALWAYS}
+    ended(monkeypatch, tmp_path, out=tmp_path / "scratch/out", checkpoint=kept)
+    (place,) = (tmp_path / "mnt/deep").iterdir()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in [place, *place.rglob("*")] if path.is_dir()} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in place.rglob("*") if path.is_file()} == {0o600}
+    result = run(tmp_path, out=tmp_path / "scratch/out", checkpoint=kept)
+    assert "restore" in [stage.stage for stage in result.manifest.stages]
+    assert list((tmp_path / "mnt/deep").iterdir()) == []
+    assert (tmp_path / "mnt/out/manifest.json").exists()
+
+
+INDEX = {"format": 3, "folder": "graph-1", "files": {}, "made_of": {}}
+
+
+@pytest.mark.parametrize("folder", ["../victim", "..", ".", "", "a/b", "/etc", "a\0b", 3, None])
+def test_an_index_names_a_plain_folder(folder: object) -> None:
+    assert checked(opened(seal(INDEX))) == INDEX
+    with pytest.raises(ValueError, match="folder"):
+        checked(opened(seal(INDEX | {"folder": folder})))
+
+
+@pytest.mark.parametrize("what", ["folder", "url"])
+def test_a_forged_index_removes_and_reads_nothing(
+    tmp_path: Path, victim: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is forged is how far the search is; the graph is from an earlier run, and is used."""
+    rows(tmp_path)
+    ended(monkeypatch, tmp_path)
+    place = tmp_path / ".out.edgemill.checkpoint"
+    forged: dict[str, Any] = INDEX | {"folder": "../victim"}
+    if what == "url":
+        forged = INDEX | {"files": {"states": [{"url": f"file://{victim}/letters", "bytes": 8, "sha256": "0" * 64}]}}
+    for name in ("progress.json", "progress.before.json"):
+        (place / name).write_bytes(seal(forged))
+    result = run(tmp_path, checkpoint=ALWAYS | {"every_exchanges": 1})
+    assert "restore" in [stage.stage for stage in result.manifest.stages]
+    assert whole(victim)
+    reasons = [line["reason"] for line in logged(result) if line["event"] == "checkpoint_refused"]
+    expected = {"folder": "folder: Value error, '../victim' is not a plain name", "url": "names files elsewhere"}
+    assert len(reasons) == 2
+    assert all(expected[what] in reason for reason in reasons)
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **settings: Any) -> None:
+    """A run that loses its cluster when it has kept the graph."""
+
+    def lose(*_: object) -> None:
+        raise ClusterLost("planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("edgemill.pipeline.mining.bound", lose)
+        with pytest.raises(ClusterLost, match="planted"):
+            run(tmp_path, **settings)
+
+
+def logged(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (result.path / LOG_NAME).read_text().splitlines()]
+
+
+def test_a_link_in_a_checkpoint_is_not_followed(tmp_path: Path, victim: Path) -> None:
+    files = files_at(str(tmp_path / "kept"), {})
+    files.make("graph-1")
+    (tmp_path / "kept/graph.json").symlink_to(victim / "letters")
+    (tmp_path / "kept/graph.json.part").symlink_to(victim / "letters")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.read("graph.json")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.write("graph.json", b"mine")
+    (tmp_path / "kept/graph-2").symlink_to(victim)
+    files.remove("graph-2")
+    assert sorted(files.names()) == ["graph-1", "graph.json", "graph.json.part"]
+    files.clear()
+    assert whole(victim)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_an_old_checkpoint_that_is_a_link(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "kept").symlink_to(victim / "inner")
+    clear_earlier(place_of(tmp_path / "kept"), Events().started.replace(year=2100))
+    assert whole(victim)
+    assert not os.path.lexists(tmp_path / "kept")
+
+
+def test_what_killed_runs_left_may_be_links(tmp_path: Path, victim: Path, write_result: WriteResult) -> None:
+    """One in place of an earlier result is not put back as the output."""
+    write_result(victim / "result")
+    for name in ("killed", "killed.old", "other.old"):
+        (tmp_path / f".out.edgemill-{name}").symlink_to(victim / "result")
+    with staging(tmp_path / "out"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"victim"}
+    assert is_result(victim / "result")
+
+
+def test_a_folder_that_was_replaced_is_not_published(tmp_path: Path, victim: Path, write_result: WriteResult) -> None:
+    with (
+        pytest.raises(UsageError, match="was replaced"),
+        staging(tmp_path / "out") as made,
+    ):
+        os.rename(made.folder, tmp_path / "stolen")
+        made.folder.symlink_to(victim)
+        made.commit()
+    assert whole(victim)
+    assert not os.path.lexists(tmp_path / "out")
+
+
+def test_a_link_to_the_output_of_another_user(tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").symlink_to(victim / "new")
+    assert staging(tmp_path / "out").out == victim / "new"
+    given_away(tmp_path / "out", monkeypatch)
+    with pytest.raises(UsageError, match="is a symbolic link of another user"):
+        staging(tmp_path / "out")
+    with pytest.raises(UsageError, match="is a symbolic link of another user"), new_folder(tmp_path / "out", ["a"]):
+        pass
+
+
+def modes(folder: Path) -> dict[str, int]:
+    paths = [folder, *folder.rglob("*")]
+    return {path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in paths}
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o002, 0o077])
+def test_a_result_is_private_until_it_is_published(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with staging(tmp_path / "out") as made:
+            with Events().recording(made.folder / LOG_NAME, {}):
+                made.add("report.html", b"<html>")
+            assert modes(made.folder) == {".": 0o700, "log.jsonl": 0o600, "report.html": 0o600}
+            (made.folder / "edges").mkdir(0o700)
+            made.commit()
+        with new_folder(tmp_path / "changes", ["a"]) as folder, new_file(folder / "a") as file:
+            assert {*modes(folder).values()} == {0o700, 0o600}
+            file.write(b"a")
+        with pytest.raises(RuntimeError), staging(tmp_path / "failed") as made:
+            (made.folder / LOG_NAME).touch(0o600)
+            raise RuntimeError
+    finally:
+        os.umask(before)
+    folder_mode, file_mode = 0o777 & ~umask, 0o666 & ~umask
+    assert modes(tmp_path / "out") == {
+        ".": folder_mode,
+        "log.jsonl": file_mode,
+        "report.html": file_mode,
+        "edges": folder_mode,
+    }
+    assert modes(tmp_path / "changes") == {".": folder_mode, "a": file_mode}
+    assert modes(tmp_path)["failed.failed.log.jsonl"] == file_mode
+
+
+def test_tables_are_private_while_a_run_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(tmp_path)
+    seen: dict[str, int] = {}
+    commit = Staging.commit
+
+    def look(self: Staging) -> None:
+        seen.update(modes(self.folder))
+        commit(self)
+
+    monkeypatch.setattr(Staging, "commit", look)
+    result = run(tmp_path, **{"output.report": True})
+    assert {name: mode for name, mode in seen.items() if mode != (0o700 if "." not in name[1:] else 0o600)} == {}
+    assert {"edges/part-00000.parquet", "manifest.json", "report.html", "log.jsonl"} <= {*seen}
+    assert {*modes(result.path).values()} == {stat.S_IMODE((tmp_path / "rows").stat().st_mode), 0o666 & ~_umask()}
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+@pytest.mark.parametrize("end", [".checkpoint", "-x", "-x.old"])
+def test_what_makes_room_may_be_a_link(tmp_path: Path, victim: Path, write_result: WriteResult, end: str) -> None:
+    for day in ("2026-11-01", "2026-11-02"):
+        write_result(tmp_path / "series" / day)
+    (tmp_path / "series" / f".2026-11-01.edgemill{end}").symlink_to(victim)
+    events = Events()
+    series = Series.around(place_of(tmp_path / "series/2026-11-02"), str(tmp_path / "series/{date}"), "2026-11-02")
+    assert series is not None
+    keep_newest(series, 1, "2026-11-02", events)
+    assert (len(events.removed), events.not_removed) == (1, {})
+    assert [path.name for path in (tmp_path / "series").iterdir()] == ["2026-11-02"]
+    assert whole(victim)
+
+
+@pytest.mark.parametrize("what", [*PLANTED.keys() - {"file"}])
+def test_at_the_place_of_a_lock(tmp_path: Path, victim: Path, what: str) -> None:
+    lock = tmp_path / ".out.edgemill.lock"
+    PLANTED[what](lock, victim)
+    with pytest.raises(UsageError, match="not a lock file that edgemill wrote"):
+        FolderLock(lock, str(tmp_path / "out"), "run").take()
+    with pytest.raises(UsageError, match="not a lock file that edgemill wrote"):
+        look_at_lock(lock)
+    assert whole(victim)
+    assert {path.name for path in tmp_path.iterdir()} == {"victim", lock.name}
+
+
+def test_a_lock_to_be_written_over_a_link(tmp_path: Path, victim: Path) -> None:
+    (tmp_path / "lock-run").symlink_to(victim / "letters")
+    with pytest.raises(OSError, match="symbolic links"):
+        FolderLock(tmp_path / "lock", "out", "run").take()
+    assert whole(victim)
+
+
+def test_a_log_that_became_a_link(tmp_path: Path, victim: Path, write_result: WriteResult) -> None:
+    write_result(tmp_path / "out")
+    (tmp_path / "out" / LOG_NAME).symlink_to(victim / "letters")
+    with Staging(tmp_path / "out", overwrite=False, run_id="run", or_same=True) as made:
+        (made.folder / LOG_NAME).write_text("{}\n")
+        with pytest.raises(OSError, match="symbolic links"):
+            made.add_to_log()
+    assert whole(victim)
+
+
+def test_a_report_that_became_a_link(tmp_path: Path, victim: Path, write_result: WriteResult) -> None:
+    write_result(tmp_path / "out")
+    (tmp_path / "out/report.html").symlink_to(victim / "letters")
+    write_report(tmp_path / "out")
+    assert whole(victim)
+    assert not (tmp_path / "out/report.html").is_symlink()
+
+
+@pytest.mark.parametrize("target", ["letters", "nothing"])
+def test_a_file_that_a_user_names(tmp_path: Path, victim: Path, target: str) -> None:
+    (tmp_path / "page.html").symlink_to(victim / target)
+    for overwrite in (True, False):
+        refused = pytest.raises(UsageError, match="is a symbolic link, which is not followed")
+        with refused, new_file(tmp_path / "page.html", overwrite):
+            pass
+    assert whole(victim)
+    (tmp_path / "linked").symlink_to(victim / "inner")
+    with new_file(tmp_path / "linked/page.html") as file:
+        file.write(b"page")
+    assert (victim / "inner/page.html").read_bytes() == b"page"
+
+
+def test_a_performance_report_over_a_link(tmp_path: Path, victim: Path) -> None:
+    rows(tmp_path)
+    page = victim.parent / "page.html"
+    page.write_text("<!doctype html>mine")
+    (tmp_path / "performance.html").symlink_to(page)
+    with pytest.raises(UsageError, match=r"monitoring\.performance_report: .* is a symbolic link"):
+        run(tmp_path, performance_report=str(tmp_path / "performance.html"))
+    assert page.read_text() == "<!doctype html>mine"
+
+
+def test_scratch_behind_a_link(tmp_path: Path, victim: Path) -> None:
+    rows(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch/dask-scratch-space").symlink_to(victim)
+    with pytest.raises(UsageError, match=r"dask-scratch-space is a symbolic link.*remove it"):
+        run(tmp_path, cluster={"local_directory": str(tmp_path / "scratch")})
+    assert whole(victim)
+
+
+@pytest.mark.parametrize("path", ["../victim/letters", "edges/../../x", "/etc/passwd", "", "edges//x", "a\0b"])
+def test_a_manifest_names_files_of_its_folder(tmp_path: Path, write_result: WriteResult, path: str) -> None:
+    made = write_result(tmp_path / "out")
+    (tmp_path / "out/manifest.json").unlink()
+    forged = made.outputs[0].model_copy(update={"path": path})
+    write_manifest(tmp_path / "out", made.model_copy(update={"outputs": [forged]}))
+    with pytest.raises(InputError, match=r"is damaged: outputs\.0\.path"):
+        read_manifest(tmp_path / "out")
+
+
+def test_a_manifest_and_a_lock_name_a_plain_run(tmp_path: Path, write_result: WriteResult) -> None:
+    made = write_result(tmp_path / "out")
+    (tmp_path / "out/manifest.json").unlink()
+    write_manifest(tmp_path / "out", made.model_copy(update={"run": "../../x"}))
+    with pytest.raises(InputError, match=r"is damaged: run"):
+        read_manifest(tmp_path / "out")
+    holder = Holder.here("run")
+    assert Holder.parse(holder.as_json()) == holder
+    assert Holder.parse(holder.model_copy(update={"run": "../x"}).as_json()) is None
+
+
+def test_names_in_a_store_stay_in_their_folder() -> None:
+    place = Place("memory://planted/out")
+    for name in ("../other", "edges/../../other", "..", "/other"):
+        for act in (place.read, place.remove, lambda name: place.write(name, b"")):
+            with pytest.raises(UsageError, match="not a plain name"):
+                act(name)
+
+
+def test_a_forged_manifest_in_a_store_has_no_log_written_elsewhere() -> None:
+    out = Place("memory://forged/out")
+    forged = {"format": "edgemill-result", "outputs": [{"path": "../victim/x"}, {"path": "other/x"}]}
+    out.write("manifest.json", json.dumps(forged).encode())
+    with StoreStaging(out, overwrite=False, run_id="run", or_same=True) as made:
+        (made.scratch / LOG_NAME).write_text("{}\n")
+        made.add_to_log()
+    assert sorted(out.files.find("/forged")) == ["/forged/out/manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("target", "good"),
+    [
+        ("2026-11-20", True),
+        ("../2026-11-20/out", True),
+        ("../victim", False),
+        ("../../victim/a", False),
+        ("..", False),
+        (".", False),
+        ("", False),
+        ("a/../../victim", False),
+        ("a\0", False),
+        ("a//b", False),
+    ],
+)
+def test_a_pointer_leads_beside_itself(target: str, good: bool) -> None:
+    place = Place("memory://pointers/series/latest")
+    content = {"format": "edgemill-pointer", "format_version": 1, "result": target}
+    Place("memory://pointers/series").write("latest", json.dumps(content).encode())
+    if good:
+        assert pointed(place) is not None
+        return
+    with pytest.raises(InputError, match="no place beside it"):
+        pointed(place)
+
+
+def test_names() -> None:
+    assert plain("a b\\c.é") == "a b\\c.é"
+    for name in ("", ".", "..", "a/b", "/", "a\0"):
+        with pytest.raises(ValueError, match="not a plain name"):
+            plain(name)
+
+
+def test_links_on_the_way_among_our_own_names(tmp_path: Path, victim: Path) -> None:
+    """The last names are ours, and no link among them is followed; those before are the user's."""
+    (tmp_path / "ours").symlink_to(victim)
+    for own in (2, 3):
+        with pytest.raises(OSError, match="Not a directory"):
+            remove_own(tmp_path / "ours/inner", own)
+        with pytest.raises(OSError, match="Not a directory"):
+            open_own(tmp_path / "ours/new", os.O_WRONLY | os.O_CREAT, own)
+        with pytest.raises(OSError, match="Not a directory"):
+            read_own(tmp_path / "ours/letters", own)
+    assert whole(victim)
+    assert read_own(tmp_path / "ours/letters") == b"dear all"
+    remove_own(tmp_path / "absent/at/all", 2)
+    remove_own(tmp_path / "ours")
+    assert whole(victim)
+    assert not os.path.lexists(tmp_path / "ours")
+    remove_own(victim)
+    assert not victim.exists()
