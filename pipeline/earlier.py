@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
-from ..tasks.sources import Source, file_versions
+from ..tasks.sources import Source
 from .manifest import Manifest
 from .settings import Settings
 
@@ -29,10 +29,9 @@ def fingerprint(source: Source) -> str | None:
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
-    kept = file_versions(source)
-    if None in kept:
+    if any(file.version is None for file in source.files):
         return None
-    files = [[file.path, file.bytes, list(file.row_groups), own] for file, own in zip(source.files, kept, strict=True)]
+    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     facts = [files, source.source_column, source.target_column, str(source.id_type)]
     return sha256(json.dumps(facts).encode()).hexdigest()
 

@@ -18,7 +18,7 @@ from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, U
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
-from ..tasks.sources import Source
+from ..tasks.sources import Source, refuse_changed_files
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .checkpoint import Checkpoint, Graph
@@ -117,7 +117,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
                 events.emit("replacing", reason=why)
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = source or open_input(settings)
-            known = fingerprint(source)  # before it is read: what changes meanwhile is another input
+            known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
@@ -136,6 +136,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
+            refuse_changed_files(source)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )

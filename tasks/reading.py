@@ -65,7 +65,7 @@ def read_batches(source: Source, piece: Piece, rows: int) -> Iterator[IdRows]:
     columns = [source.source_column, source.target_column]
     path = source.files[piece.file].path
     try:
-        with open_file(path, source.storage_options, pre_buffer=False) as opened:
+        with open_file(source.files[piece.file], source.storage_options, pre_buffer=False) as opened:
             for batch in opened.iter_batches(min(rows, BATCH_ROWS), list(piece.row_groups), columns):
                 table = pa.Table.from_batches([batch]).select(columns).slice(0, rows)
                 whole = table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
@@ -85,7 +85,7 @@ def _read_piece(source: Source, piece: Piece) -> pa.Table:
     file = source.files[piece.file]
     columns = [source.source_column, source.target_column]
     try:
-        with open_file(file.path, source.storage_options) as opened:
+        with open_file(file, source.storage_options) as opened:
             table = opened.read_row_groups(list(piece.row_groups), columns=columns).select(columns)
     except DAMAGE as error:
         raise InputError(
@@ -107,7 +107,7 @@ def _damaged(source: Source, piece: Piece) -> str:
     columns = [source.source_column, source.target_column]
     for group in piece.row_groups:
         try:
-            with open_file(file.path, source.storage_options) as opened:
+            with open_file(file, source.storage_options) as opened:
                 opened.read_row_groups([group], columns=columns)
         except DAMAGE:
             return f"row group {group}"

@@ -19,6 +19,7 @@ from .places import file_system
 from .sealed import footer_of, read_footer
 from .statistics import column_range
 from .stores import asked
+from .versions import look_at, refuse_changed
 
 if TYPE_CHECKING:
     from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
@@ -51,6 +52,9 @@ class SourceFile:
 
     row_groups: tuple[int, ...]
     """Rows of each row group."""
+
+    version: str | None
+    """What the storage says that changes with the content (time and inode, ETag); None where it says nothing."""
 
     @property
     def rows(self) -> int:
@@ -163,19 +167,10 @@ def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
-def file_versions(source: Source) -> list[str | None]:
-    """What the storage says of each file that changes with its content (times, ETags); None where it says nothing."""
-    found: list[str | None] = []
-    for file in source.files:
-        system, path = fsspec.core.url_to_fs(file.path, **source.storage_options)
-        with asked("look at", file.path):
-            if "http" in system.protocol:  # fsspec takes such files for unchanging
-                info = system.info(path)
-                known = (info.get(name) for name in ("ETag", "Content-MD5", "Digest", "Last-Modified"))
-                found.append(" ".join(str(value) for value in known if value) or None)
-            else:
-                found.append(str(system.ukey(path)))
-    return found
+def refuse_changed_files(source: Source) -> None:
+    """Raises InputError if a file of the input has changed since its footer was read, or is gone."""
+    with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
 
 
 def reason(error: BaseException) -> str:
@@ -184,21 +179,35 @@ def reason(error: BaseException) -> str:
 
 
 @contextmanager
-def open_file(path: str, storage_options: Mapping[str, Any], pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
+def open_file(
+    file: SourceFile, storage_options: Mapping[str, Any], pre_buffer: bool = True
+) -> Iterator[pq.ParquetFile]:
     """One file found by `open_source`, open for reading; raises what is in DAMAGE, and what `asked` does. `pre_buffer`
     fetches the columns of whole row groups ahead; without, they are read by and by.
+
+    Raises InputError if it is another version before or after it was read. On a disk that is asked of what is open, so
+    that what is read is of the version that was looked at.
 
     Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
     in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
     """
-    with _opened(path, storage_options) as file:
-        yield pq.ParquetFile(
-            file,
-            metadata=read_footer(file),
-            pre_buffer=pre_buffer,
-            buffer_size=0 if pre_buffer else STREAM_BYTES,
-            page_checksum_verification=True,
-        )
+    descriptor = None
+    try:
+        with _opened(file.path, storage_options) as opened:
+            descriptor = None if "://" in file.path else opened.fileno()
+            if descriptor is not None:
+                refuse_changed(file.path, file.version, storage_options, descriptor)
+            yield pq.ParquetFile(
+                opened,
+                metadata=read_footer(opened),
+                pre_buffer=pre_buffer,
+                buffer_size=0 if pre_buffer else STREAM_BYTES,
+                page_checksum_verification=True,
+            )
+            refuse_changed(file.path, file.version, storage_options, descriptor)
+    except DAMAGE:
+        refuse_changed(file.path, file.version, storage_options)
+        raise
 
 
 @contextmanager
@@ -271,8 +280,7 @@ class _Footer:
 
 def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
     try:
-        with asked("look at", path):
-            size = int(fsspec.core.url_to_fs(path, **options)[0].size(path))
+        size, version = look_at(path, options)  # before the footer is read: what changes meanwhile is noticed later
         if not size:
             raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
         with _opened(path, options) as file:
@@ -280,9 +288,8 @@ def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
             row_groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
             if min(row_groups, default=0) < 0 or sum(row_groups) != metadata.num_rows:
                 raise ValueError(f"its footer has {metadata.num_rows} rows, and other numbers in its row groups")
-            return _Footer(
-                SourceFile(path, size, row_groups), pq.ParquetFile(file, metadata=metadata).schema_arrow, content
-            )
+            schema = pq.ParquetFile(file, metadata=metadata).schema_arrow
+            return _Footer(SourceFile(path, size, row_groups, version), schema, content)
     except DAMAGE as error:
         raise _no_parquet(path, error) from error
 

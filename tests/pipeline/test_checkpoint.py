@@ -16,10 +16,13 @@ import pytest
 
 import runs
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
+from edgemill.pipeline.checkpoint import _files
 from edgemill.pipeline.checkpoint_index import opened
+from edgemill.pipeline.earlier import fingerprint
 from edgemill.pipeline.ledger import Ledger
 from edgemill.tasks.bound.band import Order
 from edgemill.tasks.generate import generate
+from edgemill.tasks.sources import open_source
 
 ALWAYS = {"every_seconds": 0.0}
 
@@ -314,3 +317,13 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) ->
     with pytest.raises(UsageError, match=r"cannot write the checkpoint .*; set checkpoint\.path"):
         mine(rows, tmp_path / "out", device="cpu", checkpoint={"path": str(tmp_path / "file"), **ALWAYS})
     assert not (tmp_path / "out").exists()
+
+
+def test_an_input_of_no_known_version_is_like_no_other(rows: Path) -> None:
+    """A web server may not tell whether a file has changed."""
+    source = open_source(str(rows))
+    unknown = replace(source, files=tuple(replace(file, version=None) for file in source.files))
+    assert _files(source) == _files(source)
+    assert _files(unknown) != _files(unknown)
+    assert fingerprint(source) == fingerprint(source) is not None
+    assert fingerprint(unknown) is None

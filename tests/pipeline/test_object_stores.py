@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from distributed import Client
 
 import runs
-from edgemill.pipeline import InputIncomplete, OutputLocked, Result, UsageError, mine, mining
+from edgemill.pipeline import InputError, InputIncomplete, OutputLocked, Result, UsageError, mine, mining
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.holder import Holder
 from edgemill.pipeline.new_place import new_file, new_folder
@@ -34,6 +34,8 @@ from edgemill.tasks import writing
 from edgemill.tasks.errors import EdgemillError, StoreLost
 from edgemill.tasks.generate import generate
 from edgemill.tasks.places import Place
+from edgemill.tasks.reading import read_rows
+from edgemill.tasks.sources import open_file, open_source, plan_blocks, refuse_changed_files
 from edgemill.tasks.verify import verify
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
@@ -630,6 +632,50 @@ def test_two_runs_of_the_command(rows: Path, plain: Result, s3: dict[str, Any], 
         with start(s3, tmp_path, COMMAND, *arguments) as done:
             shown, told = done.communicate()
         assert done.returncode == 0, shown + told
+
+
+def test_an_object_that_is_replaced_or_removed_is_not_read(rows: Path, s3: dict[str, Any]) -> None:
+    """As a block is read, while it is read, and where all blocks have been read."""
+    folder = Place(f"s3://bucket/replaced {next(_numbers)}", s3)
+    for path in rows.iterdir():
+        folder.write(path.name, path.read_bytes())
+    source = open_source(folder.url, storage_options=s3)
+    file, names = source.files[0], folder.names()
+    block, whole = plan_blocks(source, 1)[0], (rows / names[0]).read_bytes()
+    assert len(read_rows(source, block)) == file.rows
+    folder.write(names[0], whole)  # the same content has the same ETag
+    refuse_changed_files(source)
+    other = bytearray(whole)
+    other[20] ^= 1
+    with pytest.raises(InputError, match="changed during the run"), open_file(file, s3) as opened:
+        folder.write(names[0], bytes(other))
+        opened.read()
+    for ask in (lambda: read_rows(source, block), lambda: refuse_changed_files(source)):
+        with pytest.raises(InputError, match=rf"^s3://.*{names[0]} changed during the run"):
+            ask()
+    folder.remove(names[0])
+    for ask in (lambda: read_rows(source, block), lambda: refuse_changed_files(source)):
+        with pytest.raises(InputError, match=rf"^s3://.*{names[0]} is gone: it was removed during the run"):
+            ask()
+
+
+def test_an_object_that_is_replaced_during_a_run(
+    rows: Path, out: Place, s3: dict[str, Any], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Place(f"s3://bucket/replaced {next(_numbers)}", s3)
+    for path in rows.iterdir():
+        folder.write(path.name, path.read_bytes())
+    emit = Events.emit
+
+    def replace(self: Events, event: str, /, **fields: object) -> None:
+        emit(self, event, **fields)
+        if (event, fields.get("stage")) == ("stage_started", "publish"):
+            folder.write(folder.names()[0], (rows / folder.names()[1]).read_bytes())
+
+    monkeypatch.setattr(Events, "emit", replace)
+    with pytest.raises(InputError, match="changed during the run"):
+        run(folder.url, out, client, **{"input.storage_options": s3})
+    assert out.names() == ["failed.log.jsonl"]
 
 
 @pytest.mark.slow

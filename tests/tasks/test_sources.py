@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.tasks.errors import InputError, UsageError
-from edgemill.tasks.sources import Block, Piece, file_versions, open_source, plan_blocks
+from edgemill.tasks.sources import Block, Piece, open_source, plan_blocks
 
 
 def write(path: Path, rows: int = 3, id_type: pa.DataType | None = None, **options: Any) -> Path:
@@ -202,17 +202,21 @@ def serve(folder: Path, handler: type[_Server]) -> Iterator[str]:
             thread.join()
 
 
+def versions(place: str) -> list[str | None]:
+    return [file.version for file in open_source(place).files]
+
+
 def test_versions_change_with_the_file(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     memory = fsspec.filesystem("memory")
     memory.pipe_file("/versions/a.parquet", path.read_bytes())
     with serve(tmp_path, _Server) as url:
         places = [str(path), "memory://versions/a.parquet", f"{url}/a.parquet"]
-        before = [file_versions(open_source(place)) for place in places]
-        assert [file_versions(open_source(place)) for place in places] == before
+        before = [versions(place) for place in places]
+        assert [versions(place) for place in places] == before
         os.utime(path, (1, 1))
         memory.pipe_file("/versions/a.parquet", path.read_bytes())
-        after = [file_versions(open_source(place)) for place in places]
+        after = [versions(place) for place in places]
     memory.rm("/versions", recursive=True)
     assert all(type(version) is str for (version,) in before + after)
     assert not [place for place, old, new in zip(places, before, after, strict=True) if old == new]
@@ -221,7 +225,7 @@ def test_versions_change_with_the_file(tmp_path: Path) -> None:
 def test_a_server_that_tells_no_version(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
     with serve(tmp_path, _SilentServer) as url:
-        assert file_versions(open_source(f"{url}/a.parquet")) == [None]
+        assert versions(f"{url}/a.parquet") == [None]
 
 
 @pytest.mark.parametrize(
