@@ -33,16 +33,22 @@ HERE = 1.4
 """Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
 like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
 """
-EDGE_BYTES = 18
+EDGE_BYTES = 45
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
 
-Fitted, with the next four, to graphs with and without locality and triangles on one partition, on four and on
-sixteen, by one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
+Fitted, with the next six, to graphs with and without locality and triangles, and with few and with many vertices, on
+one partition, on four and on sixteen, by one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
 """
-COPY_BYTES = 92
-"""Memory of each copy of an edge, of which one at least is somewhere."""
-WORKER_COPY_BYTES = 85
-"""Of both in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
+COPY_BYTES = 65
+"""Memory of each copy of an edge that has triangles: only these are bounded."""
+VERTEX_BYTES = 135
+"""Memory of a vertex: its number, its degree, the component that it is in."""
+WORKER_EDGE_BYTES = 42
+"""Of an edge in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
+WORKER_COPY_BYTES = 47
+"""Of a copy there."""
+WORKER_VERTEX_BYTES = 85
+"""Of a vertex there."""
 UNEVEN = 1.5
 """Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
 GPU_EDGE_BYTES = 120
@@ -131,14 +137,24 @@ class Plan:
     @property
     def partition_bytes(self) -> int:
         """Projected memory of a task that bounds the largest partition on the host."""
-        return self._host_bytes(self.edges / self.partitions, self.largest_edges)
+        largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
+        return self._host_bytes(1 / self.partitions, largest)
 
-    def _host_bytes(self, edges: float, copies: float) -> int:
+    @property
+    def _bounded_copies(self) -> float:
+        """Copies of an edge in all partitions, of edges that have triangles."""
+        return self.graph.with_triangles if self.partitions == 1 else self.copies.mean
+
+    def _host_bytes(self, share: float, copies: float) -> int:
+        """Of a share of the edges and vertices, and of so many copies of each edge."""
         if self.ingest_on_device:
             return 0
-        if self.capacity.in_process:
-            return int(EDGE_BYTES * edges + COPY_BYTES * copies)
-        return int(WORKER_COPY_BYTES * copies)
+        of_edge, of_copy, of_vertex = (
+            (EDGE_BYTES, COPY_BYTES, VERTEX_BYTES)
+            if self.capacity.in_process
+            else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
+        )
+        return int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
 
     @property
     def device_bytes(self) -> int:
@@ -206,7 +222,7 @@ class Plan:
     def _share_bytes(self) -> int:
         """What all partitions of one worker take together."""
         share = min(1.0, max(UNEVEN / self.capacity.workers, 1 / self.partitions))
-        return self._host_bytes(self.edges * share, self.edges * self.replication * share)
+        return self._host_bytes(share, self._bounded_copies * share)
 
     @property
     def in_one_place_bytes(self) -> int:
