@@ -9,12 +9,14 @@ from dask.utils import format_bytes
 
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
+from ..tasks.coding import PART_BYTES
 from ..tasks.errors import OutOfRoom
 from ..tasks.estimate import Figures
 from ..tasks.order import fits_table
 from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source
+from ..tasks.writing import TEXT_PER_GROUP
 from .cluster import WORKER_BYTES
 from .engine import Capacity
 from .plan_tasks import Layout
@@ -28,7 +30,13 @@ HASHED_BYTES = 85
 TEXT_ROW_BYTES = 60
 """The same of a row of strings."""
 TEXT_BYTES = 4.5
-"""More of it for each byte of an id: both ends are there, twice and more."""
+"""More of it for each byte of an id: both ends are there, twice and more; of rows that are coded together."""
+TEXT_KEPT = 3
+"""Times that the distinct ids of a block are in memory when what was coded apart is merged."""
+NAMES = 1.5
+"""Times that the ids of a worker's vertices are in memory, if they are strings, when the result is written."""
+WRITTEN_TEXT = 3
+"""Times that the text of a row group is in memory while it is written."""
 HERE = 1.4
 """Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
 like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
@@ -212,7 +220,7 @@ class Plan:
     @property
     def worker_bytes(self) -> int:
         """Projected memory that a worker cannot do without: Dask spills what its running tasks do not need."""
-        return WORKER_BYTES + max(self._reading_bytes, self._bounding_bytes)
+        return WORKER_BYTES + max(self._reading_bytes, self._bounding_bytes, self._writing_bytes)
 
     @property
     def _bounding_bytes(self) -> int:
@@ -225,6 +233,22 @@ class Plan:
         return self._host_bytes(share, self._bounded_copies * share)
 
     @property
+    def _names_bytes(self) -> int:
+        """What the ids of one worker's vertices take, if they are strings."""
+        if self.source.kind == "integer":
+            return 0
+        share = min(1.0, UNEVEN / self.capacity.workers)
+        return int(NAMES * share * self.graph.vertices.likely * self.graph.id_bytes)
+
+    @property
+    def _writing_bytes(self) -> int:
+        """What a worker's threads take to write rows, if their ids are strings."""
+        if self.source.kind == "integer":
+            return 0
+        text = 2 * self.edges * self.graph.id_bytes / self.buckets if self.buckets else 0
+        return int(WRITTEN_TEXT * min(self.capacity.threads, max(1, self.buckets)) * min(text, TEXT_PER_GROUP))
+
+    @property
     def in_one_place_bytes(self) -> int:
         """Projected memory of the task that partitions the whole graph by itself; 0 for methods that do not."""
         return 2 * self.edges * ENTRY_BYTES if self.partitioning == "multilevel" and self.partitions > 1 else 0
@@ -232,7 +256,9 @@ class Plan:
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return WORKER_BYTES + max(self._reading_bytes + self._read_bytes, self._share_bytes)
+        return WORKER_BYTES + max(
+            self._reading_bytes + self._read_bytes, self._share_bytes, self._names_bytes + self._writing_bytes
+        )
 
     @property
     def spilled_bytes(self) -> int:
@@ -361,7 +387,9 @@ class Plan:
 def row_bytes(source: Source, graph: Figures, rows: int) -> float:
     """Memory of each row of a block while it is read and cleaned, in a block of so many."""
     if source.kind == "string":
-        return TEXT_ROW_BYTES + TEXT_BYTES * graph.id_bytes
+        text = 2 * rows * graph.id_bytes
+        merged = TEXT_KEPT * _distinct(graph.vertices.likely, 2 * rows) * graph.id_bytes if text > PART_BYTES else 0
+        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
     if fits_table(graph.id_span, 2 * rows):
         return ROW_BYTES
     return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
 DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
 """What pyarrow raises on a file that is no Parquet file or a damaged one."""
 
+TEXT_PER_BLOCK = 2**28
+"""Bytes of strings read by one task, at most, unless one row group has more."""
+
 STREAM_BYTES = 2**20
 """Fetched of a column at a time when it is not read at once."""
 
@@ -47,6 +50,9 @@ class SourceFile:
 
     row_groups: tuple[int, ...]
     """Rows of each row group."""
+
+    id_bytes: tuple[int, ...] = ()
+    """[row groups] uncompressed bytes of both id columns, as the footer says."""
 
     @property
     def rows(self) -> int:
@@ -90,6 +96,10 @@ class Source:
     def bytes(self) -> int:
         """Size of all files."""
         return sum(file.bytes for file in self.files)
+
+    def id_bytes(self, piece: Piece) -> int:
+        """Uncompressed bytes of both id columns in some row groups, as the footer says."""
+        return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
 
 
 @dataclass(frozen=True)
@@ -138,23 +148,27 @@ def open_source(
     types = [_id_type(file.path, schema, column) for file, schema, _ in footers for column in ends]
     id_type = _common_type(path, [column_type for column_type in types if not pa.types.is_null(column_type)])
     id_range = _id_range([metadata for *_, metadata in footers], ends) if pa.types.is_integer(id_type) else None
-    return Source(path, tuple(file for file, *_ in footers), *ends, id_type, options, id_range)
+    files = tuple(replace(file, id_bytes=_id_bytes(metadata, ends)) for file, _, metadata in footers)
+    return Source(path, files, *ends, id_type, options, id_range)
 
 
-def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
-    """Cut the input into blocks of at most `rows_per_block` rows, in file order; at least one block, possibly empty.
+def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
+    """Cut the input into blocks of at most `rows_per_block` rows, and of strings of at most `bytes_per_block` in the
+    files, uncompressed; in file order; at least one block, possibly empty.
 
     A row group is never cut, so one that is larger makes a block of its own.
     """
     groups = [(f, g, rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups) if rows]
     blocks: list[list[tuple[int, int, int]]] = [[]]
-    filled = 0
+    filled = text = 0
     for group in groups:
-        if blocks[-1] and filled + group[2] > rows_per_block:
+        more = source.id_bytes(Piece(group[0], (group[1],))) if source.kind == "string" else 0
+        if blocks[-1] and (filled + group[2] > rows_per_block or text + more > bytes_per_block):
             blocks.append([])
-            filled = 0
+            filled = text = 0
         blocks[-1].append(group)
         filled += group[2]
+        text += more
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
@@ -340,6 +354,13 @@ def _id_range(footers: Iterable[pq.FileMetaData], columns: Collection[str]) -> t
                 least.append(statistics.min)
                 most.append(statistics.max)
     return (min(least), max(most)) if least else None
+
+
+def _id_bytes(metadata: pq.FileMetaData, columns: Collection[str]) -> tuple[int, ...]:
+    """[row groups] uncompressed bytes of the columns."""
+    at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in columns]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return tuple(sum(group.column(i).total_uncompressed_size for i in at) for group in groups)
 
 
 def _listed(names: Sequence[str]) -> str:

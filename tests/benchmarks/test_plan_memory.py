@@ -34,6 +34,14 @@ def test_many_vertices_and_few(tmp_path: Path, name: str, workers: int) -> None:
     measured(name, "1", workers, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ["names3000x65536", "names300000x1024"])
+def test_long_names(tmp_path: Path, name: str, workers: int) -> None:
+    measured(name, "1", workers, tmp_path)
+
+
 def assert_near(name: str, layout: str, workers: int, folder: Path) -> None:
     found = measured(name, layout, workers, folder)
     assert found.estimated_copies == pytest.approx(found.copies, rel=0.25), found
