@@ -4,8 +4,10 @@
 8 vertices, whose λ takes the same few exchanges whatever their number. `grid1000`: a lattice of so many rows and
 columns, like roads. `products300000`, `pages300000`: so many vertices in overlapping communities, of five with
 scattered ids like products bought together, of fifteen in id order like the pages of sites. `sparse2000000`,
-`string2000000`: so many rows of a tree by id_rows.py. All with seed 1. Any other
-name is one of the catalogue of real graphs beside the checkout, in ../shared/data.
+`string2000000`: so many rows of a tree by id_rows.py. `star5000000`: so many leaves; `pairs2000000`: so many edges
+that share no vertex; `bipartite1500`: so many vertices on either side, each joined to all of the other;
+`names3000x65536`: so many rows, of names of so many letters. All with seed 1. Any other name is one of the catalogue of
+real graphs beside the checkout, in ../shared/data.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks import ROOT
 from benchmarks.id_rows import id_rows
@@ -77,15 +83,58 @@ def graph(name: str, cache: Path = CACHE, files: int = 4) -> Graph:
         return Graph(name, _generated(cache, files, "communities", **drawn))
     if match := re.fullmatch(r"(sparse|string)(\d+)", name):
         return Graph(name, id_rows(match[1], int(match[2]), cache))
+    if match := re.fullmatch(r"names(\d+)x(\d+)", name):
+        return Graph(name, _long_names(int(match[1]), int(match[2]), cache))
+    if match := re.fullmatch(r"(star|pairs|bipartite)(\d+)", name):
+        return _without_triangles(match[1], int(match[2]), cache)
     entries = json.loads(CATALOGUE.read_text())["graphs"] if CATALOGUE.is_file() else []
     for entry in entries:
         if entry["name"] == name:
             answers = Answers(**{key: entry[key] for key in Answers.__dataclass_fields__})
             return Graph(name, CATALOGUE.parent / entry["file"], answers)
     raise LookupError(
-        f"{name!r} is neither rmat, cliques, grid, products, pages, sparse or string with a number nor a graph of "
-        f"{CATALOGUE}"
+        f"{name!r} is neither rmat, cliques, grid, products, pages, sparse, string, star, pairs, bipartite or names "
+        f"with a number nor a graph of {CATALOGUE}"
     )
+
+
+def _without_triangles(kind: str, size: int, cache: Path) -> Graph:
+    """A star, pairs or a complete bipartite graph, in row groups of a million."""
+    number = np.arange(size)
+    if kind == "star":
+        low, high, vertices = np.zeros(size, np.int64), number + 1, size + 1
+    elif kind == "pairs":
+        low, high, vertices = 2 * number, 2 * number + 1, 2 * size
+    else:
+        low, high, vertices = np.repeat(number, size), np.tile(number + size, size), 2 * size
+    folder = cache / f"{kind}-{size}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as unfinished:
+            made = Path(unfinished) / "graph"
+            made.mkdir()
+            pq.write_table(pa.table({"src": low, "dst": high}), made / "rows.parquet", row_group_size=1_000_000)
+            made.rename(folder)
+    return Graph(f"{kind}{size}", folder, Answers(vertices, len(low), 0, lambda_max=0, lambda_sum=0))
+
+
+def _long_names(rows: int, length: int, cache: Path) -> Path:
+    """So many rows in one row group, at random between half as many vertices, whose names have so many letters."""
+    folder = cache / f"names-{rows}-{length}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        rng = np.random.default_rng(1)
+        vertices = rows // 2
+        letters = pa.py_buffer(rng.integers(97, 123, vertices * length, np.uint8))
+        starts = pa.py_buffer(length * np.arange(vertices + 1))
+        names = pa.LargeStringArray.from_buffers(vertices, starts, letters)
+        ends = {end: names.take(pa.array(rng.integers(0, vertices, rows))) for end in ("src", "dst")}
+        with tempfile.TemporaryDirectory(dir=cache) as unfinished:
+            made = Path(unfinished) / "graph"
+            made.mkdir()
+            pq.write_table(pa.table(ends), made / "rows.parquet", row_group_size=rows)
+            made.rename(folder)
+    return folder
 
 
 def _generated(cache: Path, files: int, kind: str, **parameters: int | bool) -> Path:

@@ -31,7 +31,7 @@ from benchmarks.graphs import Answers, Graph, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster import connect
-from edgemill.pipeline.plan import WORKER_COPY_BYTES
+from edgemill.pipeline.plan import WORKER_COPY_BYTES, WORKER_EDGE_BYTES
 from edgemill.pipeline.settings import ClusterSettings
 
 _LOOK_SECONDS = 0.5
@@ -64,7 +64,7 @@ class Waves:
     @property
     def times(self) -> float:
         """What all partitions would take in memory, over what the workers have."""
-        return self.local_edges * WORKER_COPY_BYTES / (self.workers * self.limit_bytes)
+        return self.local_edges * (WORKER_EDGE_BYTES + WORKER_COPY_BYTES) / (self.workers * self.limit_bytes)
 
 
 def measure(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:

@@ -22,7 +22,6 @@ from ..tasks.errors import ClusterLost, UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, place_of
 from ..tasks.sources import Source
-from ..tasks.stores import asked
 from ..tasks.storing import DamagedFile, StoredFile, restore, store
 from ..tasks.subgraph import PartitionCounts
 from .checkpoint_files import files_at

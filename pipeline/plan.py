@@ -9,12 +9,14 @@ from dask.utils import format_bytes
 
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
+from ..tasks.coding import PART_BYTES
 from ..tasks.errors import OutOfRoom
 from ..tasks.estimate import Figures
 from ..tasks.order import fits_table
 from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source
+from ..tasks.writing import TEXT_PER_GROUP
 from .cluster import WORKER_BYTES
 from .engine import Capacity
 from .plan_tasks import Layout
@@ -28,21 +30,33 @@ HASHED_BYTES = 85
 TEXT_ROW_BYTES = 60
 """The same of a row of strings."""
 TEXT_BYTES = 4.5
-"""More of it for each byte of an id: both ends are there, twice and more."""
+"""More of it for each byte of an id: both ends are there, twice and more; of rows that are coded together."""
+TEXT_KEPT = 3
+"""Times that the distinct ids of a block are in memory when what was coded apart is merged."""
+NAMES = 1.5
+"""Times that the ids of a worker's vertices are in memory, if they are strings, when the result is written."""
+WRITTEN_TEXT = 3
+"""Times that the text of a row group is in memory while it is written."""
 HERE = 1.4
 """Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
 like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
 """
-EDGE_BYTES = 18
+EDGE_BYTES = 45
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
 
-Fitted, with the next four, to graphs with and without locality and triangles on one partition, on four and on
-sixteen, by one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
+Fitted, with the next six, to graphs with and without locality and triangles, and with few and with many vertices, on
+one partition, on four and on sixteen, by one worker and by two: within a fifth of what was taken (docs/benchmarks.md).
 """
-COPY_BYTES = 92
-"""Memory of each copy of an edge, of which one at least is somewhere."""
-WORKER_COPY_BYTES = 85
-"""Of both in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
+COPY_BYTES = 65
+"""Memory of each copy of an edge that has triangles: only these are bounded."""
+VERTEX_BYTES = 135
+"""Memory of a vertex: its number, its degree, the component that it is in."""
+WORKER_EDGE_BYTES = 42
+"""Of an edge in a process of its own, which Dask has give back at once what is free (MALLOC_TRIM_THRESHOLD_)."""
+WORKER_COPY_BYTES = 47
+"""Of a copy there."""
+WORKER_VERTEX_BYTES = 85
+"""Of a vertex there."""
 UNEVEN = 1.5
 """Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
 GPU_EDGE_BYTES = 120
@@ -131,14 +145,24 @@ class Plan:
     @property
     def partition_bytes(self) -> int:
         """Projected memory of a task that bounds the largest partition on the host."""
-        return self._host_bytes(self.edges / self.partitions, self.largest_edges)
+        largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
+        return self._host_bytes(1 / self.partitions, largest)
 
-    def _host_bytes(self, edges: float, copies: float) -> int:
+    @property
+    def _bounded_copies(self) -> float:
+        """Copies of an edge in all partitions, of edges that have triangles."""
+        return self.graph.with_triangles if self.partitions == 1 else self.copies.mean
+
+    def _host_bytes(self, share: float, copies: float) -> int:
+        """Of a share of the edges and vertices, and of so many copies of each edge."""
         if self.ingest_on_device:
             return 0
-        if self.capacity.in_process:
-            return int(EDGE_BYTES * edges + COPY_BYTES * copies)
-        return int(WORKER_COPY_BYTES * copies)
+        of_edge, of_copy, of_vertex = (
+            (EDGE_BYTES, COPY_BYTES, VERTEX_BYTES)
+            if self.capacity.in_process
+            else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
+        )
+        return int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
 
     @property
     def device_bytes(self) -> int:
@@ -196,7 +220,7 @@ class Plan:
     @property
     def worker_bytes(self) -> int:
         """Projected memory that a worker cannot do without: Dask spills what its running tasks do not need."""
-        return WORKER_BYTES + max(self._reading_bytes, self._bounding_bytes)
+        return WORKER_BYTES + max(self._reading_bytes, self._bounding_bytes, self._writing_bytes)
 
     @property
     def _bounding_bytes(self) -> int:
@@ -206,7 +230,23 @@ class Plan:
     def _share_bytes(self) -> int:
         """What all partitions of one worker take together."""
         share = min(1.0, max(UNEVEN / self.capacity.workers, 1 / self.partitions))
-        return self._host_bytes(self.edges * share, self.edges * self.replication * share)
+        return self._host_bytes(share, self._bounded_copies * share)
+
+    @property
+    def _names_bytes(self) -> int:
+        """What the ids of one worker's vertices take, if they are strings."""
+        if self.source.kind == "integer":
+            return 0
+        share = min(1.0, UNEVEN / self.capacity.workers)
+        return int(NAMES * share * self.graph.vertices.likely * self.graph.id_bytes)
+
+    @property
+    def _writing_bytes(self) -> int:
+        """What a worker's threads take to write rows, if their ids are strings."""
+        if self.source.kind == "integer":
+            return 0
+        text = 2 * self.edges * self.graph.id_bytes / self.buckets if self.buckets else 0
+        return int(WRITTEN_TEXT * min(self.capacity.threads, max(1, self.buckets)) * min(text, TEXT_PER_GROUP))
 
     @property
     def in_one_place_bytes(self) -> int:
@@ -216,7 +256,9 @@ class Plan:
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
-        return WORKER_BYTES + max(self._reading_bytes + self._read_bytes, self._share_bytes)
+        return WORKER_BYTES + max(
+            self._reading_bytes + self._read_bytes, self._share_bytes, self._names_bytes + self._writing_bytes
+        )
 
     @property
     def spilled_bytes(self) -> int:
@@ -345,7 +387,9 @@ class Plan:
 def row_bytes(source: Source, graph: Figures, rows: int) -> float:
     """Memory of each row of a block while it is read and cleaned, in a block of so many."""
     if source.kind == "string":
-        return TEXT_ROW_BYTES + TEXT_BYTES * graph.id_bytes
+        text = 2 * rows * graph.id_bytes
+        merged = TEXT_KEPT * _distinct(graph.vertices.likely, 2 * rows) * graph.id_bytes if text > PART_BYTES else 0
+        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
     if fits_table(graph.id_span, 2 * rows):
         return ROW_BYTES
     return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..kernels.held import Held
 from . import identity, order
+from .coding import Coding
 from .identity import Ids, Put
-from .reading import IdRows, Nulls, read_rows
+from .reading import IdRows, Nulls, read_parts, read_rows
 from .sources import Block, Source
 
 SAMPLES = 256
@@ -76,7 +77,10 @@ def without_ids(block: BlockEdges) -> LocalEdges:
 
 def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
     """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
-    found = clean(block.number, read_rows(source, block, nulls), put)
+    if source.kind == "string":
+        found = _read_strings(source, block, nulls)
+    else:
+        found = clean(block.number, read_rows(source, block, nulls), put)
     if put is kernels.to_host:
         pa.default_memory_pool().release_unused()  # beside the block itself Arrow would keep what it took to read it
     return found
@@ -85,9 +89,21 @@ def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put =
 def clean(number: int, rows: IdRows, put: Put = kernels.to_host) -> BlockEdges:
     """Clean the rows of one block, where `put` puts integer ids."""
     if isinstance(rows.source, pa.Array):
-        ids, first, second = identity.encode(rows.source, rows.target)
+        coded = identity.encode(rows.source, rows.target)
     else:
-        ids, first, second = identity.encode(put(rows.source), put(rows.target))
+        coded = identity.encode(put(rows.source), put(rows.target))
+    return _edges(number, *coded, rows.nulls)
+
+
+def _read_strings(source: Source, block: Block, nulls: Nulls) -> BlockEdges:
+    coding = Coding()
+    for part in read_parts(source, block, nulls):
+        coding.add(part)
+    return _edges(block.number, *coding.end(), coding.nulls)
+
+
+def _edges(number: int, ids: Ids, first: NDArray[np.int32], second: NDArray[np.int32], nulls: int) -> BlockEdges:
+    """The edges of rows whose ends are positions in `ids`, and of which `nulls` were left out."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     proper = low != high
     edges = int(np.count_nonzero(proper))
@@ -95,7 +111,7 @@ def clean(number: int, rows: IdRows, put: Put = kernels.to_host) -> BlockEdges:
     if self_loops:
         low, high = low[proper], high[proper]
     low, high = order.distinct_pairs(low, high, len(ids), len(ids))
-    return BlockEdges(number, ids, low, high, len(rows) + rows.nulls, self_loops, edges - len(low), rows.nulls)
+    return BlockEdges(number, ids, low, high, len(first) + nulls, self_loops, edges - len(low), nulls)
 
 
 def sample_interval(rows: int, buckets: int) -> int:

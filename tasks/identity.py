@@ -44,7 +44,7 @@ def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.
     if not isinstance(first, pa.Array):
         values, (first_code, second_code) = order.encode(first, second)
         return values, first_code, second_code
-    ids, (first_code, second_code) = _encode_strings([first, second])
+    ids, (first_code, second_code) = encode_all([first, second])
     return ids, first_code, second_code
 
 
@@ -58,10 +58,14 @@ def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
         return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
     if not isinstance(runs[0], pa.Array):
         return order.encode_runs(runs)
-    return _encode_strings(runs)
+    return encode_all(runs)
 
 
-def _encode_strings(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+    """The distinct strings of at least one column, ascending, and each column as positions in them.
+
+    Raises OutOfRoom as `encode` does.
+    """
     texts = pa.concat_arrays(columns)
     ascending, repeats = kernels.sort_strings(*_bytes(texts))
     first = ~repeats
@@ -77,6 +81,11 @@ def _bytes(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.ui
     _, offsets, content = texts.buffers()
     starts = np.frombuffer(offsets or bytes(8), np.int64)[texts.offset : texts.offset + len(texts) + 1]
     return starts, np.frombuffer(content or b"", np.uint8)
+
+
+def lengths(ids: Ids) -> NDArray[np.int64] | None:
+    """Bytes of each id; None of integers."""
+    return np.diff(_bytes(ids)[0]) if isinstance(ids, pa.Array) else None
 
 
 def hashes(ids: Ids) -> NDArray[np.uint64]:

@@ -18,6 +18,17 @@ from .sources import DAMAGE, Block, Piece, Source, open_file, reason
 BATCH_ROWS = 65_536
 """Rows of a batch."""
 
+MOST_ID_BYTES = 2**16
+"""Length of an id that is a string, at most, in UTF-8."""
+
+TEXT_BATCH_BYTES = 2**24
+"""Strings of a batch take about so much."""
+MOST_TEXT_ROWS = 8192
+"""Rows of a batch of strings, at most: a few long ones may stand in the file once and in every row."""
+LEAST_TEXT_ROWS = 64
+TEXT_AHEAD_BYTES = 2**28
+"""Row groups whose strings take more are fetched by and by."""
+
 Nulls: TypeAlias = Literal["refuse", "drop"]
 """What to do with rows that have a null id."""
 
@@ -39,46 +50,84 @@ class IdRows(Held):
 def read_rows(source: Source, block: Block, nulls: Nulls = "refuse") -> IdRows:
     """Read both id columns of a block, and nothing else.
 
-    Raises InputError naming file and place for damage, null ids (unless dropped), ids above 2^63-1, and no UTF-8.
+    Raises InputError naming file and place for damage, null ids (unless dropped), ids above 2^63-1, strings that are
+    no UTF-8 or longer than MOST_ID_BYTES.
     """
-    columns: tuple[list[Ids], list[Ids]] = ([], [])
-    dropped = 0
+    none = IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind), 0)
+    parts = list(read_parts(source, block, nulls)) or [none]
+    return IdRows(
+        identity.concatenate([part.source for part in parts]),
+        identity.concatenate([part.target for part in parts]),
+        sum(part.nulls for part in parts),
+    )
+
+
+def read_parts(source: Source, block: Block, nulls: Nulls = "refuse") -> Iterator[IdRows]:
+    """As `read_rows`, part by part: of strings a few rows at a time, as a row group may decode to far more than it has
+    in the file.
+    """
     for piece in block.pieces:
-        table = _read_piece(source, piece)
-        if table.column(0).null_count or table.column(1).null_count:
-            if nulls == "refuse":
-                raise InputError(_where_nulls(source, piece, table))
-            rows = table.num_rows
-            table = table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
-            dropped += rows - table.num_rows
-        for position, ids in enumerate(columns):
-            ids.append(_ids(source, piece, table, position))
-    if not block.pieces:
-        return IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind), 0)
-    return IdRows(identity.concatenate(columns[0]), identity.concatenate(columns[1]), dropped)
+        for one in [Piece(piece.file, (group,)) for group in piece.row_groups] if source.kind == "string" else [piece]:
+            rows = 0
+            for table in _tables(source, one):
+                whole = table
+                if table.column(0).null_count or table.column(1).null_count:
+                    if nulls == "refuse":
+                        raise InputError(_where_nulls(source, one, _read_piece(source, one)))
+                    whole = _without_nulls(table)
+                ends = (_ids(source, one, whole, position, rows) for position in range(2))
+                yield IdRows(*ends, table.num_rows - whole.num_rows)
+                rows += table.num_rows
+            file = source.files[piece.file]
+            if rows != sum(file.row_groups[group] for group in one.row_groups):
+                raise InputError(_other_rows(file.path))
 
 
 def read_batches(source: Source, piece: Piece, rows: int) -> Iterator[IdRows]:
     """The first `rows` rows of a piece, a few at a time, without those that have a null id: memory is bounded whatever
     the size of the row groups. Raises InputError as `read_rows` does.
     """
+    read = 0
+    for table in _batches(source, piece, min(rows, _batch_rows(source, piece)), ahead=False):
+        whole = _without_nulls(table.slice(0, rows - read))
+        ends = (_ids(source, piece, whole, position, read) for position in range(2))
+        yield IdRows(*ends, min(table.num_rows, rows - read) - whole.num_rows)
+        read += table.num_rows
+        if read >= rows:
+            return
+    raise InputError(_other_rows(source.files[piece.file].path))
+
+
+def _tables(source: Source, piece: Piece) -> Iterator[pa.Table]:
+    if source.kind == "integer":
+        return iter([_read_piece(source, piece)])
+    ahead = source.id_bytes(piece) <= TEXT_AHEAD_BYTES
+    return _batches(source, piece, _batch_rows(source, piece), ahead)
+
+
+def _batch_rows(source: Source, piece: Piece) -> int:
+    """Rows of a batch of about TEXT_BATCH_BYTES, if each string is stored as often as it occurs."""
+    if source.kind == "integer":
+        return BATCH_ROWS
+    rows = sum(source.files[piece.file].row_groups[group] for group in piece.row_groups)
+    return min(MOST_TEXT_ROWS, max(LEAST_TEXT_ROWS, TEXT_BATCH_BYTES * rows // max(1, source.id_bytes(piece))))
+
+
+def _without_nulls(table: pa.Table) -> pa.Table:
+    if not (table.column(0).null_count or table.column(1).null_count):
+        return table
+    return table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
+
+
+def _batches(source: Source, piece: Piece, rows: int, ahead: bool) -> Iterator[pa.Table]:
+    """The two columns of a piece, so many rows at a time; `ahead` fetches all of its bytes at once."""
     columns = [source.source_column, source.target_column]
-    path = source.files[piece.file].path
     try:
-        with open_file(source.files[piece.file], source.storage_options, pre_buffer=False) as opened:
-            for batch in opened.iter_batches(min(rows, BATCH_ROWS), list(piece.row_groups), columns):
-                table = pa.Table.from_batches([batch]).select(columns).slice(0, rows)
-                whole = table.filter(pc.and_(pc.is_valid(table.column(0)), pc.is_valid(table.column(1))))
-                source_ids, target_ids = (_ids(source, piece, whole, position) for position in range(2))
-                yield IdRows(source_ids, target_ids, table.num_rows - whole.num_rows)
-                rows -= table.num_rows
-                if not rows:
-                    return
-        raise InputError(_other_rows(path))
+        with open_file(source.files[piece.file], source.storage_options, pre_buffer=ahead) as opened:
+            for batch in opened.iter_batches(rows, list(piece.row_groups), columns):
+                yield pa.Table.from_batches([batch]).select(columns)
     except DAMAGE as error:
-        raise InputError(
-            f"{path}: {_damaged(source, piece)} cannot be read: {reason(error)}; the file is damaged: write it again"
-        ) from error
+        raise _unreadable(source, piece, error) from error
 
 
 def _read_piece(source: Source, piece: Piece) -> pa.Table:
@@ -86,15 +135,16 @@ def _read_piece(source: Source, piece: Piece) -> pa.Table:
     columns = [source.source_column, source.target_column]
     try:
         with open_file(file, source.storage_options) as opened:
-            table = opened.read_row_groups(list(piece.row_groups), columns=columns).select(columns)
+            return opened.read_row_groups(list(piece.row_groups), columns=columns).select(columns)
     except DAMAGE as error:
-        raise InputError(
-            f"{file.path}: {_damaged(source, piece)} cannot be read: {reason(error)}; "
-            "the file is damaged or changed during the run: write it again"
-        ) from error
-    if table.num_rows != sum(file.row_groups[group] for group in piece.row_groups):
-        raise InputError(_other_rows(file.path))
-    return table
+        raise _unreadable(source, piece, error) from error
+
+
+def _unreadable(source: Source, piece: Piece, error: BaseException) -> InputError:
+    return InputError(
+        f"{source.files[piece.file].path}: {_damaged(source, piece)} cannot be read: {reason(error)}; "
+        "the file is damaged or changed during the run: write it again"
+    )
 
 
 def _other_rows(path: str) -> str:
@@ -114,12 +164,13 @@ def _damaged(source: Source, piece: Piece) -> str:
     return "row groups " + ", ".join(map(str, piece.row_groups))
 
 
-def _ids(source: Source, piece: Piece, table: pa.Table, position: int) -> Ids:
+def _ids(source: Source, piece: Piece, table: pa.Table, position: int, first: int) -> Ids:
+    """A column of a table whose rows begin at row `first` of the piece."""
     column = table.column(position)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if source.kind == "string":
-        return _text(source, piece, column.cast(pa.large_string()))
+        return _text(source, piece, column.cast(pa.large_string()), table.column_names[position], first)
     if pa.types.is_uint64(column.type):
         too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
         if pc.any(too_large).as_py():
@@ -133,8 +184,8 @@ def _ids(source: Source, piece: Piece, table: pa.Table, position: int) -> Ids:
     return column.to_numpy()
 
 
-def _text(source: Source, piece: Piece, column: pa.ChunkedArray) -> pa.LargeStringArray:
-    """As one array, checked: Parquet's readers take any bytes for text."""
+def _text(source: Source, piece: Piece, column: pa.ChunkedArray, name: str, first: int) -> pa.LargeStringArray:
+    """As one array, checked: Parquet's readers take any bytes for text, of any length."""
     text = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     try:
         text.validate(full=True)
@@ -144,6 +195,14 @@ def _text(source: Source, piece: Piece, column: pa.ChunkedArray) -> pa.LargeStri
             f"{source.files[piece.file].path}: row groups {groups}: ids are not UTF-8 text: {reason(error)}; "
             "the file is damaged, or holds bytes and calls them text: write it again"
         ) from error
+    length = pc.max(pc.binary_length(text)).as_py() or 0
+    if length > MOST_ID_BYTES:
+        row = first + pc.index(pc.binary_length(text), length).as_py()
+        raise InputError(
+            f"{source.files[piece.file].path}: {_row_group_of(source, piece, row)}: column {name!r} has an id of "
+            f"{length:,} bytes, over the {MOST_ID_BYTES:,} allowed, near row {row:,} there: use shorter "
+            "ids, such as hashes of these"
+        )
     return text
 
 

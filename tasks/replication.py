@@ -55,6 +55,9 @@ class Witnesses:
     high: NDArray[np.int32]
     """[edges] other end."""
 
+    closable: float
+    """Share of the edges whose known ends have other neighbours: no other edge is in a triangle."""
+
     support: NDArray[np.int64]
     """[witnesses] triangles, of the first so many edges."""
 
@@ -66,10 +69,10 @@ class Witnesses:
 
     @property
     def with_triangles(self) -> float:
-        """Share of the edges that have triangles; 1 where that is not known."""
+        """Share of the edges that have triangles; the most it can be where that is not known, as in a star."""
         if not self.whole:
             return 1.0
-        return np.count_nonzero(self.support) / len(self.support) if len(self.support) else 1.0
+        return np.count_nonzero(self.support) / len(self.support) if len(self.support) else self.closable
 
     def copies(self, method: str, partitions: int) -> Copies:
         """Copies that a partitioning method makes."""
@@ -125,10 +128,17 @@ def find_witnesses(sample: Sample) -> Witnesses:
         sample.is_whole,
         low,
         high,
+        _closable(sample, seen),
         support,
         np.concatenate([witness, owned]),
         np.concatenate([np.where(before, third, top), low[owned]]),
     )
+
+
+def _closable(sample: Sample, seen: NDArray[np.int64]) -> float:
+    """Share of the edges whose ends in S, of which all neighbours are seen, have another one."""
+    alone = sample.picked & (seen < 2)
+    return 1 - np.count_nonzero(alone[sample.low] | alone[sample.high]) / len(sample) if len(sample) else 1.0
 
 
 def _degrees(sample: Sample, seen: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from . import identity, order
@@ -24,6 +25,8 @@ from .sources import Piece, Source
 
 WITNESSES = 40_000
 """Rows between two vertices of S, about: of n rows 2 sqrt(n WITNESSES) are kept."""
+KEPT_TEXT = 2**26
+"""Bytes of strings that are kept, about, as twice of the share of S."""
 STRETCHES = 64
 """Places in the input where rows are read, if not all are, at least; large row groups hold several."""
 MOST_READERS = 16
@@ -109,14 +112,21 @@ def take_sample(source: Source, most_rows: int) -> Sample:
     rows = sum(rows for _, rows in pieces)
     share = min(1.0, sqrt(WITNESSES / max(1, rows)))
     most_kept = 4 * sqrt(WITNESSES * rows) + WITNESSES
+    text = sum(source.id_bytes(piece) for piece, _ in pieces) if source.kind == "string" else 0
+    share = min(share, KEPT_TEXT / max(1, text))
     threads = max(1, min(len(pieces), os.cpu_count() or 1, MOST_READERS))
     parts = -(-STRETCHES // max(1, len(pieces)))
     with ThreadPoolExecutor(threads) as readers:
         kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share), pieces))
-    while sum(len(part.source) for part in kept) > most_kept and share > LEAST_SHARE:  # of a hub all rows are kept
+    while _is_too_much(kept, most_kept) and share > LEAST_SHARE:  # of a hub all rows are kept
         share /= 2
         kept = [_fewer(part, share) for part in kept]
     return _sample(source, kept, parts, share)
+
+
+def _is_too_much(kept: list[_Kept], most_rows: float) -> bool:
+    text = sum(ids.nbytes for part in kept for ids in (part.source, part.target) if isinstance(ids, pa.Array))
+    return sum(len(part.source) for part in kept) > most_rows or text > 4 * KEPT_TEXT
 
 
 def _pieces(source: Source, most_rows: int) -> list[tuple[Piece, int]]:

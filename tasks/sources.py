@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,9 @@ USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
 
 DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
 """What pyarrow raises on a file that is no Parquet file or a damaged one."""
+
+TEXT_PER_BLOCK = 2**28
+"""Bytes of strings read by one task, at most, unless one row group has more."""
 
 STREAM_BYTES = 2**20
 """Fetched of a column at a time when it is not read at once."""
@@ -55,6 +58,9 @@ class SourceFile:
 
     version: str | None
     """What the storage says that changes with the content (time and inode, ETag); None where it says nothing."""
+
+    id_bytes: tuple[int, ...] = ()
+    """[row groups] uncompressed bytes of both id columns, as the footer says."""
 
     @property
     def rows(self) -> int:
@@ -98,6 +104,10 @@ class Source:
     def bytes(self) -> int:
         """Size of all files."""
         return sum(file.bytes for file in self.files)
+
+    def id_bytes(self, piece: Piece) -> int:
+        """Uncompressed bytes of both id columns in some row groups, as the footer says."""
+        return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
 
 
 @dataclass(frozen=True)
@@ -147,23 +157,27 @@ def open_source(
     all_types = [column_type for own in types for column_type in own.values() if not pa.types.is_null(column_type)]
     id_type = _common_type(path, all_types)
     id_range = _id_range(footers, types) if pa.types.is_integer(id_type) else None
-    return Source(path, tuple(footer.file for footer in footers), *ends, id_type, options, id_range)
+    files = tuple(replace(footer.file, id_bytes=_id_bytes(footer, ends)) for footer in footers)
+    return Source(path, files, *ends, id_type, options, id_range)
 
 
-def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
-    """Cut the input into blocks of at most `rows_per_block` rows, in file order; at least one block, possibly empty.
+def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
+    """Cut the input into blocks of at most `rows_per_block` rows, and of strings of at most `bytes_per_block` in the
+    files, uncompressed; in file order; at least one block, possibly empty.
 
     A row group is never cut, so one that is larger makes a block of its own.
     """
     groups = [(f, g, rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups) if rows]
     blocks: list[list[tuple[int, int, int]]] = [[]]
-    filled = 0
+    filled = text = 0
     for group in groups:
-        if blocks[-1] and filled + group[2] > rows_per_block:
+        more = source.id_bytes(Piece(group[0], (group[1],))) if source.kind == "string" else 0
+        if blocks[-1] and (filled + group[2] > rows_per_block or text + more > bytes_per_block):
             blocks.append([])
-            filled = 0
+            filled = text = 0
         blocks[-1].append(group)
         filled += group[2]
+        text += more
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
@@ -276,6 +290,8 @@ class _Footer:
     schema: pa.Schema
     content: bytes
     """As it is in the file, without its length."""
+    metadata: pq.FileMetaData
+    """The same, parsed; not to be asked for statistics."""
 
 
 def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
@@ -289,7 +305,7 @@ def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
             if min(row_groups, default=0) < 0 or sum(row_groups) != metadata.num_rows:
                 raise ValueError(f"its footer has {metadata.num_rows} rows, and other numbers in its row groups")
             schema = pq.ParquetFile(file, metadata=metadata).schema_arrow
-            return _Footer(SourceFile(path, size, row_groups, version), schema, content)
+            return _Footer(SourceFile(path, size, row_groups, version), schema, content, metadata)
     except DAMAGE as error:
         raise _no_parquet(path, error) from error
 
@@ -380,6 +396,20 @@ def _id_range(footers: Sequence[_Footer], types: Sequence[Mapping[str, pa.DataTy
             return None
         ranges.append(found)
     return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
+
+
+def _id_bytes(footer: _Footer, columns: Collection[str]) -> tuple[int, ...]:
+    """[row groups] uncompressed bytes of the columns."""
+    metadata = footer.metadata
+    at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in columns]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    try:
+        sizes = tuple(sum(group.column(i).total_uncompressed_size for i in at) for group in groups)
+        if min(sizes, default=0) < 0:
+            raise ValueError("its footer has a column of negative size")
+    except (*DAMAGE, IndexError) as error:
+        raise _no_parquet(footer.file.path, error) from error
+    return sizes
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -30,6 +30,9 @@ from .sources import Source
 VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
 """Columns of the edge files that an input's id columns must not be named like."""
 
+TEXT_PER_GROUP = 2**26
+"""Bytes of the ids of a row group, if they are strings: its rows hold each as often as it occurs."""
+
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
 
@@ -93,13 +96,14 @@ def write_edges(
     schema = pa.schema([*fields, *_interval(converged)])
 
     def batches() -> Iterator[list[pa.Array]]:
-        for rows in _slices(len(edges), file, files, row_group_rows):
-            yield [
-                _named(ids, edges.low[rows], id_type),
-                _named(high_names, edges.high[rows], id_type),
-                _column(results.support[rows]),
-                *_interval_columns(results, rows, converged),
-            ]
+        for run in _slices(len(edges), file, files, row_group_rows):
+            for rows in _by_text(run, (ids, edges.low), (high_names, edges.high)):
+                yield [
+                    _named(ids, edges.low[rows], id_type),
+                    _named(high_names, edges.high[rows], id_type),
+                    _column(results.support[rows]),
+                    *_interval_columns(results, rows, converged),
+                ]
 
     return write_table(
         folder, f"edges/part-{edges.bucket * files + file:05d}.parquet", schema, 2, batches(), compression
@@ -128,14 +132,16 @@ def write_vertices(
     schema = pa.schema([*fields, *_interval(converged), *([("component", pa.int64())] if groups is not None else [])])
 
     def batches() -> Iterator[list[pa.Array]]:
-        for rows in _slices(len(vertices), file, files, row_group_rows):
-            yield [
-                _typed(identity.part(ids, rows.start, rows.stop), source.id_type),
-                _column(vertices.degree[rows]),
-                _column(vertices.triangles[rows]),
-                *_interval_columns(vertices, rows, converged),
-                *([_or_null(groups.home[rows])] if groups is not None else []),
-            ]
+        everyone = np.arange(len(vertices)) if isinstance(ids, pa.Array) else np.zeros(0, np.int64)
+        for run in _slices(len(vertices), file, files, row_group_rows):
+            for rows in _by_text(run, (ids, everyone)):
+                yield [
+                    _typed(identity.part(ids, rows.start, rows.stop), source.id_type),
+                    _column(vertices.degree[rows]),
+                    _column(vertices.triangles[rows]),
+                    *_interval_columns(vertices, rows, converged),
+                    *([_or_null(groups.home[rows])] if groups is not None else []),
+                ]
 
     return write_table(
         folder, f"vertices/part-{vertices.bucket * files + file:05d}.parquet", schema, 1, batches(), compression
@@ -179,9 +185,10 @@ def write_groups(
             yield [*(pa.array(column) for column in columns), _or_null(own.parent)]
 
     def dn_graph_members() -> Iterator[list[pa.Array]]:
-        for rows in _slices(len(members), 0, 1, row_group_rows):
-            own = members[rows]
-            yield [pa.array(groups.home[own]), _typed(identity.take(names, own), source.id_type)]
+        for run in _slices(len(members), 0, 1, row_group_rows):
+            for rows in _by_text(run, (names, members)):
+                own = members[rows]
+                yield [pa.array(groups.home[own]), _typed(identity.take(names, own), source.id_type)]
 
     part = f"part-{groups.bucket:05d}.parquet"
     tables = [
@@ -217,6 +224,21 @@ def _interval_columns(values: BucketResults | BucketVertices, rows: slice, conve
 def _slices(rows: int, file: int, files: int, row_group_rows: int) -> Iterator[slice]:
     start, stop = rows * file // files, rows * (file + 1) // files
     return (slice(at, min(at + row_group_rows, stop)) for at in range(start, stop, row_group_rows))
+
+
+def _by_text(rows: slice, *columns: tuple[Ids, NDArray[Any]]) -> Iterator[slice]:
+    """A run of rows, cut so that what its columns name, ids by their positions, takes about TEXT_PER_GROUP at most."""
+    lengths = [(identity.lengths(ids), positions) for ids, positions in columns]
+    taken = [length[positions[rows]] for length, positions in lengths if length is not None]
+    if not taken:
+        yield rows
+        return
+    ends, start = np.cumsum(np.sum(taken, axis=0)), 0
+    while start < len(ends):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + TEXT_PER_GROUP, side="right")))
+        yield slice(rows.start + start, rows.start + stop)
+        start = stop
 
 
 def _named(ids: Ids, positions: NDArray[np.int32], id_type: pa.DataType) -> pa.Array:

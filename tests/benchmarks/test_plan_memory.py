@@ -8,6 +8,9 @@ import pytest
 
 from benchmarks import graphs, memory
 from benchmarks.command import Layout
+from edgemill.pipeline import plan
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.planning import make_plan
 
 
 def measured(name: str, layout: str, workers: int, folder: Path) -> memory.Memory:
@@ -22,10 +25,44 @@ def measured(name: str, layout: str, workers: int, folder: Path) -> memory.Memor
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ["star5000000", "pairs2000000", "bipartite1500"])
+def test_many_vertices_and_few(tmp_path: Path, name: str, workers: int) -> None:
+    """Edges without triangles take less than others, and vertices take memory of their own."""
+    measured(name, "1", workers, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ["names3000x65536", "names300000x1024"])
+def test_long_names(tmp_path: Path, name: str, workers: int) -> None:
+    measured(name, "1", workers, tmp_path)
+
+
 def assert_near(name: str, layout: str, workers: int, folder: Path) -> None:
     found = measured(name, layout, workers, folder)
     assert found.estimated_copies == pytest.approx(found.copies, rel=0.25), found
     assert -0.3 <= found.output_off <= 0.7, found
+
+
+def test_memory_of_vertices_and_of_edges_without_triangles(tmp_path: Path) -> None:
+    """What a plan counts for 100,000 edges of each kind, in this process."""
+
+    def counted(name: str) -> tuple[float, float]:
+        settings = make_settings(str(graphs.graph(name, tmp_path).path), str(tmp_path / "out"), device="cpu")
+        made = make_plan(settings)
+        return made.graph.with_triangles, made._share_bytes / made.edges
+
+    assert counted("star100000") == (0, pytest.approx(plan.EDGE_BYTES + plan.VERTEX_BYTES, rel=0.01))
+    assert counted("pairs100000") == (0, pytest.approx(plan.EDGE_BYTES + 2 * plan.VERTEX_BYTES, rel=0.01))
+    assert counted("bipartite400") == (0, pytest.approx(plan.EDGE_BYTES, rel=0.02))
+    assert counted("cliques3000") == (
+        1,
+        pytest.approx(plan.EDGE_BYTES + plan.COPY_BYTES + plan.VERTEX_BYTES / 3.5, rel=0.01),
+    )
 
 
 def test_a_small_graph(tmp_path: Path) -> None:

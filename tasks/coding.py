@@ -1,0 +1,68 @@
+"""Strings that come part by part, as positions in the distinct ones: few copies of each are held at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from . import identity
+from .reading import IdRows
+
+PART_BYTES = 2**26
+"""Text that is gathered before it is coded."""
+
+
+class Coding:
+    """The distinct strings of two columns, and the columns as positions in them. Mutable, for one block.
+
+    Takes about three bytes of memory for each byte of PART_BYTES, and three for each byte of the distinct strings.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[IdRows] = []
+        self._waiting = 0
+        self._runs: list[pa.LargeStringArray] = []
+        self._codes: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+        self.nulls = 0
+        """Rows left out because an id is null."""
+
+    def add(self, part: IdRows) -> None:
+        """Take in some rows."""
+        self.nulls += part.nulls
+        self._parts.append(part)
+        self._waiting += part.source.nbytes + part.target.nbytes
+        if self._waiting >= PART_BYTES:
+            self._code()
+
+    def _code(self) -> None:
+        columns = [part.source for part in self._parts] + [part.target for part in self._parts]
+        half = len(self._parts)
+        self._parts, self._waiting = [], 0
+        ids, codes = identity.encode_all(columns)
+        del columns
+        if not len(ids):
+            return
+        self._runs.append(ids)
+        self._codes.append((np.concatenate(codes[:half]), np.concatenate(codes[half:])))
+        if sum(run.nbytes for run in self._runs[1:]) > self._runs[0].nbytes:
+            self._merge()
+
+    def _merge(self) -> None:
+        ids, positions = identity.merge(self._runs)
+        columns = (
+            np.concatenate([place[code[end]] for place, code in zip(positions, self._codes, strict=True)])
+            for end in range(2)
+        )
+        self._runs, self._codes = [ids], [(next(columns), next(columns))]
+
+    def end(self) -> tuple[pa.LargeStringArray, NDArray[np.int32], NDArray[np.int32]]:
+        """The distinct strings, ascending, and each column as positions in them."""
+        if self._parts:
+            self._code()
+        if not self._runs:
+            none = np.zeros(0, np.int32)
+            return identity.no_ids("string"), none, none
+        if len(self._runs) > 1:
+            self._merge()
+        return self._runs[0], *self._codes[0]

@@ -1,0 +1,92 @@
+"""Strings that come part by part are coded as all at once, in bounded memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgemill.tasks import coding, reading
+from edgemill.tasks.blocks import clean, read_block
+from edgemill.tasks.coding import Coding
+from edgemill.tasks.errors import InputError
+from edgemill.tasks.reading import IdRows, read_batches, read_rows
+from edgemill.tasks.sources import open_source, plan_blocks
+
+ROWS = st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=20)
+
+
+def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
+    return IdRows(*(pa.array([row[end] for row in rows], pa.large_string()) for end in range(2)), nulls)
+
+
+@settings(max_examples=40)
+@given(parts=st.lists(ROWS, max_size=6), size=st.sampled_from([1, 40, 10**6]))
+def test_parts_are_coded_as_all_at_once(parts: list[list[tuple[str, str]]], size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coding, "PART_BYTES", size)
+        found = Coding()
+        for part in parts:
+            found.add(as_rows(part, nulls=1))
+        ids, first, second = found.end()
+    rows = [row for part in parts for row in part]
+    assert ids.to_pylist() == sorted({end for row in rows for end in row}, key=str.encode)
+    assert [(ids[one].as_py(), ids[other].as_py()) for one, other in zip(first, second, strict=True)] == rows
+    assert found.nulls == len(parts)
+
+
+def write(path: Path, src: list[str | None], dst: list[str | None], rows: int = 4) -> Path:
+    table = pa.table({"from": pa.array(src, pa.string()), "to": pa.array(dst, pa.string())})
+    pq.write_table(table, path, row_group_size=rows)
+    return path
+
+
+def test_a_block_of_many_parts_is_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"vertex {i * 7 % 11}" for i in range(40)]
+    source = open_source(str(write(tmp_path / "a.parquet", [*names[1:], None], names, 25)))
+    (block,) = plan_blocks(source, 100)
+    whole = clean(0, read_rows(source, block, "drop"))
+    monkeypatch.setattr(reading, "MOST_TEXT_ROWS", 3)
+    monkeypatch.setattr(reading, "TEXT_AHEAD_BYTES", 0)
+    monkeypatch.setattr(coding, "PART_BYTES", 30)
+    found = read_block(source, block, "drop")
+    assert found.ids.to_pylist() == whole.ids.to_pylist()
+    assert (found.low.tolist(), found.high.tolist()) == (whole.low.tolist(), whole.high.tolist())
+    counted = found.rows, found.self_loops, found.duplicates, found.nulls
+    assert counted == (whole.rows, whole.self_loops, whole.duplicates, whole.nulls) == (40, 0, counted[2], 1)
+
+
+@pytest.mark.parametrize("column", ["from", "to"])
+def test_an_id_that_is_too_long_is_refused(tmp_path: Path, column: str) -> None:
+    """With its file, row group, column, length and row; a megabyte and one byte more than allowed."""
+    for length in (reading.MOST_ID_BYTES + 1, 10**6):
+        ends = {"from": ["a", "b", "c", "d", "e", "f"], "to": ["b", "c", "d", "e", "f", "g"]}
+        ends[column][5] = "é" + "x" * (length - 2)
+        source = open_source(str(write(tmp_path / "a.parquet", ends["from"], ends["to"])))
+        what = f"a.parquet: row group 1: column '{column}' has an id of {length:,} bytes, over the 65,536"
+        for block in plan_blocks(source, 2):
+            if block.number:
+                with pytest.raises(InputError, match=what):
+                    read_block(source, block)
+                with pytest.raises(InputError, match=what):
+                    list(read_batches(source, block.pieces[0], 2))
+
+
+def test_an_id_of_the_greatest_length_is_read(tmp_path: Path) -> None:
+    name = "x" * reading.MOST_ID_BYTES
+    source = open_source(str(write(tmp_path / "a.parquet", ["a"], [name])))
+    assert read_block(source, plan_blocks(source, 1)[0]).ids.to_pylist() == ["a", name]
+
+
+def test_blocks_of_strings_are_cut_by_bytes(tmp_path: Path) -> None:
+    names = [f"{i:01000d}" for i in range(16)]
+    source = open_source(str(write(tmp_path / "a.parquet", names, names[::-1])))
+    each = source.files[0].id_bytes
+    assert len(each) == 4 and all(8000 < size < 16_000 for size in each)
+    assert [block.rows for block in plan_blocks(source, 100)] == [16]
+    assert [block.rows for block in plan_blocks(source, 100, 2 * max(each))] == [8, 8]
+    assert [block.rows for block in plan_blocks(source, 100, 1)] == [4, 4, 4, 4]
