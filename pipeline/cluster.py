@@ -28,7 +28,7 @@ from .settings import ClusterSettings
 from .streams import Prompt
 from .tls import check_processes, is_encrypted, security
 
-__all__ = ["WORKER_BYTES", "check_device", "connect", "cores", "has_gpu_workers", "local_gpu"]
+__all__ = ["WORKER_BYTES", "check_device", "check_least_workers", "connect", "cores", "has_gpu_workers", "local_gpu"]
 
 WORKER_BYTES = 345 * 2**20
 """Memory of a worker with nothing to do, and of the kernels' buffers."""
@@ -89,7 +89,7 @@ def _start(kind: Callable[..., LocalCluster], **options: Any) -> LocalCluster:
     """
     before = set(SpecCluster._instances)
     try:
-        with guarded_start():
+        with guarded_start(options["local_directory"] or dask.config.get("temporary-directory", None)):
             return kind(**options)
     except BaseException:
         for cluster in set(SpecCluster._instances) - before:
@@ -181,6 +181,15 @@ def check_device(settings: ClusterSettings) -> None:
     """Raises UsageError if workers started here should have a GPU and this machine has none."""
     if settings.is_started_here:
         local_gpu(settings)
+
+
+def check_least_workers(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers are to be waited for and all are started here."""
+    if settings.is_started_here and settings.least_workers is not None:
+        raise UsageError(
+            "cluster.least_workers is for a cluster that runs already: name its scheduler or give mine a client, "
+            "or set cluster.workers to start some here"
+        )
 
 
 def local_gpu(settings: ClusterSettings) -> Device:

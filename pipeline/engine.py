@@ -19,6 +19,7 @@ from distributed.scheduler import NoValidWorkerError, NoWorkerError
 from .. import kernels
 from ..kernels.device import Device
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from .arriving import await_workers
 from .calling import Name, call, call_in_files, call_in_turn, call_on_gpu, recall
 from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
 from .leaving import why_they_left
@@ -40,6 +41,8 @@ _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
 _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
+_GOODBYES = ("closing-worker", "retired")
+"""What Dask notes of a worker that is closed, as by a cluster that shrinks, and not of one that is killed."""
 _RESTARTS = "worker-restart-memory"
 """Dask's topic of workers that exceeded their limit and were ended by their nannies."""
 
@@ -73,16 +76,14 @@ class Engine:
     """
 
     def __init__(self, client: Client, run_id: str, input: str = "none", waiting_seconds: float = 300) -> None:
-        """Raises ClusterLost if there are no workers."""
+        """Raises ClusterLost if no worker comes within `waiting_seconds`."""
         self._client = client
         self._watch = Watch(client, run_id, waiting_seconds)
         self._waiting_seconds = waiting_seconds
         self.run_id = run_id
         self._tail = f"{run_id}-{input}"
-        self._workers = workers_of(client)
+        self._workers = await_workers(client, 1, waiting_seconds)
         self._shares_memory = all(address.startswith("inproc://") for address in self._workers)
-        if not self._workers:
-            raise ClusterLost("the Dask cluster has no workers: start some, and wait for them")
         be_prompt(client)
         self.capacity = Capacity(
             len(self._workers),
@@ -247,7 +248,7 @@ class Engine:
         if not arguments:
             return []
         workers = list(self._workers)
-        where = None if at is None else [[workers[place]] for place in at]
+        where = None if at is None else [[workers[place % len(workers)]] for place in at]  # some may have left
         return self._start(name, function, arguments, where, soon)
 
     def detach(
@@ -334,17 +335,23 @@ class Engine:
                 lost = error
             for future in futures:
                 future.release()
-            if not self._met_again():
-                break
+            self._meet_again()
         raise ClusterLost(why_they_left(self._client, keys) or str(lost)) from lost
 
-    def _met_again(self) -> bool:
-        """Take those that there are by now for the workers of the run; gives whether they are as many as before."""
-        before = len(self._workers)
+    def _meet_again(self) -> None:
+        """Take those that there are by now for the workers of the run, and wait for those in place of lost ones.
+
+        A worker that was told to leave, as by a cluster that shrinks, is not lost: nothing comes in its place.
+        """
+        there = workers_of(self._client)
+        told = sum(self._was_told_to_leave(address) for address in self._workers if address not in there)
         with suppress(TimeoutError):
-            self._client.wait_for_workers(before, timeout=_RETURN_SECONDS)
-        self._workers = workers_of(self._client)
-        return len(self._workers) >= before
+            self._client.wait_for_workers(max(1, len(self._workers) - told), timeout=_RETURN_SECONDS)
+        self._workers = await_workers(self._client, 1, self._waiting_seconds)
+
+    def _was_told_to_leave(self, address: str) -> bool:
+        """Whether a worker that is gone has said goodbye to the scheduler, or was sent away by it."""
+        return any(event.get("action") in _GOODBYES for _, event in self._client.get_events(address))
 
     def _killed(self, error: KilledWorker) -> EdgemillError:
         """Workers died time and again in the same task: out of memory if that is what their nannies ended them for."""

@@ -41,13 +41,13 @@ def refuse_import() -> None:
 
 
 @contextmanager
-def guarded_start() -> Iterator[None]:
-    """While worker processes are started within the block.
+def guarded_start(folder: str | None) -> Iterator[None]:
+    """While worker processes are started within the block; what they tell lies in `folder`, None for temporary files'.
 
-    Raises UsageError if they found the script without its guard, and ClusterLost if they ended for another reason.
+    Raises UsageError if they found the script without its guard, and ClusterLost if they do not start otherwise.
     """
-    with tempfile.TemporaryDirectory(prefix="edgemill-") as folder:
-        marker = Path(folder) / "unguarded"
+    with tempfile.TemporaryDirectory(prefix="edgemill-", dir=folder) as place:
+        marker = Path(place) / "unguarded"
         os.environ[_MARKER] = str(marker)
         try:
             yield
@@ -55,8 +55,8 @@ def guarded_start() -> Iterator[None]:
             if marker.exists():
                 raise UsageError(_ADVICE) from None
             raise ClusterLost(
-                f"the worker processes ended while they were started ({error}); stderr may say why. "
-                f"If the script does more than to call mine: {_ADVICE}"
+                f"the workers could not be started ({error}); stderr may say why. "
+                f"If the script does more than call mine: {_ADVICE}"
             ) from error
         finally:
             del os.environ[_MARKER]

@@ -21,9 +21,10 @@ from ..tasks.publish import merge_histograms
 from ..tasks.sources import Source, refuse_changed_files
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
+from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
-from .cluster import check_device, connect
+from .cluster import check_device, check_least_workers, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
 from .engine import Engine
@@ -91,6 +92,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
     """
     if client is None:
         check_device(settings.cluster)
+        check_least_workers(settings.cluster)
     night = Night.of(settings)
     check_performance_report(settings)
     check_locations(settings)
@@ -121,6 +123,8 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
+                if client is not None:
+                    await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, engine, events, staging)

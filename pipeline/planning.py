@@ -17,7 +17,7 @@ from ..tasks.places import place_of
 from ..tasks.replication import Copies
 from ..tasks.sources import Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
-from .cluster import check_device, connect, cores, has_gpu_workers, local_gpu
+from .cluster import check_device, check_least_workers, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
 from .plan import FILL, WORKER_BYTES, Plan, row_bytes
 from .settings import MAX_PARTITIONS, Settings
@@ -44,11 +44,12 @@ def make_plan(settings: Settings) -> Plan:
     Raises InputError, and ClusterLost if a scheduler does not answer.
     """
     check_device(settings.cluster)
+    check_least_workers(settings.cluster)
     source = open_input(settings)
     cluster = settings.cluster
     if cluster.scheduler is not None or cluster.scheduler_file is not None:
         with connect(cluster) as client:
-            engine = Engine(client, "plan")
+            engine = Engine(client, "plan", waiting_seconds=cluster.waiting_seconds)
             engine.use(cluster.device)
             return plan_run(settings, source, engine.capacity)
     workers = cluster.workers or 1

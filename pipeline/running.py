@@ -17,15 +17,15 @@ from distributed.core import send_recv
 from distributed.utils import LoopRunner, silence_logging_cmgr
 
 from ..tasks.errors import ClusterLost, UsageError
+from .arriving import await_workers
 from .releases import PACKAGE, refusal
 from .settings import ClusterSettings
 from .tls import check_address, security, speaks_tls
-from .watch import workers_of
 
 __all__ = ["running"]
 
 _START_SECONDS = 30
-"""How long to wait for a scheduler and its first worker, where `least_workers` does not ask for patience."""
+"""How long to wait for a scheduler, where `least_workers` does not ask for patience."""
 _ANSWER_SECONDS = 5
 """What is connected to must answer within."""
 _LOOKING_SECONDS = 0.2
@@ -39,7 +39,6 @@ def running(settings: ClusterSettings) -> Iterator[Client]:
     Raises ClusterLost if it does not answer or has too few workers, UsageError for an address or a file that names no
     scheduler, for certificates that do not go with it, and for another release.
     """
-    least = settings.least_workers or 1
     patience = _START_SECONDS if settings.least_workers is None else settings.waiting_seconds
     certificates = security(settings)
     end = time.monotonic() + patience
@@ -59,12 +58,7 @@ def running(settings: ClusterSettings) -> Iterator[Client]:
         with_tls = " with TLS and a certificate of that authority" if address.startswith("tls://") else ""
         raise ClusterLost(f"no Dask scheduler answers at {address}{with_tls}: {_reason(error)}") from error
     with silence_logging_cmgr(logging.CRITICAL), client:  # what fails is told once, by the exception that ends the run
-        with suppress(TimeoutError):
-            client.wait_for_workers(least, timeout=_left(end))
-        found = len(workers_of(client))
-        if found < least:
-            those = f"{found} of {least} workers (cluster.least_workers)" if found else "no workers"
-            raise ClusterLost(f"the Dask scheduler at {address} has {those} after {patience:g} s; start some")
+        await_workers(client, settings.least_workers or 1, settings.waiting_seconds)
         yield client
 
 

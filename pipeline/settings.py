@@ -229,7 +229,7 @@ class ClusterSettings(_Section):
     scheduler_file: str | None = None
     """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
     least_workers: int | None = Field(None, ge=1)
-    """Workers that a running scheduler must have first; waits `waiting_seconds` for it and them; none: one, soon."""
+    """Workers that a running cluster must have first; waits `waiting_seconds` for them and its scheduler; none: one."""
     tls_ca_file: str | None = None
     """PEM file of the authority that signs the certificates of the cluster; none: Dask's configuration."""
     tls_cert_file: str | None = None
@@ -241,7 +241,7 @@ class ClusterSettings(_Section):
     silence_seconds: float = Field(60, gt=0)
     """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
     waiting_seconds: float = Field(300, gt=0)
-    """The run ends (exit code 4) when no worker could run its tasks for so long."""
+    """The run ends (exit code 4) when no worker could run its tasks, or had come, for so long."""
 
     @property
     def is_started_here(self) -> bool:
@@ -264,8 +264,6 @@ class ClusterSettings(_Section):
             for name in own:
                 if getattr(self, name) is not None:
                     raise ValueError(f"cluster.{name} is for workers started here: leave it out with a scheduler")
-        elif self.least_workers is not None:
-            raise ValueError("cluster.least_workers is for a running scheduler: set cluster.workers to start some here")
         return self
 
     @model_validator(mode="after")

@@ -38,37 +38,38 @@ class BoundedServer(ThreadingHTTPServer):
     def __init__(self, *arguments: Any) -> None:
         self._threads_left = BoundedSemaphore(_THREADS)
         self._stopping = Event()
+        self._open: set[socket.socket] = set()
+        """Connections that have a thread."""
         self._silent: dict[socket.socket, float] = {}
-        """Connections that have sent no request yet, and since when: the oldest first."""
-        self._silent_lock = Lock()
+        """Those of them that have sent no request yet, and since when: the oldest first."""
+        self._lock = Lock()
         super().__init__(*arguments)
 
     def has_request(self, connection: socket.socket) -> None:
         """The connection has sent its request, and is left alone from now on."""
-        with self._silent_lock:
+        with self._lock:
             self._silent.pop(connection, None)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Give a connection its thread, once there is one."""
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Wait until there is a thread for a connection; gives whether it is to be served."""
         while not self._threads_left.acquire(timeout=_LOOK_SECONDS):
             self._end_silent(_PRESSED_SECONDS)
             if self._stopping.is_set():
-                self.shutdown_request(request)
-                return
-        with self._silent_lock:
+                return False
+        with self._lock:
+            self._open.add(request)
             self._silent[request] = monotonic()
-        try:
-            super().process_request(request, client_address)
-        except BaseException:  # there is no thread
-            self._leave(request)
-            raise
+        return True
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, within its thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._leave(request)
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection, and give its thread to another."""
+        super().shutdown_request(request)
+        with self._lock:
+            self._silent.pop(request, None)
+            if request not in self._open:
+                return
+            self._open.remove(request)
+        self._threads_left.release()
 
     def service_actions(self) -> None:
         """Look after silent connections; called twice a second, and after each that is accepted."""
@@ -88,13 +89,9 @@ class BoundedServer(ThreadingHTTPServer):
         for _ in range(sum(left)):
             self._threads_left.release()
 
-    def _leave(self, request: Any) -> None:
-        self.has_request(request)
-        self._threads_left.release()
-
     def _end_silent(self, seconds: float) -> None:
         """End connections that have been silent for so long; their threads notice."""
-        with self._silent_lock:
+        with self._lock:
             for connection, since in list(self._silent.items()):
                 if monotonic() - since < seconds:
                     break

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -49,18 +50,18 @@ def threads(served: ExplorerServer) -> Iterator[list[int]]:
     most, now, lock = [0], 0, threading.Lock()
     handle = served.process_request_thread
 
-    def counted(*arguments: object) -> None:
+    def counted(request: Any, client_address: Any) -> None:
         nonlocal now
         with lock:
             now += 1
             most[0] = max(most[0], now)
         try:
-            handle(*arguments)
+            handle(request, client_address)
         finally:
             with lock:
                 now -= 1
 
-    served.process_request_thread = counted  # type: ignore[method-assign, assignment]
+    served.process_request_thread = counted  # type: ignore[method-assign]
     yield most
 
 

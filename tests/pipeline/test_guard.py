@@ -94,7 +94,7 @@ def test_workers_that_cannot_start_for_another_reason(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("edgemill.pipeline.cluster.LocalCluster", start)
     with (
-        pytest.raises(ClusterLost, match=r"ended while they were started \(Nanny failed to start\.\)"),
+        pytest.raises(ClusterLost, match=r"the workers could not be started \(Nanny failed to start\.\)"),
         connect(ClusterSettings(device="cpu", workers=2)),
     ):
         pass
