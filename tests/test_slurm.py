@@ -1,4 +1,7 @@
-"""The job script of SLURM, on this machine: `srun` starts a process for each node, `scontrol` writes down its calls."""
+"""The job script of SLURM, with stand-ins: `srun` starts a process for each node, `scontrol` writes down its calls.
+
+`tests/systems/test_slurm.py` runs it on a real SLURM.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,31 @@ finally:
 WRITES_DOWN = """#!/usr/bin/env bash
 echo "$(basename "$0") $*" >>"$CALLS"
 """
-WAITS = WRITES_DOWN + "exec sleep 600\n"
+WAITS = (
+    WRITES_DOWN
+    + """for word; do case $word in --scheduler-file=*) file=${word#*=} ;; esac; done
+if [[ $1 == scheduler ]]; then
+    echo $$ >"$file"
+    exec sleep 600
+fi
+until [[ -s $file ]]; do sleep 0.01; done # workers end with the scheduler
+while kill -0 "$(<"$file")" 2>/dev/null; do sleep 0.01; done
+"""
+)
 ENDS_WITH = WRITES_DOWN + "exit {}\n"
+SCONTROL = (
+    WRITES_DOWN
+    + """case $1 in
+update) echo "${3#Comment=}" >"$CALLS.comment" ;;
+requeue) ls -A "$SLURM_SUBMIT_DIR" >>"$CALLS.left" ;;
+esac
+"""
+)
+SQUEUE = """#!/usr/bin/env bash
+cat "$CALLS.comment" 2>/dev/null || echo "(null)"
+"""
+RESULT = 'echo "output  /out"; echo "a warning" >&2\n'
+KEPT = 'echo "what was found is kept in /out/.x.edgemill.checkpoint: the same run goes on from there" >&2\n'
 UNTIL_TERM = (
     WRITES_DOWN
     + """trap 'exit 143' TERM
@@ -63,7 +89,8 @@ class Job:
         for made in (self.submitted, self.commands, folder / "scratch"):
             made.mkdir()
         self.command("srun", SRUN)
-        self.command("scontrol", WRITES_DOWN)
+        self.command("scontrol", SCONTROL)
+        self.command("squeue", SQUEUE)
         self.environment = {
             "PATH": f"{self.commands}:{os.environ['PATH']}",
             "CALLS": str(self.calls),
@@ -90,6 +117,16 @@ class Job:
         lines = self.calls.read_text().splitlines() if self.calls.exists() else []
         return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
 
+    @property
+    def requeued(self) -> int:
+        """How often it went back into the queue."""
+        return self.called("scontrol").count("requeue 77")
+
+    @property
+    def log(self) -> str:
+        """What its last start printed."""
+        return (self.folder / "log").read_text()
+
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
@@ -109,7 +146,7 @@ def test_the_exit_code_is_passed_on(job: Job, code: int, requeued: bool) -> None
     job.command("dask", WAITS)
     job.command("edgemill", ENDS_WITH.format(code))
     assert job.run("--input", "in", "--output", "out") == code
-    assert job.called("scontrol") == (["requeue 77"] if requeued else [])
+    assert job.requeued == requeued
     file = job.submitted / ".edgemill-77-0" / "scheduler.json"
     assert job.called("edgemill") == [
         f"run --input in --output out --scheduler-file {file} --set cluster.least_workers=2"
@@ -119,11 +156,58 @@ def test_the_exit_code_is_passed_on(job: Job, code: int, requeued: bool) -> None
 def test_the_time_limit(job: Job) -> None:
     """SLURM tells of it by USR1, and may put the job back so many times."""
     job.command("dask", WAITS)
-    job.command("edgemill", UNTIL_TERM)
+    job.command("edgemill", UNTIL_TERM.replace("exit 143", f"{KEPT} exit 143"))
     assert job.run() == 143
     assert job.run(SLURM_RESTART_COUNT="1", EDGEMILL_RESTARTS="1") == 143
-    assert job.called("scontrol") == ["requeue 77"]
-    assert "restarted 1 times" in (job.folder / "log").read_text()
+    assert job.requeued == 1
+    assert "restarted 1 times" in job.log
+
+
+def test_nothing_is_left_when_the_job_goes_back(job: Job) -> None:
+    """SLURM ends the script at once."""
+    job.command("dask", WAITS)
+    job.command("edgemill", ENDS_WITH.format(4))
+    assert job.run() == 4
+    assert (job.folder / "calls.left").read_text() == ""
+
+
+def test_what_a_start_left_whose_node_died(job: Job) -> None:
+    for name in (".edgemill-77-0", ".edgemill-78-0"):
+        (job.submitted / name).mkdir()
+    job.command("dask", WAITS)
+    job.command("edgemill", ENDS_WITH.format(0))
+    assert job.run(SLURM_RESTART_COUNT="1") == 0
+    (job.submitted / ".edgemill-78-0").rmdir()  # of another job, so that it is still there
+
+
+@pytest.mark.parametrize(("run", "code"), [(UNTIL_TERM, 143), (ENDS_WITH.format(4), 4)])
+def test_two_starts_that_keep_nothing(job: Job, run: str, code: int) -> None:
+    """A third would end the same."""
+    job.command("dask", WAITS)
+    job.command("edgemill", run)
+    assert job.run() == code
+    assert job.requeued == 1
+    assert job.run(SLURM_RESTART_COUNT="1") == code
+    assert job.requeued == 1
+    assert "two starts of job 77 ended before edgemill reached a checkpoint" in job.log
+
+
+def test_a_start_that_keeps_something_counts_anew(job: Job) -> None:
+    job.command("dask", WAITS)
+    for restart, kept in enumerate(["", KEPT, "", ""]):
+        job.command("edgemill", UNTIL_TERM.replace("exit 143", f"{kept} exit 143"))
+        assert job.run(SLURM_RESTART_COUNT=str(restart)) == 143
+    assert job.requeued == 3
+    assert "two starts of job 77" in job.log
+
+
+def test_the_log_ends_with_the_result(job: Job) -> None:
+    """What the workers say as they end comes before it."""
+    job.command("dask", WAITS)
+    job.command("srun", SRUN.replace("finally:", "    print('the workers end')\nfinally:"))
+    job.command("edgemill", f'{WRITES_DOWN}until (($(grep -c "^dask" "$CALLS") == 3)); do sleep 0.01; done\n{RESULT}')
+    assert job.run() == 0
+    assert job.log.splitlines() == ["a warning", "the workers end", "output  /out"]
 
 
 @pytest.mark.parametrize("code", [143, 4])
@@ -210,7 +294,7 @@ def test_a_job_that_goes_on_after_its_time_limit(real: Job, rows: Path, tmp_path
     text = (tmp_path / "out" / "log.jsonl").read_text()
     first = min(int(found) for found in re.findall(r'"exchange": (\d+), "step"', text))
     assert STRIKE_AT - 3 <= first - 1 <= STRIKE_AT
-    assert real.called("scontrol") == ["requeue 77"]
+    assert real.requeued == 1
 
 
 STRIKE_AT = 8
