@@ -93,7 +93,8 @@ def test_a_fresh_container_compiles_no_kernel(docker: Docker, trials: Trials) ->
     graph = docker.checkout / FACEBOOK
     for user in ("10001:10001", "4711:4711"):
         name = user.partition(":")[0]
-        limits = ("--read-only", "--tmpfs", "/tmp:mode=1777", "--user", user, "--network", "none")
+        folders = ("--tmpfs", "/tmp:mode=1777", "--tmpfs", "/scratch:mode=1777")
+        limits = ("--read-only", *folders, "--user", user, "--network", "none")
         volumes = ("--volume", f"{graph}:/edges.parquet:ro", "--volume", "/results:/results")
         docker.run(
             "docker", "run", "--rm", *limits, *volumes, IMAGE, "run", "--input", "/edges.parquet", "--output", name
