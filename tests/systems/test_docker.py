@@ -88,7 +88,7 @@ def events(log: Path, name: str) -> list[dict[str, Any]]:
 def test_a_fresh_container_compiles_no_kernel(docker: Docker, trials: Trials) -> None:
     """As any user, on a root filesystem that cannot be written to, with no volume for kernels."""
     results = docker.root / "results"
-    results.mkdir(mode=0o777)
+    results.mkdir(exist_ok=True)
     results.chmod(0o777)
     graph = docker.checkout / FACEBOOK
     for user in ("10001:10001", "4711:4711"):
@@ -121,7 +121,7 @@ def test_compose_from_up_to_down(project: Docker, trials: Trials) -> None:
 
 def test_a_job_starts_beside_workers_that_are_not_well(project: Docker, trials: Trials) -> None:
     override = project.root / "unwell.yaml"
-    check_fails = 'healthcheck: { test: ["CMD", "false"], interval: 1s, retries: 1, start_period: 0s }'
+    check_fails = 'healthcheck: { test: ["CMD", "false"], interval: 1s, retries: 1, start_period: 1s }'
     override.write_text(f"services:\n  worker:\n    {check_fails}\n")
     inside = Path("/unwell.yaml")
     project.run(*project.compose("run", "--rm", "job", override=inside))
