@@ -55,6 +55,7 @@ from .schedules import bound
 from .settings import Settings
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
+from .textfile import told_in_textfile
 from .transport import register
 
 __all__ = ["mine", "mine_settings"]
@@ -85,6 +86,12 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
+    with told_in_textfile(settings, events) as ending:
+        ending.result = _mine(settings, client, events)
+        return ending.result
+
+
+def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
     if client is None:
         check_device(settings.cluster)
     night = Night.of(settings)
