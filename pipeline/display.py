@@ -34,6 +34,8 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
             return f"{event['what']}: {event['address']}"
         case "performance_report_failed":
             return f"warning: no performance report: {event['reason']}"
+        case "textfile_failed":
+            return f"warning: monitoring.textfile could not be written: {event['reason']}"
         case "weak_lock":
             return f"warning: two runs at once are not kept apart: {event['reason']}"
     return None

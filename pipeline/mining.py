@@ -59,6 +59,7 @@ from .schedules import bound
 from .settings import Settings
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
+from .textfile import told_in_textfile
 from .transport import register
 
 __all__ = ["mine", "mine_settings"]
@@ -90,6 +91,12 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events) 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
+    with told_in_textfile(settings, events) as ending:
+        ending.result = _mine(settings, client, events)
+        return ending.result
+
+
+def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
     if client is None:
         check_device(settings.cluster)
         check_least_workers(settings.cluster)

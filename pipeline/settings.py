@@ -323,14 +323,23 @@ class MonitoringSettings(_Section):
     """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
     metrics_host: str = Field("127.0.0.1", min_length=1)
     """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
+    textfile: str | None = Field(None, min_length=1)
+    """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
     performance_report: str | None = Field(None, min_length=1)
     """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
 
-    @field_validator("performance_report")
+    @field_validator("performance_report", "textfile")
     @classmethod
     def _on_a_disk(cls, file: str | None) -> str | None:
         if file is not None and "://" in file:
             raise ValueError("must be a file on a disk of this machine, not a URL")
+        return file
+
+    @field_validator("textfile")
+    @classmethod
+    def _as_node_exporter_has_it(cls, file: str | None) -> str | None:
+        if file is not None and not file.endswith(".prom"):
+            raise ValueError("must end in .prom: node_exporter reads no other files")
         return file
 
 
