@@ -56,7 +56,8 @@ def stages(manifest: Manifest) -> Section:
     """How long each stage took."""
     sums: dict[str, float] = {}
     for stage in manifest.stages:  # one that was done again is there twice
-        sums[stage.stage] = sums.get(stage.stage, 0) + stage.seconds
+        name = clipped(stage.stage)
+        sums[name] = sums.get(name, 0) + stage.seconds
     total = manifest.seconds
     rows = [(name, duration(seconds), share_of_time(seconds, total)) for name, seconds in sums.items()]
     rows.append(("the run", duration(total), share_of_time(total, total)))
