@@ -24,7 +24,7 @@ __all__ = ["AnyFiles", "files_at"]
 def files_at(place: str, options: Mapping[str, Any]) -> AnyFiles:
     """The files of the checkpoint at a path or fsspec URL. Raises UsageError if its file system cannot be had."""
     files, root = file_system(place, options)
-    return _OnDisk(Path(root)) if isinstance(files, LocalFileSystem) else _InStore(files, root, place)
+    return _OnDisk(Path(root)) if type(files) is LocalFileSystem else _InStore(files, root, place)
 
 
 class _OnDisk:

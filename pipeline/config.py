@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from ..tasks.errors import UsageError
 from .dates import day_of, escaped, filled_in, has_date
+from .escaping import has_controls
 from .settings import SECTIONS, Settings
 
 __all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
@@ -96,7 +97,8 @@ def as_yaml(settings: Settings) -> str:
     for name in _DATED:
         if (value := _value(tree, name)) is not None:
             _assign(tree, name, escaped(value))
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    text: str = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(tree, sort_keys=False) if has_controls(text) else text
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

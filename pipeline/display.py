@@ -12,7 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from .escaping import escaped, one_line
 from .telemetry import Listener, as_line
+from .terminal import console_on
 
 __all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "display_for"]
 
@@ -21,7 +23,7 @@ def display_for(stream: TextIO, verbose: bool = False, as_json: bool = False) ->
     """Live on a terminal; in a pipe what must be told, and a line per stage if `verbose`; JSON if asked for."""
     if as_json:
         return JsonDisplay(stream)
-    console = Console(file=stream)
+    console = console_on(stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveDisplay(console)
     return LineDisplay(stream, verbose)
@@ -103,7 +105,7 @@ class LineDisplay:
         """Print a line if the event is worth one."""
         told = _notice(event) if self._verbose else _asked_for(event)
         if told is not None:
-            print(told, file=self._stream, flush=True)
+            print(one_line(told), file=self._stream, flush=True)
         if self._verbose and event["event"] == "stage_finished":
             self._show_stage(event)
         self._stages.take_in(event)
@@ -116,7 +118,7 @@ class LineDisplay:
         search = self._stages.search
         if search is not None and "exchange" in search and len(self._stages.running) == 1:
             parts += [f"{search['step']} steps", f"{search['exchange']} exchanges"]
-        print(f"{event['stage']}: {', '.join(parts)}", file=self._stream, flush=True)
+        print(escaped(f"{event['stage']}: {', '.join(parts)}"), file=self._stream, flush=True)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -134,7 +136,7 @@ class LiveDisplay:
     def show(self, event: Mapping[str, Any]) -> None:
         """Take in the event; the screen follows at its own pace."""
         if (told := _notice(event)) is not None:
-            self._live.console.print(told, markup=False, highlight=False, soft_wrap=True)
+            self._live.console.print(one_line(told), markup=False, highlight=False, soft_wrap=True)
         self._stages.take_in(event)
         match event["event"]:
             case "stage_started":

@@ -16,6 +16,7 @@ from ..tasks.errors import InputError, UsageError
 from ..tasks.own_files import open_own, plain, plain_names
 from ..tasks.places import Place, place_of
 from ..tasks.sealed_json import is_whole, seal
+from .escaping import in_json
 
 __all__ = [
     "FORMAT_VERSION",
@@ -233,7 +234,7 @@ def versions() -> dict[str, str]:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json, with its own checksum, into `folder` and wait until it is on the disk."""
     with open(open_own(folder / MANIFEST_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-        file.write(seal(manifest.model_dump_json(by_alias=True, indent=1)))
+        file.write(seal(in_json(manifest.model_dump_json(by_alias=True, indent=1))))
         file.flush()
         os.fsync(file.fileno())
 

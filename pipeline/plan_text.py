@@ -6,6 +6,7 @@ from dask.utils import format_bytes
 
 from ..tasks.counting import Guess
 from ..tasks.passwords import without_passwords
+from .escaping import one_line
 from .plan import MESSAGE_BYTES, Plan
 
 __all__ = ["describe"]
@@ -73,7 +74,7 @@ def describe(plan: Plan) -> str:
         ("output", f"{_bytes(graph.output_bytes)}{_free(plan)}"),
         ("fits", "yes" if plan.fits() else f"tight: {plan.excess}"),
     ]
-    return "\n".join(f"{name:<12} {text}" for name, text in rows)
+    return "\n".join(f"{name:<12} {one_line(text)}" for name, text in rows)
 
 
 def _device(plan: Plan) -> str:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from .escaping import one_line
 from .manifest import Manifest
 
 __all__ = ["grid", "print_result", "print_whole", "summary_lines"]
@@ -35,7 +36,7 @@ def summary_lines(manifest: Manifest, path: str) -> list[str]:
         "seconds": f"{manifest.seconds:.2f}",
         "output": path,
     }
-    return [f"{name:<11} {value}" for name, value in rows.items()]
+    return [f"{name:<11} {one_line(value)}" for name, value in rows.items()]
 
 
 def print_result(manifest: Manifest, path: str, console: Console) -> None:
@@ -73,14 +74,14 @@ def _counts(manifest: Manifest, path: str) -> Table:
     state = Text("converged", "green")
     if not manifest.converged:
         state = Text(f"NOT CONVERGED: {manifest.unsettled:,} edges have an interval in place of lambda", "bold red")
-    table.add_row("result", Text(path))
+    table.add_row("result", Text(one_line(path)))
     table.add_row("state", state)
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
-    table.add_row("device", Text(manifest.device))
+    table.add_row("device", Text(one_line(manifest.device)))
     columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
     read = f"{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
-    table.add_row("input", Text(read))
+    table.add_row("input", Text(one_line(read)))
     dropped = {"self-loops": counts.self_loops, "duplicates": counts.duplicates, "nulls": counts.nulls_dropped}
     table.add_row("dropped", ", ".join(f"{number:,} {name}" for name, number in dropped.items()))
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
@@ -127,7 +128,7 @@ def _bounding(manifest: Manifest) -> Table:
     table = Table.grid(padding=(0, 3))
     table.add_column()
     table.add_column(justify="right", no_wrap=True)
-    table.add_row("method", bounding.method)
+    table.add_row("method", one_line(bounding.method))
     table.add_row("steps", f"{bounding.steps:,}")
     table.add_row("exchanges", f"{bounding.exchanges:,}")
     table.add_row("evaluations", f"{bounding.evaluations:,}")
@@ -141,7 +142,7 @@ def _bounding(manifest: Manifest) -> Table:
 def _stages(manifest: Manifest) -> Table:
     table = grid("stage", "seconds>")
     for stage in manifest.stages:
-        table.add_row(stage.stage, f"{stage.seconds:.2f}")
+        table.add_row(one_line(stage.stage), f"{stage.seconds:.2f}")
     table.add_row("outside of stages", f"{manifest.seconds_outside:.2f}")
     table.add_row("the run", f"{manifest.seconds:.2f}")
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from .escaping import one_line
 from .run_log import RunLog
 from .show import summary_lines
 from .status import Kept, Status
@@ -23,7 +24,7 @@ _STATES = {
 
 def describe(status: Status, now: datetime) -> str:
     """Lines of a name and what it is."""
-    return "\n".join(f"{name:<11} {value}".rstrip() for name, value in _rows(status, now))
+    return "\n".join(f"{name:<11} {one_line(value)}".rstrip() for name, value in _rows(status, now))
 
 
 def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from ..tasks.own_files import open_own
+from .escaping import in_json
 from .exits import exit_code, message
 from .manifest import ExchangeRecord, StageRecord
 
@@ -140,7 +141,7 @@ class Events:
 
 def as_line(event: Mapping[str, Any]) -> str:
     """An event as a line of JSON."""
-    return json.dumps(event, default=_scalar, ensure_ascii=False) + "\n"
+    return in_json(json.dumps(event, default=_scalar, ensure_ascii=False)) + "\n"
 
 
 def _scalar(value: Any) -> object:

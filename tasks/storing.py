@@ -180,7 +180,7 @@ class _Hashed:
 @contextmanager
 def _reading(url: str, options: Mapping[str, Any]) -> Iterator[Any]:
     files, path = file_system(url, options)
-    if isinstance(files, LocalFileSystem):
+    if type(files) is LocalFileSystem:
         with open(open_own(Path(path), os.O_RDONLY, _OWN_NAMES), "rb") as file:
             yield file
     else:
@@ -193,7 +193,7 @@ def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     """A new file; no folder is made, which may be gone with its run."""
     files, path = file_system(url, options)
     try:
-        if isinstance(files, LocalFileSystem):
+        if type(files) is LocalFileSystem:
             new = open_own(Path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWN_NAMES)
             with open(new, "wb") as file:
                 yield file

@@ -10,6 +10,7 @@ from contextlib import suppress
 import click
 
 from ..exits import exit_code, message
+from ..terminal import tell
 from .asking import diff, groups_of, subgraph, top
 from .ending import Guarded, let_go
 from .generating import generate
@@ -20,7 +21,9 @@ from .running import plan, run
 __all__ = ["edgemill", "main"]
 
 
-@click.group(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "color": True}
+)
 @click.version_option(package_name="edgemill", message="%(prog)s %(version)s")
 @debug
 def edgemill() -> None:
@@ -47,7 +50,7 @@ def main() -> None:
         edgemill(prog_name="edgemill")
     except OSError as error:  # of --help, which is written before a command is, or of what click tells itself
         with suppress(OSError):  # the code tells, too
-            click.echo(f"error: {message(error)}", err=True)
+            tell(f"error: {message(error)}", err=True)
         sys.exit(exit_code(error))
     finally:
         let_go()

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ..escaping import one_line
+from ..terminal import Binary, tell
 from .options import console, debug, json_rows, print_json
 
 __all__ = ["diff", "groups_of", "subgraph", "top"]
@@ -97,8 +99,9 @@ def subgraph(
     else:
         group = asking.find_group(result, component or 0)
     if output is None:
-        write_group(result, group, sys.stdout.buffer, form)
-        sys.stdout.buffer.flush()  # here a full disk has an exit code
+        out_there = Binary()
+        write_group(result, group, out_there, form)
+        out_there.flush()  # here a full disk has an exit code
         return
     with new_file(output, overwrite, [result.place]) as file:
         write_group(result, group, file, form)
@@ -122,5 +125,5 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
 
     found = compare(old, new, output, overwrite)
     for notice in found.notices:
-        click.echo(f"notice: {notice}", err=True)
+        tell(f"notice: {one_line(notice)}", err=True)
     print_json([found.as_dict()]) if as_json else print_whole(console(), changes_table(found))

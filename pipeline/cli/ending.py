@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tasks.errors import EdgemillError
 from ...tasks.passwords import without_passwords
+from ..escaping import one_line
 from ..exits import UNREAD, exit_code, message, sigterm_interrupts
+from ..terminal import escaping, tell
 
 if TYPE_CHECKING:
     from ..telemetry import Events
@@ -27,6 +30,11 @@ IN_JSON = "edgemill.in-json"
 
 class Guarded(click.Group):
     """Ends every exception in one line on stderr and the exit code that belongs to it; a closed pipe without a word."""
+
+    def main(self, *arguments: Any, **more: Any) -> Any:
+        """Click's; what is printed meanwhile is escaped."""
+        with escaping():
+            return super().main(*arguments, **more)
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Click's."""
@@ -56,12 +64,13 @@ def _tell(ctx: click.Context, error: BaseException) -> None:
         _tell_in_json(events, error, debug)
         return
     if debug:
-        click.echo(without_passwords(traceback.format_exc()), err=True, nl=False)
-    click.echo(f"error: {message(error)}", err=True)
+        tell(without_passwords(traceback.format_exc()).rstrip("\n"), err=True)
+    text = message(error)
+    tell(f"error: {one_line(text) if isinstance(error, EdgemillError) else text}", err=True)
     for note in getattr(error, "__notes__", []):
-        click.echo(note, err=True)
+        tell(one_line(note), err=True)
     if exit_code(error) == 1 and not debug:
-        click.echo("--debug shows where it happened", err=True)
+        tell("--debug shows where it happened", err=True)
 
 
 def _tell_in_json(events: Events, error: BaseException, debug: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..terminal import tell
 from .options import debug
 
 __all__ = ["generate"]
@@ -58,7 +59,7 @@ def _generate(kind: str, output: str, files: int, seed: int, **parameters: Any) 
     from ...tasks.generate import generate as write
 
     paths = write(kind, output, files, seed, **parameters)
-    click.echo(f"{kind}: {len(paths)} files in {output}")
+    tell(f"{kind}: {len(paths)} files in {output}")
 
 
 for _kind, (_help, _parameters) in _KINDS.items():

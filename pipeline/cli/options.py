@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..escaping import in_json
+from ..terminal import console_on, tell
 from .ending import DEBUG
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def print_settings(settings: Settings) -> None:
     """Print them as YAML."""
     from ..config import as_yaml
 
-    click.echo(as_yaml(settings), nl=False)
+    tell(as_yaml(settings).rstrip("\n"))
 
 
 json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
@@ -86,16 +88,9 @@ json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON o
 def print_json(rows: Iterable[dict[str, Any]]) -> None:
     """Print a JSON object a line."""
     for row in rows:
-        click.echo(json.dumps(row))
+        tell(in_json(json.dumps(row)))
 
 
 def console() -> Console:
     """Standard output, as wide as its terminal, or for a pipe."""
-    from rich.console import Console
-
-    class Piped(Console):
-        def on_broken_pipe(self) -> None:
-            raise  # rich would end the process, with exit code 1
-
-    width = None if sys.stdout.isatty() else 120
-    return Piped(file=sys.stdout, width=width, highlight=False)
+    return console_on(sys.stdout, None if sys.stdout.isatty() else 120)

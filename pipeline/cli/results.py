@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 
 import click
 
+from ..escaping import one_line
+from ..terminal import console_on, tell
 from .options import console, debug, json_rows, print_json
 
 __all__ = ["explore", "report", "show", "status", "verify"]
@@ -38,7 +41,7 @@ def status(ctx: click.Context, out: str, as_json: bool) -> None:
     from ..status_text import describe
 
     found, now = status_of(out), datetime.now(UTC)
-    print_json([found.as_json(now)]) if as_json else click.echo(describe(found, now))
+    print_json([found.as_json(now)]) if as_json else tell(describe(found, now))
     ctx.exit(found.exit_code)
 
 
@@ -51,7 +54,7 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
     """Make report.html of the finished run in the folder or at the URL OUT anew: the result on one page."""
     from ..report.written import write_report
 
-    click.echo(write_report(out, output, overwrite))
+    tell(one_line(write_report(out, output, overwrite)))
 
 
 @click.command()
@@ -61,18 +64,20 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
 @click.pass_context
 def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
     """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
-    from rich.console import Console
+    from rich.text import Text
 
     from ...tasks.verify import verify as check
 
-    console = Console(stderr=True)
-    with console.status("checking") if console.is_terminal else nullcontext() as status:
-        report = check(out, input_path, (lambda name: status.update(f"checking {name}")) if status else None)
+    there = console_on(sys.stderr)
+    with there.status("checking") if there.is_terminal else nullcontext() as status:
+        report = check(out, input_path, (lambda name: status.update(Text(f"checking {name}"))) if status else None)
     for name, ok, detail in report.checks:
-        click.echo(f"{'ok    ' if ok else 'FAILED'}  {name}{': ' if detail else ''}{detail}")
+        tell(f"{'ok    ' if ok else 'FAILED'}  {one_line(name)}{': ' if detail else ''}{one_line(detail)}")
     if not report.ok:
         failed = sum(not ok for _, ok, _ in report.checks)
-        click.echo(f"error: {failed} of {len(report.checks)} checks failed: {out} is not a correct result", err=True)
+        tell(
+            f"error: {failed} of {len(report.checks)} checks failed: {one_line(out)} is not a correct result", err=True
+        )
         ctx.exit(1)
 
 
@@ -90,7 +95,7 @@ def explore(out: str, port: int, open_browser: bool) -> None:
     from ..result import Result
 
     def ready(address: str) -> None:
-        click.echo(f"{out} is at {address} until Ctrl-C")
+        tell(f"{one_line(out)} is at {address} until Ctrl-C")
         if open_browser:
             import webbrowser
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..escaping import one_line
+from ..terminal import tell
 from .ending import IN_JSON
 from .options import print_settings, run_options, settings_from
 
@@ -58,14 +60,14 @@ def run(
             result = mine_settings(settings, client=None, events=events)
     if not in_json:
         if result.manifest.run != events.run_id:
-            click.echo(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
-        click.echo("\n".join(summary_lines(result.manifest, str(result.place))))
+            tell(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
+        tell("\n".join(summary_lines(result.manifest, str(result.place))))
         for place in events.removed:
-            click.echo(f"removed     {place}")
+            tell(f"removed     {one_line(place)}")
         for place, reason in events.not_removed.items():
-            click.echo(f"warning: not removed: {place}: {reason}", err=True)
+            tell(one_line(f"warning: not removed: {place}: {reason}"), err=True)
         if events.report_failed is not None:
-            click.echo(f"warning: the result is complete, but has no report: {events.report_failed}", err=True)
+            tell(one_line(f"warning: the result is complete, but has no report: {events.report_failed}"), err=True)
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
@@ -88,5 +90,5 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, *
     from ..planning import make_plan
 
     made = make_plan(settings)
-    click.echo(describe(made))
+    tell(describe(made))
     made.refuse_if_hopeless()

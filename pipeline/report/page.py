@@ -17,6 +17,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...tasks.passwords import without_passwords
+from ..escaping import one_line
 from ..manifest import DenseRecord, Manifest
 from ..result import Result
 from . import sections
@@ -34,7 +35,9 @@ def page(result: Result, place: str, before: Before | None = None) -> bytes:
     """
     manifest = result.manifest
     scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
-    pages = Environment(loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    pages = Environment(
+        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
+    )
     pages.policies["json.dumps_kwargs"] = {}  # sorted keys would put uses of Bokeh's models before what they are
     html = pages.get_template("report.html").render(
         place=without_passwords(place),
@@ -57,7 +60,12 @@ def page(result: Result, place: str, before: Before | None = None) -> bytes:
         scripts=scripts,
         policy=_policy(scripts),
     )
-    return html.encode("utf-8", "replace")  # a path may hold what is not UTF-8
+    return html.encode()
+
+
+def _visible(value: object) -> object:
+    """What Jinja puts into the page, where it is text of ours or of the result."""
+    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _facts(manifest: Manifest) -> list[Fact]:

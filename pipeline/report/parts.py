@@ -8,6 +8,8 @@ from typing import Any
 
 from dask.utils import format_bytes
 
+from ..escaping import one_line
+
 __all__ = ["Chart", "Fact", "Section", "Table", "clipped", "counted", "duration", "number", "share", "size", "span"]
 
 MOST_CHARACTERS = 200
@@ -99,6 +101,6 @@ def duration(seconds: float) -> str:
 
 
 def clipped(value: object) -> str:
-    """A value as text, cut where it is too long for a page."""
-    text = str(value)
+    """A value as text without controls, cut where it is too long for a page."""
+    text = one_line(str(value))
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

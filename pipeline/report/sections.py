@@ -58,7 +58,8 @@ def stages(manifest: Manifest) -> Section:
     """How long each stage took."""
     sums: dict[str, float] = {}
     for stage in manifest.stages:  # one that was done again is there twice
-        sums[stage.stage] = sums.get(stage.stage, 0) + stage.seconds
+        name = clipped(stage.stage)
+        sums[name] = sums.get(name, 0) + stage.seconds
     total = manifest.seconds
     if sums:
         sums[OUTSIDE] = manifest.seconds_outside

@@ -302,6 +302,28 @@ def test_hostile_ids_are_text(tab: Page, client: Client, tmp_path: Path) -> None
             assert text(tab, "#name") == "<img src=x onerror=alert(1)>"
 
 
+CONTROLS = "\x1b[31m\x07\x7f\x9b2J\u202e\u2066\n"
+VISIBLE = r"\x1b[31m\x07\x7f\x9b2J\u202e\u2066\x0a"
+
+
+def test_controls_in_names_are_shown(tab: Page, client: Client, tmp_path: Path) -> None:
+    ids = [f"{CONTROLS}{number}" for number in range(4)]
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(a, b) for a in ids for b in ids if a < b], pa.string())
+    raw = "[...document.body.textContent].filter(c => /[^\\P{Cc}\\n]|[\\u202a-\\u202e\\u2066-\\u2069]/u.test(c)).length"
+    with serving(mine(rows, tmp_path / f"out{CONTROLS}", client=client, device="cpu")) as served:
+        opened(tab, served.address)
+        tab.run(f"location.hash = 'vertex=' + encodeURIComponent({json.dumps(ids[1])})")
+        tab.until(
+            f"document.querySelector('#chosen-title').textContent === {json.dumps(f'Vertex {VISIBLE}1')} && {DRAWN}"
+        )
+        tab.run("document.querySelector('#listed summary').click()")
+        tab.until("document.querySelectorAll('#listed tbody tr').length === 4")
+        assert text(tab, "#name") == f"out{VISIBLE}"
+        assert tab.run("document.title") == f"out{VISIBLE} · edgemill explorer"
+        assert VISIBLE in text(tab, "#listed")
+        assert tab.run(raw) == 0
+
+
 def test_long_ids_have_short_labels(tab: Page, facebook: str) -> None:
     """Sigma writes a label in one line, over all that lies there."""
     opened(tab, facebook)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import os
 import re
@@ -385,7 +386,7 @@ def test_rows_are_told_where_some_were_dropped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [("s3://me:secret@bucket", "bucket"), ("s3://me:secret@bucket/a/out", "out"), ("/data/\udcff", "?")],
+    [("s3://me:secret@bucket", "bucket"), ("s3://me:secret@bucket/a/out", "out"), ("/data/\udcff", r"\udcff")],
 )
 def test_places_with_passwords_or_without_utf8(
     tmp_path: Path, write_result: WriteResult, place: str, name: str
@@ -455,13 +456,16 @@ def test_a_page_that_fails_loses_no_result(
 
 def test_half_a_page_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the disk is full in the midst of it."""
-    write = Path.write_bytes
 
-    def fills(path: Path, content: bytes) -> int:
-        write(path, content[: len(content) // 2])
-        raise OSError(28, "No space left on device", str(path))
+    class Full(io.FileIO):
+        def write(self, content: Any) -> int:
+            super().write(content[: len(content) // 2])
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fills)
+    def fills(handle: int, mode: str) -> Full:
+        return Full(handle, mode)
+
+    monkeypatch.setattr("edgemill.pipeline.output.open", fills, raising=False)
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
     result = mine(rows, tmp_path / "out", device="cpu")
     assert not (result.path / "report.html").exists()

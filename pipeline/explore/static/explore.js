@@ -2,7 +2,7 @@
 
 import { Drawing } from "./drawing.js";
 import { Icicle, LEAST, isDNGraph } from "./icicle.js";
-import { address, ask, byId, chosen, element, link, number, share, some, table } from "./page.js";
+import { address, ask, byId, chosen, element, link, number, share, some, table, visible } from "./page.js";
 import { legend, onTheme } from "./palette.js";
 
 const DEPTH = 16;
@@ -28,7 +28,7 @@ function goTo(kind, id) {
 }
 
 function say(text) {
-  byId("status").textContent = text;
+  byId("status").textContent = visible(text);
 }
 
 /** The answer to a question, unless something else was chosen meanwhile. */
@@ -72,7 +72,7 @@ async function showPlace(id) {
 }
 
 function title(text) {
-  byId("chosen-title").textContent = text;
+  byId("chosen-title").textContent = visible(text);
 }
 
 function facts(pairs, ...more) {
@@ -198,8 +198,8 @@ async function show() {
 async function begin() {
   try {
     result = await ask("result");
-    document.title = `${result.name} · edgemill explorer`;
-    byId("name").textContent = result.name;
+    document.title = `${visible(result.name)} · edgemill explorer`;
+    byId("name").textContent = visible(result.name);
     const { edges, vertices, dn_graphs: groups } = result;
     byId("counts").textContent = `${some(vertices, "vertex", "vertices")}, ${some(edges, "edge")}, ${some(groups, "DN-graph")}, λ up to ${number(result.lambda)}`;
     legend(byId("legend"), result.lambda);

@@ -8,9 +8,17 @@ export const share = (value) => (value >= 0.001 ? value.toFixed(3) : value.toExp
 
 export const some = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
 
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\p{Cs}/gu;
+
+/** A text with its controls, and overrides of its direction, as \x1b or \u202e. */
+export function visible(text) {
+  const code = (control) => control.codePointAt(0).toString(16);
+  return text.replace(CONTROLS, (found) => (code(found).length < 3 ? `\\x${code(found).padStart(2, "0")}` : `\\u${code(found)}`));
+}
+
 /** A text as a label: ids may be as long as one likes. */
 export function short(text, most = 40) {
-  const letters = [...text];
+  const letters = [...visible(text)];
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
@@ -20,7 +28,7 @@ export function element(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) made.setAttribute(name, value);
   }
-  made.append(...children);
+  made.append(...children.map((child) => (typeof child === "string" ? visible(child) : child)));
   return made;
 }
 

@@ -1,0 +1,110 @@
+"""What goes to a person by standard output and error: escaped as it is written, whoever writes it.
+
+Only rich may move the cursor and colour text. It writes past the escaping, and its own texts are escaped when they are
+rendered. Names are no markup.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+from .escaping import escaped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Binary", "EscapedStream", "console_on", "escaping", "tell", "unescaped"]
+
+
+class EscapedStream:
+    """A stream of text that escapes what is written to it. It has no `buffer`, by which libraries would write past."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unescaped = stream
+
+    def write(self, text: str) -> int:
+        """Write the text; gives its length before it was escaped."""
+        self.unescaped.write(escaped(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of them."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "buffer":
+            raise AttributeError(name)
+        return getattr(self.unescaped, name)
+
+
+@contextmanager
+def escaping() -> Iterator[None]:
+    """Within it what is written to standard output and error is escaped."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_escaped_once(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """The stream itself, for what may hold controls."""
+    return stream.unescaped if isinstance(stream, EscapedStream) else stream
+
+
+def tell(text: str, err: bool = False) -> None:
+    """Print lines for a person on standard output, or error."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{escaped(text)}\n")
+    stream.flush()
+
+
+def console_on(stream: TextIO, width: int | None = None) -> Console:
+    """A rich console that shows texts as they are: escaped, without markup."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+    from rich.text import Text
+
+    class Escaping(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=escaped(segment.text))
+
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(escaped(text), **how)  # before it is measured
+
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the process, with exit code 1
+
+    return Escaping(file=unescaped(stream), width=width, highlight=False, markup=False, emoji=False)
+
+
+class Binary:
+    """Standard output for a file's bytes: as they are in a pipe, as escaped text on a terminal."""
+
+    def __init__(self) -> None:
+        self._to_terminal = sys.stdout.isatty()
+        self._buffer: BinaryIO = unescaped(sys.stdout).buffer
+
+    def write(self, content: bytes) -> int:
+        """Write them all."""
+        if self._to_terminal:
+            sys.stdout.write(escaped(content.decode(errors="replace")))
+        else:
+            self._buffer.write(content)
+        return len(content)
+
+    def flush(self) -> None:
+        """Raises OSError for a full disk."""
+        sys.stdout.flush()
+        self._buffer.flush()
+
+
+def _escaped_once(stream: TextIO) -> TextIO:
+    escaping: Any = stream if isinstance(stream, EscapedStream) else EscapedStream(stream)
+    return escaping  # type: ignore[no-any-return]
