@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
 from ..tasks.sealed_json import is_whole, seal
+from ..tasks.tables.titles import table_title
 
 __all__ = [
     "FORMAT_VERSION",
@@ -30,6 +31,7 @@ __all__ = [
     "PartitionRecord",
     "PlanRecord",
     "StageRecord",
+    "TableRecord",
     "is_exact",
     "is_result",
     "read_manifest",
@@ -54,6 +56,19 @@ class InputFile(_Record):
     rows: int
 
 
+class TableRecord(_Record):
+    """The table that was read."""
+
+    format: Literal["delta", "iceberg"]
+    location: str
+    """Its folder: an absolute path, or a URL."""
+    version: int
+    """Version of a Delta table, snapshot id of an Iceberg table."""
+
+    def __str__(self) -> str:
+        return table_title(self.format, self.version)
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -64,6 +79,8 @@ class InputRecord(_Record):
     target_column: str
     fingerprint: str | None = None
     """Changes with the input; none where its storage does not tell whether files have changed."""
+    table: TableRecord | None = None
+    """The Delta or Iceberg table whose live files these are; none for loose files."""
 
 
 class Counts(_Record):

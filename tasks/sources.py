@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from .errors import InputAbsent, InputError
+from .errors import InputAbsent, InputError, UsageError
 from .places import file_system
 from .sealed import read_footer
 from .stores import asked
+from .tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
+from .tables.live import Table
 
 if TYPE_CHECKING:
     from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
@@ -76,6 +78,9 @@ class Source:
     id_range: tuple[int, int] | None = None
     """The smallest and the largest id, as the footers say; None where they do not, and of strings."""
 
+    table: Table | None = None
+    """The Delta or Iceberg table that the files hold the rows of."""
+
     @property
     def kind(self) -> Kind:
         """Integers or strings."""
@@ -118,27 +123,43 @@ def open_source(
     target_column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     reserved: Collection[str] = (),
+    table_version: int | None = None,
 ) -> Source:
     """Find the Parquet files of a file, folder, glob or fsspec URL and check their columns. Reads footers only.
 
-    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Columns that are not
+    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Of a Delta or
+    Iceberg table the files are those of its version `table_version`, or of the current one. Columns that are not
     named are the USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself.
 
-    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, or the columns are
-    missing or of an unusable type.
+    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, the columns are
+    missing or of an unusable type, or a table's files alone do not give its rows; UsageError for a table that cannot
+    be read, a part of a table, or a version of what is no table.
     """
     options = dict(storage_options or {})
-    paths = _find(path, options)
-    with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
+    table = table_at(path, options)
+    live = None if table is None else table.live_files(table_version)
+    paths = _find(path, options) if live is None else live.paths
+    if live is None and table_version is not None:
+        raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
+    with (
+        nullcontext() if live is None else live.all_there(),
+        ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers,
+    ):
         footers = list(readers.map(lambda found: _read_footer(found, options), paths))
-    source_column, target_column = _choose_columns(paths[0], footers[0][1], source_column, target_column)
+    names = footers[0][1].names if live is None else list(live.columns)
+    source_column, target_column = _choose_columns(paths[0], names, source_column, target_column)
+    if live is not None:
+        live.refuse_columns((source_column, target_column))
+        for file, schema, _ in footers:
+            live.refuse_file(file.path, schema, (source_column, target_column))
     for column in {source_column, target_column} & set(reserved):
         raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
     ends = source_column, target_column
     types = [_id_type(file.path, schema, column) for file, schema, _ in footers for column in ends]
     id_type = _common_type(path, [column_type for column_type in types if not pa.types.is_null(column_type)])
     id_range = _id_range([metadata for *_, metadata in footers], ends) if pa.types.is_integer(id_type) else None
-    return Source(path, tuple(file for file, *_ in footers), *ends, id_type, options, id_range)
+    read = None if live is None else live.table
+    return Source(path, tuple(file for file, *_ in footers), *ends, id_type, options, id_range, read)
 
 
 def plan_blocks(source: Source, rows_per_block: int) -> list[Block]:
@@ -225,27 +246,30 @@ def _expand(filesystem: Any, path: str, root: str) -> list[str]:
     if filesystem.isfile(root):
         return [root]
     if filesystem.isdir(root):
-        found = _parquet_files(filesystem, root)
+        found = _parquet_files(filesystem, path, root)
         if not found:
             raise InputAbsent(f"input {path!r} is a folder without *.parquet files")
         return found
     if not any(mark in root for mark in "*?["):
         raise InputAbsent(f"input {path!r} does not exist")
+    matches = [name for name in filesystem.glob(root) if not PurePosixPath(name).name.startswith((".", "_"))]
+    refuse_parts_under(path, filesystem, root, matches)
     found = []
-    for name in filesystem.glob(root):
-        if PurePosixPath(name).name.startswith((".", "_")):
-            continue
-        found += _parquet_files(filesystem, name) if filesystem.isdir(name) else [name]
+    for name in matches:
+        found += _parquet_files(filesystem, path, name) if filesystem.isdir(name) else [name]
     if not found:
         raise InputAbsent(f"no file matches input {path!r}")
     return sorted(set(found))
 
 
-def _parquet_files(filesystem: Any, folder: str) -> list[str]:
+def _parquet_files(filesystem: Any, path: str, folder: str) -> list[str]:
     def visible(name: str) -> bool:
         return not any(part.startswith((".", "_")) for part in PurePosixPath(name).relative_to(folder).parts)
 
-    return sorted(name for name in filesystem.find(folder) if name.endswith(".parquet") and visible(name))
+    listed = filesystem.find(folder)
+    found = sorted(name for name in listed if name.endswith(".parquet") and visible(name))
+    refuse_parts_of_tables(path, filesystem, found, listed)
+    return found
 
 
 def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.Schema, pq.FileMetaData]:
@@ -265,8 +289,7 @@ def _read_footer(path: str, options: Mapping[str, Any]) -> tuple[SourceFile, pa.
         ) from error
 
 
-def _choose_columns(path: str, schema: pa.Schema, source: str | None, target: str | None) -> tuple[str, str]:
-    names = list(schema.names)
+def _choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str]:
     if source is not None and source == target:
         raise InputError(f"source and target column are both {source!r}; name two different columns")
     if source is not None and target is not None:

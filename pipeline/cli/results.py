@@ -57,9 +57,12 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
 @click.command()
 @click.argument("out")
 @click.option("--input", "input_path", metavar="EDGES", help="Compare with these edges too.")
+@click.option(
+    "--table-version", type=int, metavar="N", help="Of EDGES, if they are a table; left out: the one that was read."
+)
 @debug
 @click.pass_context
-def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
+def verify(ctx: click.Context, out: str, input_path: str | None, table_version: int | None) -> None:
     """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
     from rich.console import Console
 
@@ -67,7 +70,8 @@ def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
 
     console = Console(stderr=True)
     with console.status("checking") if console.is_terminal else nullcontext() as status:
-        report = check(out, input_path, (lambda name: status.update(f"checking {name}")) if status else None)
+        progress = (lambda name: status.update(f"checking {name}")) if status else None
+        report = check(out, input_path, progress, table_version)
     for name, ok, detail in report.checks:
         click.echo(f"{'ok    ' if ok else 'FAILED'}  {name}{': ' if detail else ''}{detail}")
     if not report.ok:
