@@ -60,7 +60,7 @@ def table_at(path: str, options: Mapping[str, Any]) -> TableFolder | None:
     if "http" in filesystem.protocol and not glob.has_magic(root):
         return None  # web servers have no folders
     filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
-    with asked("look at", path):
+    with asked("list", path):
         named = METADATA.fullmatch(root.rpartition("/")[2]) is not None and filesystem.isfile(root)
         fixed = _fixed(filesystem, root)
     if named:

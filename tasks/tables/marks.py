@@ -32,7 +32,7 @@ def formats_at(filesystem: Any, folders: Sequence[str], path: str) -> list[set[s
         return []
 
     def probe(one: tuple[str, str]) -> bool:
-        with asked("look at", path):
+        with asked("list", path):
             return _is_marked(filesystem, *one)
 
     with ThreadPoolExecutor(min(_PROBES, len(probes))) as pool:
@@ -44,7 +44,7 @@ def roots_in(names: Iterable[str]) -> dict[str, str]:
     """The folders of tables that a listing of files, and of folders, shows, with their formats."""
     roots: dict[str, str] = {}
     for name in names:
-        if "/_delta_log" in name or "/.hoodie" in name or "/metadata/" in name:  # most names need no pattern
+        if "/_delta_log" in name or "/.hoodie" in name or ".metadata.json" in name:  # most names need no pattern
             found = _INSIDE.fullmatch(name)
             if found is not None:
                 roots[found[1]] = _FOLDERS[found[2] or "metadata"]
