@@ -23,6 +23,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "output": "output.path",
     "source_column": "input.source_column",
     "target_column": "input.target_column",
+    "table_version": "input.table_version",
     "overwrite": "output.overwrite",
     "partitions": "partitioning.count",
     "method": "bounding.method",

@@ -15,8 +15,8 @@ from .settings import Settings
 __all__ = ["difference", "fingerprint"]
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
-    # Columns are in the fingerprint, as they were understood.
-    "input": ("path", "source_column", "target_column", "complete_marker", "least_rows"),
+    # Columns and the version of a table are in the fingerprint, as they were understood.
+    "input": ("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
     "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
     "bounding": (),
@@ -25,14 +25,17 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 
 
 def fingerprint(source: Source) -> str | None:
-    """SHA-256 of what the input is: paths, sizes, rows, columns, and what the storage says of each file's version.
+    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
+    version of a table.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
     if any(file.version is None for file in source.files):
         return None
     files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
-    facts = [files, source.source_column, source.target_column, str(source.id_type)]
+    facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
+    if source.table is not None:
+        facts.append([source.table.format, source.table.version])
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 

@@ -16,6 +16,7 @@ from ..tasks.errors import InputError, UsageError
 from ..tasks.own_files import open_own, plain, plain_names
 from ..tasks.places import Place, place_of
 from ..tasks.sealed_json import is_whole, seal
+from ..tasks.tables.titles import table_title
 from .escaping import in_json
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PartitionRecord",
     "PlanRecord",
     "StageRecord",
+    "TableRecord",
     "is_exact",
     "is_result",
     "read_manifest",
@@ -56,6 +58,19 @@ class InputFile(_Record):
     rows: int
 
 
+class TableRecord(_Record):
+    """The table that was read."""
+
+    format: Literal["delta", "iceberg"]
+    location: str
+    """Its folder: an absolute path, or a URL."""
+    version: int
+    """Version of a Delta table, snapshot id of an Iceberg table."""
+
+    def __str__(self) -> str:
+        return table_title(self.format, self.version)
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -66,6 +81,8 @@ class InputRecord(_Record):
     target_column: str
     fingerprint: str | None = None
     """Changes with the input; none where its storage does not tell whether files have changed."""
+    table: TableRecord | None = None
+    """The Delta or Iceberg table whose live files these are; none for loose files."""
 
 
 class Counts(_Record):

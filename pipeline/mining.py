@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
@@ -43,6 +44,7 @@ from .manifest import (
     OutputRecord,
     PartitionRecord,
     PlanRecord,
+    TableRecord,
     versions,
     write_manifest,
 )
@@ -397,6 +399,7 @@ def _manifest(
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,
+            table=None if source.table is None else TableRecord(**asdict(source.table)),
         ),
         counts=Counts(
             rows=rows.rows,

@@ -6,6 +6,7 @@ from dask.utils import format_bytes
 
 from ..tasks.counting import Guess
 from ..tasks.passwords import without_passwords
+from ..tasks.sources import Source
 from .escaping import one_line
 from .plan import MESSAGE_BYTES, Plan
 
@@ -26,7 +27,7 @@ def describe(plan: Plan) -> str:
     rows = [
         (
             "input",
-            f"{without_passwords(source.path)}: {_many(len(source.files), 'file')}, {_many(source.rows, 'row')}, "
+            f"{_input(source)}: {_many(len(source.files), 'file')}, {_many(source.rows, 'row')}, "
             f"{format_bytes(source.bytes)}; columns {source.source_column}, {source.target_column} ({source.id_type})",
         ),
         ("sample", sample),
@@ -75,6 +76,11 @@ def describe(plan: Plan) -> str:
         ("fits", "yes" if plan.fits() else f"tight: {plan.excess}"),
     ]
     return "\n".join(f"{name:<12} {one_line(text)}" for name, text in rows)
+
+
+def _input(source: Source) -> str:
+    path = without_passwords(source.path)
+    return path if source.table is None else f"{path}: {source.table.kind}"
 
 
 def _device(plan: Plan) -> str:

@@ -71,7 +71,7 @@ def open_input(settings: Settings) -> Source:
         refuse_unmarked(given.path, given.complete_marker, given.storage_options)
     columns = given.source_column, given.target_column
     try:
-        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS)
+        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, given.table_version)
     except InputAbsent as error:
         if given.least_rows is None:
             raise

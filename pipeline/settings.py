@@ -78,7 +78,9 @@ class InputSettings(_Section):
     """Where the edges are."""
 
     path: str = Field(min_length=1)
-    """Parquet edges: a file, a folder, a glob or an fsspec URL; relative to the current directory."""
+    """Parquet edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    table_version: int | None = Field(None, ge=0)
+    """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
     source_column: str | None = None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None = None

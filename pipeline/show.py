@@ -80,7 +80,8 @@ def _counts(manifest: Manifest, path: str) -> Table:
     table.add_row("device", Text(one_line(manifest.device)))
     columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
-    read = f"{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
+    table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
+    read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
     table.add_row("input", Text(one_line(read)))
     dropped = {"self-loops": counts.self_loops, "duplicates": counts.duplicates, "nulls": counts.nulls_dropped}
     table.add_row("dropped", ", ".join(f"{number:,} {name}" for name, number in dropped.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec.implementations.local import LocalFileSystem
 
-from .errors import InputAbsent, InputError
+from .errors import InputAbsent, InputError, UsageError
 from .places import file_system
 from .sealed import footer_of, read_footer
-from .statistics import column_range
+from .statistics import column_bytes, column_range
 from .stores import asked
+from .tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
+from .tables.live import Table
 from .versions import look_at, refuse_changed
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class SourceFile:
     """What the storage says that changes with the content (time and inode, ETag); None where it says nothing."""
 
     id_bytes: tuple[int, ...] = ()
-    """[row groups] uncompressed bytes of both id columns, as the footer says."""
+    """[row groups] uncompressed bytes of both id columns, as the footer says, if ids are strings."""
 
     @property
     def rows(self) -> int:
@@ -89,6 +91,9 @@ class Source:
 
     id_range: tuple[int, int] | None = None
     """The smallest and the largest id, as the footers say; None where they do not, and of strings."""
+
+    table: Table | None = None
+    """The Delta or Iceberg table that the files hold the rows of."""
 
     @property
     def kind(self) -> Kind:
@@ -136,29 +141,47 @@ def open_source(
     target_column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     reserved: Collection[str] = (),
+    table_version: int | None = None,
 ) -> Source:
     """Find the Parquet files of a file, folder, glob or fsspec URL and check their columns. Reads footers only.
 
-    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Columns that are not
+    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Of a Delta or
+    Iceberg table the files are those of its version `table_version`, or of the current one. Columns that are not
     named are the USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself.
 
-    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, or the columns are
-    missing or of an unusable type.
+    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, the columns are
+    missing or of an unusable type, or a table's files alone do not give its rows; UsageError for a table that cannot
+    be read, a part of a table, or a version of what is no table.
     """
     options = dict(storage_options or {})
-    paths = _find(path, options)
-    with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
+    table = table_at(path, options)
+    live = None if table is None else table.live_files(table_version)
+    paths = _find(path, options) if live is None else live.paths
+    if live is None and table_version is not None:
+        raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
+    with (
+        nullcontext() if live is None else live.all_there(),
+        ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers,
+    ):
         footers = list(readers.map(lambda found: _read_footer(found, options), paths))
-    source_column, target_column = _choose_columns(paths[0], footers[0].schema, source_column, target_column)
-    for column in {source_column, target_column} & set(reserved):
-        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+    names = footers[0].schema.names if live is None else list(live.columns)
+    source_column, target_column = _choose_columns(paths[0], names, source_column, target_column)
     ends = source_column, target_column
+    if live is not None:
+        live.refuse_columns(ends)
+        for footer in footers:
+            live.refuse_file(footer.file.path, footer.schema, ends)
+    for column in set(ends) & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
     types = [{column: _id_type(footer.file.path, footer.schema, column) for column in ends} for footer in footers]
     all_types = [column_type for own in types for column_type in own.values() if not pa.types.is_null(column_type)]
     id_type = _common_type(path, all_types)
     id_range = _id_range(footers, types) if pa.types.is_integer(id_type) else None
-    files = tuple(replace(footer.file, id_bytes=_id_bytes(footer, ends)) for footer in footers)
-    return Source(path, files, *ends, id_type, options, id_range)
+    files = tuple(footer.file for footer in footers)
+    if not pa.types.is_integer(id_type):
+        small = _are_small(footers)
+        files = tuple(replace(footer.file, id_bytes=_text_bytes(footer, ends, small)) for footer in footers)
+    return Source(path, files, *ends, id_type, options, id_range, None if live is None else live.table)
 
 
 def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
@@ -259,27 +282,30 @@ def _expand(filesystem: Any, path: str, root: str) -> list[str]:
     if filesystem.isfile(root):
         return [root]
     if filesystem.isdir(root):
-        found = _parquet_files(filesystem, root)
+        found = _parquet_files(filesystem, path, root)
         if not found:
             raise InputAbsent(f"input {path!r} is a folder without *.parquet files")
         return found
     if not any(mark in root for mark in "*?["):
         raise InputAbsent(f"input {path!r} does not exist")
+    matches = [name for name in filesystem.glob(root) if not PurePosixPath(name).name.startswith((".", "_"))]
+    refuse_parts_under(path, filesystem, root, matches)
     found = []
-    for name in filesystem.glob(root):
-        if PurePosixPath(name).name.startswith((".", "_")):
-            continue
-        found += _parquet_files(filesystem, name) if filesystem.isdir(name) else [name]
+    for name in matches:
+        found += _parquet_files(filesystem, path, name) if filesystem.isdir(name) else [name]
     if not found:
         raise InputAbsent(f"no file matches input {path!r}")
     return sorted(set(found))
 
 
-def _parquet_files(filesystem: Any, folder: str) -> list[str]:
+def _parquet_files(filesystem: Any, path: str, folder: str) -> list[str]:
     def visible(name: str) -> bool:
         return not any(part.startswith((".", "_")) for part in PurePosixPath(name).relative_to(folder).parts)
 
-    return sorted(name for name in filesystem.find(folder) if name.endswith(".parquet") and visible(name))
+    listed = filesystem.find(folder)
+    found = sorted(name for name in listed if name.endswith(".parquet") and visible(name))
+    refuse_parts_of_tables(path, filesystem, found, listed)
+    return found
 
 
 @dataclass(frozen=True)
@@ -290,8 +316,8 @@ class _Footer:
     schema: pa.Schema
     content: bytes
     """As it is in the file, without its length."""
-    metadata: pq.FileMetaData
-    """The same, parsed; not to be asked for statistics."""
+    group_bytes: tuple[int, ...]
+    """[row groups] uncompressed bytes of all columns."""
 
 
 def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
@@ -301,11 +327,13 @@ def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
             raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
         with _opened(path, options) as file:
             content, metadata = footer_of(file)
-            row_groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+            row_groups = tuple(group.num_rows for group in groups)
             if min(row_groups, default=0) < 0 or sum(row_groups) != metadata.num_rows:
                 raise ValueError(f"its footer has {metadata.num_rows} rows, and other numbers in its row groups")
             schema = pq.ParquetFile(file, metadata=metadata).schema_arrow
-            return _Footer(SourceFile(path, size, row_groups, version), schema, content, metadata)
+            group_bytes = tuple(group.total_byte_size for group in groups)
+            return _Footer(SourceFile(path, size, row_groups, version), schema, content, group_bytes)
     except DAMAGE as error:
         raise _no_parquet(path, error) from error
 
@@ -317,8 +345,7 @@ def _no_parquet(path: str, error: BaseException) -> InputError:
     )
 
 
-def _choose_columns(path: str, schema: pa.Schema, source: str | None, target: str | None) -> tuple[str, str]:
-    names = list(schema.names)
+def _choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str]:
     if source is not None and source == target:
         raise InputError(f"source and target column are both {source!r}; name two different columns")
     if source is not None and target is not None:
@@ -382,7 +409,7 @@ def _common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _id_range(footers: Sequence[_Footer], types: Sequence[Mapping[str, pa.DataType]]) -> tuple[int, int] | None:
     """The smallest and the largest id by the statistics of all row groups, or None where one does not tell."""
-    if sum(len(footer.content) for footer in footers) > _STATISTICS_BYTES:
+    if not _are_small(footers):
         return None
     ranges = []
     for footer, columns in zip(footers, types, strict=True):
@@ -398,18 +425,19 @@ def _id_range(footers: Sequence[_Footer], types: Sequence[Mapping[str, pa.DataTy
     return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
 
 
-def _id_bytes(footer: _Footer, columns: Collection[str]) -> tuple[int, ...]:
-    """[row groups] uncompressed bytes of the columns."""
-    metadata = footer.metadata
-    at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in columns]
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
+def _text_bytes(footer: _Footer, columns: Collection[str], small: bool) -> tuple[int, ...]:
+    """[row groups] uncompressed bytes of the columns; of all columns where footers are not `small`."""
     try:
-        sizes = tuple(sum(group.column(i).total_uncompressed_size for i in at) for group in groups)
-        if min(sizes, default=0) < 0:
-            raise ValueError("its footer has a column of negative size")
-    except (*DAMAGE, IndexError) as error:
+        if small:
+            return column_bytes(footer.content, columns)
+        return tuple(max(0, size) for size in footer.group_bytes)
+    except ValueError as error:
         raise _no_parquet(footer.file.path, error) from error
-    return sizes
+
+
+def _are_small(footers: Sequence[_Footer]) -> bool:
+    """Whether what footers say of each column is worth the time of reading it."""
+    return sum(len(footer.content) for footer in footers) <= _STATISTICS_BYTES
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,19 +1,19 @@
-"""The range of the ids of a Parquet file, as the statistics in its footer tell it.
+"""What the footer of a Parquet file tells of its columns of ids: their range, and their bytes.
 
-pyarrow ends the process when it is asked for the statistics of a column whose chunk has another physical type than the
-schema says, or histograms of another length. So they are read from the footer's bytes.
+pyarrow ends the process when it is asked for a column chunk that contradicts the schema or itself: another physical
+type, histograms of another length. So chunks are read from the footer's bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from .thrift import Fields, read_struct
 
-__all__ = ["column_range"]
+__all__ = ["column_bytes", "column_range"]
 
 _WIDTHS = {1: 4, 2: 8}
 """Bytes of a value of the physical types INT32 and INT64."""
@@ -23,7 +23,7 @@ _SCHEMA, _ROW_GROUPS = 2, 4  # FileMetaData
 _CHUNKS = 1  # RowGroup
 _CHUNK = 3  # ColumnChunk: its ColumnMetaData
 _TYPE, _NAME, _CHILDREN = 1, 4, 5  # SchemaElement
-_CHUNK_TYPE, _PATH, _STATISTICS = 1, 3, 12  # ColumnMetaData
+_CHUNK_TYPE, _PATH, _UNCOMPRESSED, _STATISTICS = 1, 3, 6, 12  # ColumnMetaData
 _MAX, _MIN = 5, 6  # Statistics; old writers have others, whose order is not told
 
 
@@ -33,27 +33,48 @@ def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int
 
     Raises ValueError if the footer cannot be read, or stores a column in another physical type than its schema has.
     """
-    content = read_struct(footer)
-    leaves = [element for element in _structs(content, _SCHEMA)[1:] if not element.get(_CHILDREN)]
     values: list[int] = []
     known = True
+    for _, leaf, name, chunk in _chunks(footer, columns):
+        own = None if name is None else _range(chunk.get(_STATISTICS), leaf.get(_TYPE), columns[name])
+        known = known and own is not None
+        values += own or ()
+    return (min(values), max(values)) if known and values else None
+
+
+def column_bytes(footer: bytes, columns: Collection[str]) -> tuple[int, ...]:
+    """Uncompressed bytes of some columns together, [row groups]; `footer` is without length and magic word.
+
+    Raises ValueError as `column_range` does, and for a column of negative size or of none.
+    """
+    sizes = [0] * len(_structs(read_struct(footer), _ROW_GROUPS))
+    for group, _, name, chunk in _chunks(footer, columns):
+        if name is not None:
+            size = chunk.get(_UNCOMPRESSED)
+            if not isinstance(size, int) or size < 0:
+                raise ValueError(f"row group {group} has no size of column {name!r}")
+            sizes[group] += size
+    return tuple(sizes)
+
+
+def _chunks(footer: bytes, columns: Collection[str]) -> Iterator[tuple[int, Fields, str | None, Fields]]:
+    """The row group, schema, name and metadata of each chunk of the columns; no name if its metadata lie elsewhere."""
+    content = read_struct(footer)
+    leaves = [element for element in _structs(content, _SCHEMA)[1:] if not element.get(_CHILDREN)]
     for number, group in enumerate(_structs(content, _ROW_GROUPS)):
         chunks = [chunk.get(_CHUNK) for chunk in _structs(group, _CHUNKS)]
         if len(chunks) != len(leaves):
             raise ValueError(f"row group {number} has {len(chunks)} columns, and its schema {len(leaves)}")
         for leaf, chunk in zip(leaves, chunks, strict=True):
             if not isinstance(chunk, dict):
-                known = False  # its metadata lie elsewhere
+                yield number, leaf, None, {}
                 continue
             name = _name(chunk.get(_PATH))
             if name is None or name not in columns:
                 continue
             if (chunk.get(_CHUNK_TYPE), [name.encode()]) != (leaf.get(_TYPE), [leaf.get(_NAME)]):
                 raise ValueError(f"row group {number} stores column {name!r} in another type than its schema has")
-            own = _range(chunk.get(_STATISTICS), leaf.get(_TYPE), columns[name])
-            known = known and own is not None
-            values += own or ()
-    return (min(values), max(values)) if known and values else None
+            yield number, leaf, name, chunk
 
 
 def _structs(content: Fields, number: int) -> list[Fields]:

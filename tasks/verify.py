@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .errors import UsageError
 from .places import Place, place_of
 from .pointer import follow
+from .tables.live import LiveFiles
 from .verify_groups import check_groups
 from .verify_input import check_input
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
@@ -23,6 +24,7 @@ from .verify_tables import (
     VertexTable,
     check_files,
     edge_at,
+    live_files,
     none,
     read_edges,
     read_manifest,
@@ -56,25 +58,38 @@ class VerifyReport:
 
 
 def verify(
-    out: Place | str | Path, input_path: str | Path | None = None, progress: Progress | None = None
+    out: Place | str | Path,
+    input_path: str | Path | None = None,
+    progress: Progress | None = None,
+    table_version: int | None = None,
 ) -> VerifyReport:
     """Check the result in the folder or at the URL `out`; with `input_path`, also against the edges it was made from.
+
+    Of a Delta or Iceberg table these are the rows of its version `table_version`, else of the version that the manifest
+    says was read, else of the current one.
 
     Checks the files against the manifest, the order of the edges, the support of each edge, that no λ is too high and
     none too low, the vertex table, the dense groups and the totals. λ is certified rather than computed
     again, see verify_lambda.
     Memory: about 200 bytes an edge, and 50 bytes a triangle for at most 2^25 triangles, unless one level has more.
 
-    Raises UsageError if there is no folder `out` and InputError if the input cannot be read; flaws of the result are
-    in the report.
+    Raises UsageError if there is no folder `out`, InputError if the input cannot be read, and what `open_source` does
+    of tables; flaws of the result are in the report.
     """
+    if table_version is not None and input_path is None:
+        raise UsageError(f"version {table_version} of the input is named, and no input: name both")
     folder = follow(place_of(out))
     if not (Path(folder.url).is_dir() if folder.is_local else folder.names()):
         raise UsageError(f"there is no result at {folder}: no such folder")
     checklist = _Checklist(progress)
     manifest = checklist.run("manifest", lambda: ("complete", read_manifest(folder)))
-    if manifest is not None and checklist.run("files", lambda: _files(folder, manifest)) is not None:
-        _check_tables(checklist, folder, manifest, None if input_path is None else str(input_path))
+    if manifest is None:
+        return VerifyReport(checklist.checks)
+    path, live = None if input_path is None else str(input_path), None
+    if path is not None:  # what cannot be read ends this before the checks take their time
+        live = live_files(path, table_version, manifest["input"].get("table"))
+    if checklist.run("files", lambda: _files(folder, manifest)) is not None:
+        _check_tables(checklist, folder, manifest, path, live)
     return VerifyReport(checklist.checks)
 
 
@@ -98,7 +113,9 @@ class _Checklist:
         return value
 
 
-def _check_tables(checklist: _Checklist, folder: Place, manifest: dict[str, Any], input_path: str | None) -> None:
+def _check_tables(
+    checklist: _Checklist, folder: Place, manifest: dict[str, Any], input_path: str | None, live: LiveFiles | None
+) -> None:
     tables = checklist.run("tables", lambda: _tables(folder, manifest))
     if tables is None:
         return
@@ -120,7 +137,7 @@ def _check_tables(checklist: _Checklist, folder: Place, manifest: dict[str, Any]
         checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
-        checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices))
+        checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))
 
 
 def _files(folder: Place, manifest: dict[str, Any]) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .errors import OutOfRoom
+from .tables.live import LiveFiles
 from .verify_tables import (
     EdgeTable,
     Flaw,
@@ -23,8 +24,11 @@ from .verify_tables import (
 )
 
 
-def check_input(path: str, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
-    """Compare the edges, the vertices, the type of the ids and the counts of rows with those of the input at `path`.
+def check_input(
+    path: str, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, live: LiveFiles | None = None
+) -> tuple[str, bool]:
+    """Compare the edges, the vertices, the type of the ids and the counts of rows with those of the input at `path`,
+    or of the `live` files of the table there.
 
     Raises Flaw, InputError if the input cannot be read, and OutOfRoom for more than 3,037,000,498 vertices.
     """
@@ -36,7 +40,7 @@ def check_input(path: str, manifest: dict[str, Any], edges: EdgeTable, vertices:
     rows = self_loops = nulls = 0
     types: set[Any] = set()
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
-    for batch in _batches(input_pieces(path, *columns), size):
+    for batch in _batches(input_pieces(path, *columns, live), size):
         ends = [positions(end, vertices.ids) for end in (batch.source, batch.target)]
         for column, given, end in zip(columns, (batch.source, batch.target), ends, strict=True):
             none(end < 0, lambda at: f"{batch.place(at)}: {column} {given[at].as_py()!r} is not in the vertex table")  # noqa: B023
@@ -71,7 +75,7 @@ def check_input(path: str, manifest: dict[str, Any], edges: EdgeTable, vertices:
     for name, value in right.items():
         if manifest["counts"][name] != value:
             raise Flaw(f"the manifest's counts.{name} is {manifest['counts'][name]}; the input gives {value}")
-    return f"the same edges as the {rows:,} rows of {path}", True
+    return f"the same edges as the {rows:,} rows of {path if live is None else live.table}", True
 
 
 class _Batch(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, UsageError
 from .places import Place
 from .sealed import read_footer
 from .sealed_json import is_whole
 from .stores import asked
+from .tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
+from .tables.live import LiveFiles
 
 Int = NDArray[np.int64]
 
@@ -194,20 +196,45 @@ class InputPiece(NamedTuple):
     """Rows left out."""
 
 
-def input_pieces(path: str, source: str, target: str) -> Iterator[InputPiece]:
-    """The input, a row group at a time: a file, a folder, a glob or a URL. Raises InputError if it cannot be read."""
+def live_files(path: str, version: int | None, recorded: Mapping[str, Any] | None) -> LiveFiles | None:
+    """The files of the table at `path`, None if no table is there: those of `version`, else of the version that the
+    manifest says was read of a table of that format, else of the current one. Raises as `TableFolder.live_files` does.
+    """
+    table = table_at(path, {})
+    if table is None:
+        if version is not None:
+            raise UsageError(f"{path} is no Delta or Iceberg table, so it has no version {version}")
+        return None
+    if version is None and recorded is not None and recorded["format"] == table.format:
+        version = int(recorded["version"])
+    return table.live_files(version)
+
+
+def input_pieces(path: str, source: str, target: str, live: LiveFiles | None = None) -> Iterator[InputPiece]:
+    """The input, a row group at a time: the `live` files of a table, or a file, a folder, a glob or a URL.
+
+    Raises InputError if it cannot be read, UsageError if it takes in a part of a table.
+    """
     filesystem, root = fsspec.core.url_to_fs(path)
     with asked("list", path):
-        if filesystem.isdir(root):
-            names = [name for name in filesystem.find(root) if _is_part(name[len(root) :])]
+        if live is not None:
+            live.refuse_columns((source, target))
+            names = list(live.paths)
+        elif filesystem.isdir(root):
+            listed = filesystem.find(root)
+            names = [name for name in listed if _is_part(name[len(root) :])]
+            refuse_parts_of_tables(path, filesystem, names, listed)
         else:
             names = filesystem.glob(root)
+            refuse_parts_under(path, filesystem, root, names)
     if not names:
         raise InputError(f"{path}: no Parquet file is there")
     for name in sorted(names):
         try:
             with asked("read", path), filesystem.open(name, "rb") as stream:
                 file = pq.ParquetFile(stream, metadata=read_footer(stream), page_checksum_verification=True)
+                if live is not None:
+                    live.refuse_file(name, file.schema_arrow, (source, target))
                 for group in range(file.num_row_groups):
                     yield _input_piece(file, group, f"{name}, row group {group}", source, target)
         except (pa.ArrowException, OSError, ValueError) as error:

@@ -34,10 +34,11 @@ _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
-    click.option("--input", help="Parquet edges: a file, a folder, a glob or a URL."),
+    click.option("--input", help="Parquet edges: a file, a folder, a glob, a table or a URL."),
     click.option("--output", help="Folder of the result, or a URL in an object store."),
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
+    click.option("--table-version", type=int, metavar="N", help="Version of a Delta table, snapshot id of Iceberg's."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),

@@ -60,9 +60,12 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
 @click.command()
 @click.argument("out")
 @click.option("--input", "input_path", metavar="EDGES", help="Compare with these edges too.")
+@click.option(
+    "--table-version", type=int, metavar="N", help="Of EDGES, if they are a table; left out: the one that was read."
+)
 @debug
 @click.pass_context
-def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
+def verify(ctx: click.Context, out: str, input_path: str | None, table_version: int | None) -> None:
     """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
     from rich.text import Text
 
@@ -70,7 +73,8 @@ def verify(ctx: click.Context, out: str, input_path: str | None) -> None:
 
     there = console_on(sys.stderr)
     with there.status("checking") if there.is_terminal else nullcontext() as status:
-        report = check(out, input_path, (lambda name: status.update(Text(f"checking {name}"))) if status else None)
+        progress = (lambda name: status.update(Text(f"checking {name}"))) if status else None
+        report = check(out, input_path, progress, table_version)
     for name, ok, detail in report.checks:
         tell(f"{'ok    ' if ok else 'FAILED'}  {one_line(name)}{': ' if detail else ''}{one_line(detail)}")
     if not report.ok:

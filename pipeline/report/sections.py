@@ -27,8 +27,9 @@ T = TypeVar("T")
 def read(manifest: Manifest) -> Section:
     """What was read and dropped."""
     counts, files, given = manifest.counts, manifest.input.files, manifest.input
+    table = "" if given.table is None else f"{given.table}, at {clipped(given.table.location)}: "
     text = [
-        f"{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}, columns "
+        f"{table}{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}, columns "
         f"{clipped(given.source_column)} and {clipped(given.target_column)} ({given.id_type})."
     ]
     rows = {

@@ -246,9 +246,16 @@ def test_verify_prints_each_check(monkeypatch: pytest.MonkeyPatch, ok: bool, cod
         def __init__(self) -> None:
             self.ok = ok
 
-    stand_in(monkeypatch, "edgemill.tasks.verify", verify=lambda out, input_path, progress: Report())
-    result = call("verify", "out", "--input", "edges")
+    asked: list[Any] = []
+
+    def check(*arguments: Any) -> Report:
+        asked.append(arguments)
+        return Report()
+
+    stand_in(monkeypatch, "edgemill.tasks.verify", verify=check)
+    result = call("verify", "out", "--input", "edges", "--table-version", "3")
     assert result.exit_code == code
+    assert asked == [("out", "edges", None, 3)]
     assert result.stdout.splitlines()[0] == "ok      manifest"
     assert ("1 of 2 checks failed" in result.stderr) is not ok
 

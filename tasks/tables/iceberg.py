@@ -1,0 +1,125 @@
+"""The live files of an Iceberg table, as the package pyiceberg reads them from its metadata."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from fsspec.implementations.local import LocalFileSystem
+
+from ..errors import EdgemillError, InputAbsent, InputError, UsageError
+from ..passwords import without_passwords
+from ..stores import asked
+from .iceberg_metadata import current_metadata
+from .live import Column, LiveFiles, Table, path_of
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+__all__ = ["iceberg_files"]
+
+_READERS = 16
+"""Manifests read at a time."""
+
+
+def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: int | None) -> LiveFiles:
+    """The files of the Iceberg table in `folder` at a snapshot, or the current one, as a file of its metadata says, or
+    the newest. All is read through `filesystem`, so that whatever reads the files reads that too.
+
+    Raises UsageError if pyiceberg is not installed, there is no such snapshot or it is not clear which metadata is the
+    newest; InputError if the files alone do not give the rows, or the metadata is damaged; InputAbsent if the table has
+    no file.
+    """
+    location = without_passwords(path_of(filesystem, folder))
+    try:
+        import pyiceberg
+        from pyiceberg.serializers import FromInputFile
+
+        from .iceberg_io import TableIO
+    except ImportError as error:
+        raise UsageError(
+            f"input {location} is an Iceberg table (it has metadata/*.metadata.json), which needs another package: "
+            "pip install 'edgemill[iceberg]'"
+        ) from error
+    io = TableIO(filesystem, location)
+    try:
+        with asked("read", location):
+            metadata = metadata or current_metadata(filesystem, folder)
+            described = FromInputFile.table_metadata(io.new_input(path_of(filesystem, metadata)))
+            snapshot = _snapshot(described, location, version)
+            found = Table("iceberg", location, snapshot.snapshot_id)
+            live = _live(io, snapshot)
+            columns = _columns(described, snapshot, version)
+    except EdgemillError:
+        raise
+    except Exception as error:  # damage raises whatever it meets
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError(
+            f"the Iceberg table {location} cannot be read by pyiceberg {pyiceberg.__version__}: {reason}"
+        ) from error
+    for file in live:
+        _refuse_unless_whole(found, file)
+    if not live:
+        raise InputAbsent(f"{found} has no file, so no rows")
+    paths = {_source_path(filesystem, io.own(file.file_path)) for file in live}
+    return LiveFiles(found, tuple(sorted(paths)), columns)
+
+
+def _snapshot(described: TableMetadata, location: str, version: int | None) -> Snapshot:
+    wanted = described.current_snapshot_id if version is None else version
+    snapshot = None if wanted is None else described.snapshot_by_id(wanted)
+    if snapshot is not None:
+        return snapshot
+    if version is None:
+        raise InputAbsent(f"the Iceberg table {location} has no snapshot yet, so no rows")
+    known = ", ".join(str(one.snapshot_id) for one in described.snapshots[-5:]) or "none"
+    raise UsageError(
+        f"the Iceberg table {location} has no snapshot {version} (input.table_version); its newest are {known}"
+    )
+
+
+def _live(io: FileIO, snapshot: Snapshot) -> list[DataFile]:
+    """Files of rows and of deletes that a snapshot has."""
+
+    def entries(manifest: ManifestFile) -> list[DataFile]:
+        return [entry.data_file for entry in manifest.fetch_manifest_entry(io)]
+
+    manifests = snapshot.manifests(io)
+    with ThreadPoolExecutor(min(_READERS, len(manifests) or 1)) as readers:
+        return list(chain.from_iterable(readers.map(entries, manifests)))
+
+
+def _columns(described: TableMetadata, snapshot: Snapshot, version: int | None) -> dict[str, Column]:
+    schema = described.schema()
+    if version is not None and snapshot.schema_id is not None:  # a table of old has the columns of old
+        schema = next((one for one in described.schemas if one.schema_id == snapshot.schema_id), schema)
+    mapping = described.name_mapping()
+    names = {} if mapping is None else {field.field_id: frozenset(field.names) for field in mapping.root}
+    return {
+        field.name: Column(field_id=field.field_id, other_names=names.get(field.field_id, frozenset()))
+        for field in schema.fields
+    }
+
+
+def _refuse_unless_whole(found: Table, file: DataFile) -> None:
+    from pyiceberg.manifest import DataFileContent, FileFormat
+
+    kinds = {DataFileContent.POSITION_DELETES: "position deletes", DataFileContent.EQUALITY_DELETES: "equality deletes"}
+    if file.content in kinds:
+        raise InputError(
+            f"{found} has {kinds[file.content]} ({file.file_path}), so its files still hold rows that are deleted: "
+            "write them again without (rewrite_data_files, then rewrite_position_delete_files)"
+        )
+    if file.file_format != FileFormat.PARQUET:
+        raise InputError(f"{found} has files that are not Parquet: {file.file_path}; rewrite them as Parquet")
+    if file.key_metadata is not None:
+        raise InputError(f"{found} has encrypted files: {file.file_path}; edgemill does not read them")
+
+
+def _source_path(filesystem: Any, path: str) -> str:
+    """The path or URL that an input has for it, by one that the table has."""
+    return str(filesystem._strip_protocol(path)) if isinstance(filesystem, LocalFileSystem) else path
