@@ -423,6 +423,6 @@ def test_names_that_are_too_long_or_too_many_for_the_memory_are_refused(tmp_path
     assert refused.value.exit_code == 7
     with pytest.raises(
         InputError, match=r"row group 0: column 'src' has an id of 1,000,000 bytes, over the"
-    ) as refused:
+    ) as unusable:
         planned(10**6, 2**30)
-    assert refused.value.exit_code == 3
+    assert unusable.value.exit_code == 3
