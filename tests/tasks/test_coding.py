@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ ROWS = st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=20
 
 
 def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
-    return IdRows(*(pa.array([row[end] for row in rows], pa.large_string()) for end in range(2)), nulls)
+    first, second = (pa.array([row[end] for row in rows], pa.large_string()) for end in range(2))
+    return IdRows(first, second, nulls)
 
 
 @settings(max_examples=40)
@@ -40,7 +42,7 @@ def test_parts_are_coded_as_all_at_once(parts: list[list[tuple[str, str]]], size
     assert found.nulls == len(parts)
 
 
-def write(path: Path, src: list[str | None], dst: list[str | None], rows: int = 4) -> Path:
+def write(path: Path, src: Sequence[str | None], dst: Sequence[str | None], rows: int = 4) -> Path:
     table = pa.table({"from": pa.array(src, pa.string()), "to": pa.array(dst, pa.string())})
     pq.write_table(table, path, row_group_size=rows)
     return path
