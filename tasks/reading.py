@@ -75,8 +75,8 @@ def read_parts(source: Source, block: Block, nulls: Nulls = "refuse") -> Iterato
                     if nulls == "refuse":
                         raise InputError(_where_nulls(source, one, _read_piece(source, one)))
                     whole = _without_nulls(table)
-                ends = (_ids(source, one, whole, position, rows) for position in range(2))
-                yield IdRows(*ends, table.num_rows - whole.num_rows)
+                first, second = (_ids(source, one, whole, position, rows) for position in range(2))
+                yield IdRows(first, second, table.num_rows - whole.num_rows)
                 rows += table.num_rows
             file = source.files[piece.file]
             if rows != sum(file.row_groups[group] for group in one.row_groups):
@@ -90,8 +90,8 @@ def read_batches(source: Source, piece: Piece, rows: int) -> Iterator[IdRows]:
     read = 0
     for table in _batches(source, piece, min(rows, _batch_rows(source, piece)), ahead=False):
         whole = _without_nulls(table.slice(0, rows - read))
-        ends = (_ids(source, piece, whole, position, read) for position in range(2))
-        yield IdRows(*ends, min(table.num_rows, rows - read) - whole.num_rows)
+        first, second = (_ids(source, piece, whole, position, read) for position in range(2))
+        yield IdRows(first, second, min(table.num_rows, rows - read) - whole.num_rows)
         read += table.num_rows
         if read >= rows:
             return

@@ -406,3 +406,23 @@ def test_what_is_wrong_with_the_rows_ends_a_run_whose_workers_have_started(
     with pytest.raises(InputError, match="bad rows"):
         mine(rows, tmp_path / "out", device="cpu", partitions=2)
     assert not (tmp_path / "out").exists()
+
+
+def test_names_that_are_too_long_or_too_many_for_the_memory_are_refused(tmp_path: Path) -> None:
+    """By their length with exit code 3, by their bytes with exit code 7, before anything runs."""
+
+    def planned(length: int, memory: int) -> None:
+        names = [chr(97 + i) * length for i in range(20)]
+        pq.write_table(pa.table({"src": names[:10] * 20, "dst": names[10:] * 20}), tmp_path / "names.parquet")
+        settings = make_settings(str(tmp_path / "names.parquet"), str(tmp_path / "out"), device="cpu")
+        plan_run(settings, open_input(settings), Capacity(1, 1, memory, in_process=True)).refuse_if_hopeless()
+
+    planned(2**16, 2**30)
+    with pytest.raises(OutOfRoom, match=r"1 of 1 blocks, of up to 200 rows, .*lower ingest\.rows_per_block") as refused:
+        planned(2**16, plan_module.WORKER_BYTES + 10 * 2**20)
+    assert refused.value.exit_code == 7
+    with pytest.raises(
+        InputError, match=r"row group 0: column 'src' has an id of 1,000,000 bytes, over the"
+    ) as unusable:
+        planned(10**6, 2**30)
+    assert unusable.value.exit_code == 3

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.tasks import coding, reading
+from edgemill.tasks import coding, reading, writing
 from edgemill.tasks.blocks import clean, read_block
 from edgemill.tasks.coding import Coding
 from edgemill.tasks.errors import InputError
@@ -21,7 +23,8 @@ ROWS = st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=20
 
 
 def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
-    return IdRows(*(pa.array([row[end] for row in rows], pa.large_string()) for end in range(2)), nulls)
+    first, second = (pa.array([row[end] for row in rows], pa.large_string()) for end in range(2))
+    return IdRows(first, second, nulls)
 
 
 @settings(max_examples=40)
@@ -39,7 +42,7 @@ def test_parts_are_coded_as_all_at_once(parts: list[list[tuple[str, str]]], size
     assert found.nulls == len(parts)
 
 
-def write(path: Path, src: list[str | None], dst: list[str | None], rows: int = 4) -> Path:
+def write(path: Path, src: Sequence[str | None], dst: Sequence[str | None], rows: int = 4) -> Path:
     table = pa.table({"from": pa.array(src, pa.string()), "to": pa.array(dst, pa.string())})
     pq.write_table(table, path, row_group_size=rows)
     return path
@@ -90,3 +93,14 @@ def test_blocks_of_strings_are_cut_by_bytes(tmp_path: Path) -> None:
     assert [block.rows for block in plan_blocks(source, 100)] == [16]
     assert [block.rows for block in plan_blocks(source, 100, 2 * max(each))] == [8, 8]
     assert [block.rows for block in plan_blocks(source, 100, 1)] == [4, 4, 4, 4]
+
+
+def test_rows_of_long_names_are_written_in_smaller_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut by what the rows name, however few the names are; integers are not cut."""
+    monkeypatch.setattr(writing, "TEXT_PER_GROUP", 10)
+    names, positions = pa.array(["abcdef", "x"], pa.large_string()), np.array([1, 0, 0, 1, 1, 1])
+    cut = [(rows.start, rows.stop) for rows in writing._by_text(slice(1, 6), (names, positions))]
+    assert cut == [(1, 2), (2, 6)]
+    both = writing._by_text(slice(0, 2), (names, positions), (names, positions))
+    assert [(rows.start, rows.stop) for rows in both] == [(0, 1), (1, 2)]
+    assert list(writing._by_text(slice(0, 6), (np.arange(2), positions))) == [slice(0, 6)]
