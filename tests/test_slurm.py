@@ -158,6 +158,7 @@ def test_the_time_limit(job: Job) -> None:
     job.command("dask", WAITS)
     job.command("edgemill", UNTIL_TERM.replace("exit 143", f"{KEPT} exit 143"))
     assert job.run() == 143
+    assert job.called("scontrol") == ["requeue 77"]  # a comment of the user's stays
     assert job.run(SLURM_RESTART_COUNT="1", EDGEMILL_RESTARTS="1") == 143
     assert job.requeued == 1
     assert "restarted 1 times" in job.log
