@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from datetime import datetime, timedelta
 
-from airflow.exceptions import AirflowException, AirflowFailException
 from airflow.sdk import dag, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 COMMAND = ["edgemill", "run", "/etc/edgemill/nightly.yaml", "--date"]
 A_PERSON_HAS_TO_LOOK = {2, 3, 5}

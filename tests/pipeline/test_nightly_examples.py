@@ -228,6 +228,12 @@ def test_schedules_in_python(name: str, tmp_path: Path) -> None:
     assert "15 2 * * *" in {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
 
 
+def test_the_dag_takes_nothing_that_airflow_3_has_deprecated() -> None:
+    tree = ast.parse((NIGHTLY / "airflow_dag.py").read_text())
+    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name for name in modules if name.startswith("airflow")} == {"airflow.sdk", "airflow.sdk.exceptions"}
+
+
 def test_no_example_is_left_out() -> None:
     """One that comes to be here is to be tested."""
     assert sorted(path.name for path in NIGHTLY.iterdir() if path.suffix != ".pyc") == [
