@@ -15,6 +15,6 @@ for one in $engine $network $outer; do
     timeout 60 tail --pid "$one" --follow /dev/null
 done
 for group in edgemill-systems docker; do # BuildKit makes the second; those in use cannot be removed
-    find /sys/fs/cgroup -mindepth 1 -maxdepth 3 -type d -path "*/$group" -prune -exec find {} -depth -type d -exec rmdir {} \; \; 2>/dev/null
+    find /sys/fs/cgroup -depth -type d \( -path "*/$group" -o -path "*/$group/*" \) -exec rmdir {} \; 2>/dev/null || true
 done
 rm --recursive --force --one-file-system "$folder/root"
