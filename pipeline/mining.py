@@ -274,8 +274,8 @@ def _find_graph(
         owned = Owned(numbered, degrees, edges)
         if checkpoint.due():
             save_owned(checkpoint, engine, events, owned)
-    partitions = stages.Partitions(stages.rows_to_publish(engine, owned.edges), owned.degrees)
-    subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
+    rows, subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
+    partitions = stages.Partitions(rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts)
 
 

@@ -122,7 +122,8 @@ class Staging:
     def add_to_log(self) -> None:
         """Append this run's log to that of the result in OUT, which stays."""
         self._forget_failure()
-        with open(open_own(self.out / LOG_NAME, os.O_WRONLY | os.O_APPEND, own=2), "ab") as log:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with open(open_own(self.out / LOG_NAME, flags, own=2, mode=0o666), "ab") as log:
             log.write((self.folder / LOG_NAME).read_bytes())
 
     def add(self, name: str, content: bytes) -> None:

@@ -32,7 +32,7 @@ from .extracting import Groups
 from .partitioning import place, put_in_order, send_owned
 from .plan import FILL, MOST_BUCKETS, WORKER_BYTES
 from .settings import OutputSettings
-from .telemetry import Events
+from .telemetry import Events, Stage
 
 __all__ = [
     "Buckets",
@@ -44,7 +44,6 @@ __all__ = [
     "partition",
     "publish_results",
     "read",
-    "rows_to_publish",
     "triangulate_partitions",
 ]
 
@@ -178,34 +177,35 @@ def partition(
     return owned, graph.degrees
 
 
-def rows_to_publish(engine: Engine, owned: Sequence[Future]) -> list[Future]:
-    """What is to be kept of each partition's OwnedEdges when its subgraph is built: OwnedRows."""
-    return engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
-
-
 def triangulate_partitions(
     engine: Engine, events: Events, owned: Sequence[Future]
-) -> tuple[list[Future], list[PartitionCounts]]:
-    """Find every triangle once; gives each partition's subgraph with its ghosts, and its sizes.
+) -> tuple[list[Future], list[Future], list[PartitionCounts]]:
+    """Find every triangle once; gives each partition's OwnedRows, its subgraph with its ghosts, and its sizes.
 
     From here to the end of bounding everything lies on the device that computes.
     """
     partitions = len(owned)
     engine.spread(partitions)
-    with events.stage("triangulate", 2 * partitions) as stage, engine.on_device():
-        if engine.capacity.device_bytes:
-            owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned], engine.homes)
-        lists = send(
-            engine, "send-lists", "lists", triangulate.send_lists, [(o, partitions) for o in owned], engine.homes
-        )
-        counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned], engine.homes)
-        engine.wait(counted, stage)
-        replies = send(engine, "replies", "subgraph", attrgetter("replies"), [(c,) for c in counted])
-        arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
-        subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments, engine.homes)
-        engine.wait(subgraphs, stage)
-        counts = engine.peek(subgraphs, attrgetter("counts"))
-    return subgraphs, counts
+    with events.stage("triangulate", 2 * partitions) as stage:
+        rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
+        with engine.on_device():
+            subgraphs = _subgraphs(engine, owned, stage)
+            counts = engine.peek(subgraphs, attrgetter("counts"))
+    return rows, subgraphs, counts
+
+
+def _subgraphs(engine: Engine, owned: Sequence[Future], stage: Stage) -> list[Future]:
+    partitions = len(owned)
+    if engine.capacity.device_bytes:
+        owned = engine.map("to-device", device.owned_to_device, [(o,) for o in owned], engine.homes)
+    lists = send(engine, "send-lists", "lists", triangulate.send_lists, [(o, partitions) for o in owned], engine.homes)
+    counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned], engine.homes)
+    engine.wait(counted, stage)
+    replies = send(engine, "replies", "subgraph", attrgetter("replies"), [(c,) for c in counted])
+    arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
+    subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments, engine.homes)
+    engine.wait(subgraphs, stage)
+    return subgraphs
 
 
 def collect_results(

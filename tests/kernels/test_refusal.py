@@ -23,6 +23,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "grow": lambda: kernels.grow(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, 1),
+    "hash_strings": lambda: kernels.hash_strings(FOREIGN, FOREIGN, FOREIGN),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "least_up": lambda: kernels.least_up(FOREIGN, FOREIGN),
     "link_up": lambda: kernels.link_up(FOREIGN, 0, FOREIGN, []),

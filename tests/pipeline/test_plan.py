@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dask.utils import format_bytes
 
 from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, planning, stages
 from edgemill.pipeline import plan as plan_module
@@ -247,7 +248,7 @@ def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: p
     assert (one.at_once, four.at_once, four.most_at_once) == (1, 1, 4)
     assert not [line for line in describe(one).splitlines() if line.startswith("at once")]
     (line,) = (line for line in describe(four).splitlines() if line.startswith("at once"))
-    needed, has = (f"{number / 1024:.2f} kiB" for number in (1000 + 4 * four.partition_bytes, limit))
+    needed, has = map(format_bytes, (1000 + 4 * four.partition_bytes, limit))
     assert line == f"at once      1 partition a worker, with 4 threads each: 4 would need ~{needed}, over 100% of {has}"
     some = replace(four, capacity=Capacity(1, 4, 1000 + 3 * four.partition_bytes))
     assert (some.at_once, some.in_waves, some.fits()) == (3, True, True)

@@ -38,16 +38,16 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def s3(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Options for fsspec of a store with s3://bucket/delta and s3://bucket/iceberg, each overwritten once."""
+    """Options for fsspec of a store with s3://lake/delta and s3://lake/iceberg, each overwritten once."""
     options = {"key": KEY, "secret": SECRET, "client_kwargs": {"endpoint_url": server}}
     store = fsspec.filesystem("s3", **options)
-    store.mkdir("bucket")
+    store.mkdir("lake")
     folder = lakes.delta(tmp_path_factory.mktemp("lake") / "t", lakes.FIRST, lakes.SECOND)
-    store.put(str(folder), "bucket/delta", recursive=True)
+    store.put(str(folder), "lake/delta", recursive=True)
     keys = {"s3.endpoint": server, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET, "s3.region": "us-east-1"}
     catalog = SqlCatalog("lake", uri="sqlite:///:memory:", **{"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}, **keys)
     catalog.create_namespace("of")
-    table = catalog.create_table("of.t", lakes.rows(lakes.FIRST).schema, location="s3://bucket/iceberg")
+    table = catalog.create_table("of.t", lakes.rows(lakes.FIRST).schema, location="s3://lake/iceberg")
     table.append(lakes.rows(lakes.FIRST))
     table.overwrite(lakes.rows(lakes.SECOND))
     return options
@@ -57,7 +57,7 @@ def s3(server: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_run_and_what_it_tells(
     s3: dict[str, Any], server: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, out = f"s3://bucket/{name}", tmp_path / "out"
+    url, out = f"s3://lake/{name}", tmp_path / "out"
     how = HOW | {"input.storage_options": s3}
     result = mine(url, out, **how)
     assert result.manifest.counts.edges == len(lakes.SECOND)
@@ -77,8 +77,8 @@ def test_a_run_and_what_it_tells(
 
 @pytest.mark.parametrize(("path", "kind"), [("delta/*.parquet", "Delta"), ("iceberg/data", "Iceberg"), ("", "Delta")])
 def test_parts_of_tables(s3: dict[str, Any], path: str, kind: str) -> None:
-    with pytest.raises(UsageError, match=rf"takes in files of the {kind} table s3://bucket/{kind.lower()}"):
-        open_source(f"s3://bucket/{path}", storage_options=s3)
+    with pytest.raises(UsageError, match=rf"takes in files of the {kind} table s3://lake/{kind.lower()}"):
+        open_source(f"s3://lake/{path}", storage_options=s3)
 
 
 def test_requests_for_a_folder_of_loose_files(s3: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +94,11 @@ def test_requests_for_a_folder_of_loose_files(s3: dict[str, Any], monkeypatch: p
     content = next(Path(__file__).parents[1].glob("graphs/*.parquet")).read_bytes()
     found = []
     for files in (1, 5):
-        store.pipe({f"bucket/loose/in/{number}.parquet": content for number in range(files)})
+        store.pipe({f"lake/loose/in/{number}.parquet": content for number in range(files)})
         with monkeypatch.context() as patched:
             patched.setattr(client, "_make_api_call", counted)
             asked.clear()
-            open_source("s3://bucket/loose/in", storage_options=s3)
+            open_source("s3://lake/loose/in", storage_options=s3)
             found.append(dict(asked))
     assert found[0]["ListObjectsV2"] == found[1]["ListObjectsV2"]
     assert found[1]["HeadObject"] - found[0]["HeadObject"] <= 4 * 2
