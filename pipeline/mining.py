@@ -274,8 +274,8 @@ def _find_graph(
         owned = Owned(numbered, degrees, edges)
         if checkpoint.due():
             save_owned(checkpoint, engine, events, owned)
-    rows, subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
-    partitions = stages.Partitions(rows, owned.degrees)
+    kept_rows, subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
+    partitions = stages.Partitions(kept_rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts)
 
 
