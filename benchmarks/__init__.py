@@ -17,6 +17,7 @@
     python -m benchmarks partitioners    what they make of it side by side, and a picture
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
     python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and simulated
+    python -m benchmarks shards          rows cut by the third vertex: counts, evenness and times in one process
 
 Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
 prints the machine and a Markdown table, checks the answers it timed, and ends with an error if one is wrong. Final

@@ -29,6 +29,7 @@ NAMES = (
     "simulate_partitions",
     "all_to_all",
     "scaling",
+    "shards",
 )
 
 

@@ -30,6 +30,7 @@ from benchmarks import (
     memory,
     peers,
     runs,
+    shards,
     waves,
     writing,
 )
@@ -262,3 +263,21 @@ def test_table() -> None:
         "1.5",
         "300",
     )
+
+
+def test_shards(tiny: Graph) -> None:
+    rows = shards.rows_of(tiny, [1, 3], 2, 4)
+    assert [row[:3] for row in rows] == [["rmat5", rows[0][1], count] for count in ("1", "3")]
+    assert all(len(row) == len(shards.HEAD) for row in rows) and rows[0][3] == "1.000"
+
+
+def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = shards.peel_shards
+
+    def wrong(*arguments: object) -> object:
+        found = right(*arguments)  # type: ignore[arg-type]
+        return replace(found, level=found.level + 1)
+
+    monkeypatch.setattr(shards, "peel_shards", wrong)
+    with pytest.raises(WrongAnswer, match="rmat5 in 2 shards"):
+        shards.rows_of(tiny, [2], 1, 4)
