@@ -37,6 +37,7 @@ from benchmarks import (
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
+from edgemill.tasks.shards import peel_shards
 from edgemill.tasks.sources import open_source
 from oracles import brute_force_triangles, networkx_lambda
 
@@ -272,10 +273,8 @@ def test_shards(tiny: Graph) -> None:
 
 
 def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = shards.peel_shards
-
     def wrong(*arguments: object) -> object:
-        found = right(*arguments)  # type: ignore[arg-type]
+        found = peel_shards(*arguments)  # type: ignore[arg-type]
         return replace(found, level=found.level + 1)
 
     monkeypatch.setattr(shards, "peel_shards", wrong)
