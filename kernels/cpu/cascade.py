@@ -16,6 +16,7 @@ from numba import get_num_threads, njit, prange
 
 from ..graph import CURRENT, GONE, Adjacency, IntArray, Topology
 from .atomics import fetch_add, prefetch
+from .common_neighbours import mark_row, probe, search_shorter, unmark_row
 from .sort import sort_keys
 
 CHUNK = 256
@@ -32,60 +33,6 @@ RADIX_FROM = 2**16
 """Frontiers from this size on are sorted by radix; for smaller ones its digit counts cost more than they save."""
 LINE = 6
 """log2 of the edges that go to one owner in turn: a cache line or more, so owners do not share lines."""
-
-
-@njit(cache=True, nogil=True)
-def _search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
-    """Common neighbours of two rows, the first the shorter one: gallop through the longer."""
-    hits = np.uintp(0)
-    b = np.uintp(b)
-    b_stop = np.uintp(b_stop)
-    for q in range(np.uintp(a), np.uintp(a_stop)):
-        w = neighbour[q]
-        step = np.uintp(1)
-        while b + step < b_stop and neighbour[b + step] < w:
-            b += step
-            step += step
-        hi = min(b + step, b_stop)
-        while b < hi:
-            middle = (b + hi) >> np.uintp(1)
-            if neighbour[middle] < w:
-                b = middle + np.uintp(1)
-            else:
-                hi = middle
-        if b >= b_stop:
-            break
-        if neighbour[b] == w:
-            to_f[hits] = edge[q]
-            to_g[hits] = edge[b]
-            hits += np.uintp(1)
-    return np.int64(hits)
-
-
-@njit(cache=True, nogil=True)
-def _mark(mark, neighbour, edge, start, stop):
-    """Note at every neighbour which edge leads there, plus one."""
-    for q in range(np.uintp(start), np.uintp(stop)):
-        mark[neighbour[q]] = edge[q] + 1
-
-
-@njit(cache=True, nogil=True)
-def _unmark(mark, neighbour, start, stop):
-    """Undo `_mark`."""
-    for q in range(np.uintp(start), np.uintp(stop)):
-        mark[neighbour[q]] = 0
-
-
-@njit(cache=True, nogil=True)
-def _probe(mark, neighbour, edge, start, stop, to_f, to_g):
-    """Common neighbours of a row and the marked one, gathered without a branch."""
-    hits = np.uintp(0)
-    for q in range(np.uintp(start), np.uintp(stop)):
-        m = mark[neighbour[q]]
-        to_f[hits] = edge[q]
-        to_g[hits] = m - 1
-        hits += np.uintp(m != 0)
-    return np.int64(hits)
 
 
 @njit(cache=True, nogil=True)
@@ -174,7 +121,7 @@ def _gather(
                 row_stop = row + length[hub]
                 marked = length[hub] < work * MARK_COST
                 if marked:
-                    _mark(mark, neighbour, edge, row, row_stop)
+                    mark_row(mark, neighbour, edge, row, row_stop)
                 while i < end:
                     if i + AHEAD < frontier.size:
                         ahead = begin[low[frontier[i + AHEAD]]]
@@ -187,15 +134,15 @@ def _gather(
                         full = True
                         break
                     if marked:
-                        hits = _probe(mark, neighbour, edge, other, other_stop, to_f, to_g)
+                        hits = probe(mark, neighbour, edge, other, other_stop, to_f, to_g)
                     elif other_stop - other <= row_stop - row:
-                        hits = _search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
+                        hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
                     else:
-                        hits = _search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
+                        hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
                     written += _lose(e, hits, to_f, to_g, count, band, loss, used)
                     i += 1
                 if marked:
-                    _unmark(mark, neighbour, row, row_stop)
+                    unmark_row(mark, neighbour, row, row_stop)
             todo[thread, 0] = i
             todo[thread, 1] = stop
 

@@ -12,7 +12,7 @@ from numba import get_num_threads, njit, prange
 
 from ..graph import Adjacency, IntArray, Topology
 from .atomics import fetch_add
-from .cascade import _search_shorter
+from .common_neighbours import search_shorter
 
 CHUNK = 64
 
@@ -37,9 +37,9 @@ def _evaluate(
                 b = begin[high[e]]
                 b_stop = b + length[high[e]]
                 if a_stop - a <= b_stop - b:
-                    hits = _search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g)
+                    hits = search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g)
                 else:
-                    hits = _search_shorter(neighbour, edge, b, b_stop, a, a_stop, to_f, to_g)
+                    hits = search_shorter(neighbour, edge, b, b_stop, a, a_stop, to_f, to_g)
                 old = bound[e]
                 if by_one:
                     supporting = 0
@@ -73,7 +73,7 @@ def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, t
         e = fallen[i]
         a = begin[low[e]]
         b = begin[high[e]]
-        hits = _search_shorter(neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g)
+        hits = search_shorter(neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g)
         for h in range(hits):
             if owned[to_f[h]] and bound[to_f[h]] > bound[e]:
                 again[to_f[h]] = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from ..common_neighbours import mark_row, probe, search_shorter, unmark_row
 from .cut import class_of, index_of
 from .halves import GONE, LEFT, STANDING
 from .rows import NO_ROW, entry_of, row_of
@@ -69,49 +70,10 @@ def mark_leaving(edges, cut, first, rows, half_start, count, mine, mine_count, l
 
 
 @njit(cache=True, nogil=True)
-def _probe(mark, neighbour, half, start, stop, to_f, to_g):
-    """Common neighbours of a row and the marked one, gathered without a branch."""
-    hits = np.uintp(0)
-    for q in range(np.uintp(start), np.uintp(stop)):
-        m = mark[neighbour[q]]
-        to_f[hits] = half[q]
-        to_g[hits] = m - np.uint32(1)
-        hits += np.uintp(m != 0)
-    return hits
-
-
-@njit(cache=True, nogil=True)
-def _search(neighbour, half, a, a_stop, b, b_stop, to_f, to_g):
-    """Common neighbours of two rows, the first the shorter one: gallop through the longer."""
-    hits = np.uintp(0)
-    at, b_stop = np.uintp(b), np.uintp(b_stop)
-    for q in range(np.uintp(a), np.uintp(a_stop)):
-        w = neighbour[q]
-        step = np.uintp(1)
-        while at + step < b_stop and neighbour[at + step] < w:
-            at += step
-            step += step
-        until = min(at + step, b_stop)
-        while at < until:
-            middle = (at + until) >> np.uintp(1)
-            if neighbour[middle] < w:
-                at = middle + np.uintp(1)
-            else:
-                until = middle
-        if at >= b_stop:
-            break
-        if neighbour[at] == w:
-            to_f[hits] = half[q]
-            to_g[hits] = half[at]
-            hits += np.uintp(1)
-    return hits
-
-
-@njit(cache=True, nogil=True)
 def _take(code, hits, to_f, to_g, count, role, limit, event, events):
     """Take the triangles of one edge that leaves; gives where the list of events ends and how many were taken."""
     taken = 0
-    for i in range(hits):
+    for i in range(np.uintp(hits)):
         f, g = to_f[i], to_g[i]
         cf, cg = count[f], count[g]
         f_stands, g_stands = cf > STANDING, cg > STANDING
@@ -160,28 +122,26 @@ def remove(edges, rows, half_start, count, role, limit, marks, found_f, found_g,
             marked = length[row] < work * MARK_COST
             if marked:
                 entries += length[row]
-                for q in range(np.uintp(start), np.uintp(stop)):
-                    mark[neighbour[q]] = half[q] + np.uint32(1)
+                mark_row(mark, neighbour, half, start, stop)
             while i < end:
                 other = row_of(bits, ranks, low[i])
                 if other != NO_ROW:
                     from_, to = begin[other], begin[other] + length[other]
                     if marked:
-                        hits = _probe(mark, neighbour, half, from_, to, to_f, to_g)
+                        hits = probe(mark, neighbour, half, from_, to, to_f, to_g)
                         entries += to - from_
                     elif to - from_ <= stop - start:
-                        hits = _search(neighbour, half, from_, to, start, stop, to_f, to_g)
+                        hits = search_shorter(neighbour, half, from_, to, start, stop, to_f, to_g)
                         entries += to - from_
                     else:
-                        hits = _search(neighbour, half, start, stop, from_, to, to_f, to_g)
+                        hits = search_shorter(neighbour, half, start, stop, from_, to, to_f, to_g)
                         entries += stop - start
                     code = STANDING - position[i]
                     events, taken = _take(code, hits, to_f, to_g, count, role, limit, event, events)
                     triangles += taken
                 i += 1
             if marked:
-                for q in range(np.uintp(start), np.uintp(stop)):
-                    mark[neighbour[q]] = 0
+                unmark_row(mark, neighbour, start, stop)
         event_count[s] = np.int64(events) - half_start[s]
         counts[s, ENTRIES] += entries
         counts[s, TRIANGLES] += triangles
