@@ -38,8 +38,9 @@ NAMES = 1.5
 WRITTEN_TEXT = 3
 """Times that the text of a row group is in memory while it is written."""
 HERE = 1.4
-"""Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. Fitted,
-like the four before, to blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
+"""Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. In worker
+processes, too, for strings that are coded part by part. Fitted, like the four before, to blocks of 1 and 2 M rows read
+by one thread or two (docs/benchmarks.md).
 """
 EDGE_BYTES = 45
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
@@ -202,7 +203,8 @@ class Plan:
 
     @property
     def _reading_bytes(self) -> int:
-        row = row_bytes(self.source, self.graph, self.block_rows) * (HERE if self.capacity.in_process else 1)
+        more = HERE if self.capacity.in_process or in_parts(self.source, self.graph, self.block_rows) else 1
+        row = row_bytes(self.source, self.graph, self.block_rows) * more
         return int(self.block_rows * row) * self._blocks_at_once
 
     @property
@@ -388,11 +390,17 @@ def row_bytes(source: Source, graph: Figures, rows: int) -> float:
     """Memory of each row of a block while it is read and cleaned, in a block of so many."""
     if source.kind == "string":
         text = 2 * rows * graph.id_bytes
-        merged = TEXT_KEPT * _distinct(graph.vertices.likely, 2 * rows) * graph.id_bytes if text > PART_BYTES else 0
+        distinct = _distinct(graph.vertices.likely, 2 * rows) * graph.id_bytes
+        merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
         return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
     if fits_table(graph.id_span, 2 * rows):
         return ROW_BYTES
     return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)
+
+
+def in_parts(source: Source, graph: Figures, rows: int) -> bool:
+    """Whether the strings of a block are coded part by part and merged: what that frees stays with any process."""
+    return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
 
 
 def _distinct(among: int, drawn: int) -> float:
