@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
 from .. import kernels
 from ..kernels.device import Device
-from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, UsageError
+from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, StateLost, UsageError
 from .arriving import await_workers
 from .calling import Name, call, call_in_files, call_in_turn, call_on_gpu, recall
 from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
@@ -41,6 +43,8 @@ _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
 _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
+_NOTICING_SECONDS = 40
+"""How long to wait for tasks to notice that one of them is lost; they take 30 at most."""
 _GOODBYES = ("closing-worker", "retired")
 """What Dask notes of a worker that is closed, as by a cluster that shrinks, and not of one that is killed."""
 _RESTARTS = "worker-restart-memory"
@@ -251,6 +255,44 @@ class Engine:
         where = None if at is None else [[workers[place % len(workers)]] for place in at]  # some may have left
         return self._start(name, function, arguments, where, soon)
 
+    def meet(self) -> int:
+        """Take the workers that there are now for those of the run, waiting for those in place of lost ones; gives how
+        many there are.
+        """
+        self._meet_again()
+        return len(self._workers)
+
+    def together(self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Future]:
+        """Run `function(*arguments[i])` on the i-th worker and on no other, all at once, as tasks that wait for each
+        other need it; gives the futures when all have ended.
+
+        Raises what a task raised, StateLost if a worker went away or a task lost another one.
+        """
+        addresses = list(self._workers)[: len(arguments)]
+        tasks = self._start(name, function, arguments, [[address] for address in addresses], only=True)
+        try:
+            finished = as_completed(tasks, loop=self._client.loop)
+            self._watched(partial(_all_ended, finished), addresses)
+            self._raise_what_failed(tasks)
+        except ClusterLost as error:
+            for task in tasks:  # those on a worker that is lost would never end
+                if task.status == "pending":
+                    task.release()
+            raise StateLost(str(error)) from error
+        return tasks
+
+    def _raise_what_failed(self, tasks: Sequence[Future]) -> None:
+        """Raises what a task raised; that it lost another one only where none has a reason of its own."""
+        lost = None
+        for task in tasks:
+            if task.status in ("error", "cancelled", "lost"):
+                try:
+                    self._gather([task])
+                except ClusterLost as error:
+                    lost = error
+        if lost is not None:
+            raise lost
+
     def detach(
         self, name: str, held: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
     ) -> list[Future]:
@@ -278,8 +320,9 @@ class Engine:
         arguments: Sequence[Sequence[Any]],
         at: Sequence[Sequence[str]] | None,
         soon: bool = False,
+        only: bool = False,
     ) -> list[Future]:
-        """`at` gives addresses for each task; none for any."""
+        """`at` gives addresses for each task; none for any. With `only` no other worker takes a task."""
         first = self._submitted + 1
         self._submitted += len(arguments)
         # Of equal digits: Dask takes tasks of one message in the order of their names.
@@ -296,7 +339,12 @@ class Engine:
         else:
             futures = [
                 self._client.submit(
-                    task, list(own), key=key, workers=workers or None, allow_other_workers=bool(workers), **options
+                    task,
+                    list(own),
+                    key=key,
+                    workers=workers or None,
+                    allow_other_workers=bool(workers) and not only,
+                    **options,
                 )
                 for own, key, workers in zip(arguments, keys, map(list, at), strict=True)
             ]
@@ -440,6 +488,19 @@ class Engine:
         if isinstance(error, CancelledError | CommClosedError | TimeoutError):
             return ClusterLost(f"the Dask cluster is gone: {error or type(error).__name__}; run again")
         return None
+
+
+async def _all_ended(finished: as_completed) -> None:
+    """Wait until all tasks have ended; once one has failed, only for as long as the others take to notice."""
+    until = None
+    while not finished.is_empty():
+        left = None if until is None else max(0.0, until - time.monotonic())
+        try:
+            future = await asyncio.wait_for(anext(finished), left)
+        except TimeoutError:
+            return
+        if until is None and future.status != "finished":
+            until = time.monotonic() + _NOTICING_SECONDS
 
 
 async def _batch(finished: as_completed) -> list[Future]:

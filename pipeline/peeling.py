@@ -24,13 +24,13 @@ from .manifest import BoundingRecord, ExchangeRecord
 from .rounds import Outcome, Round, end
 from .schedule import Bounded, Schedule, Search
 
-__all__ = ["PeelAlone", "PeelTogether", "wait_for_all"]
+__all__ = ["PeelAlone", "PeelTogether", "Peeling", "teller", "wait_for_all"]
 
 _PROGRESS_SECONDS = 0.2
 """How often peeling tells its level."""
 
 
-class _Peeling(Schedule):
+class Peeling(Schedule):
     """Peeling between two tasks, which it counts as no exchanges."""
 
     name = "peel"
@@ -94,7 +94,7 @@ class _Peeling(Schedule):
         """Tell of the exchanges that there were."""
 
 
-class PeelAlone(_Peeling):
+class PeelAlone(Peeling):
     """Peels the only partition."""
 
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
@@ -106,7 +106,7 @@ class PeelAlone(_Peeling):
         pass
 
 
-class PeelTogether(_Peeling):
+class PeelTogether(Peeling):
     """Peels several partitions in step: each by a worker of its own, all at once; in one process by one task.
 
     What the partitions tell each other is counted as one exchange.
@@ -168,7 +168,7 @@ def wait_for_all(engine: Engine, tasks: Sequence[Future]) -> None:
 
 
 def _peel_alone(subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
-    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, _teller(topic)))
+    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, teller(topic)))
 
 
 def _peel_in_step(
@@ -180,7 +180,7 @@ def _peel_in_step(
     topic: str | None,
 ) -> list[Outcome]:
     earlier = None if before is None else [outcome.state for outcome in before]
-    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, _teller(topic) if topic else None)
+    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic) if topic else None)
     return [_outcome(*both) for both in zip(subgraphs, found, strict=True)]
 
 
@@ -188,7 +188,7 @@ def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
     return Outcome(peeled, bundle(subgraph.partition, {}), None)
 
 
-def _teller(topic: str) -> Callable[[int, int], None]:
+def teller(topic: str) -> Callable[[int, int], None]:
     """Tells the driver of levels, from a task, now and then."""
     told = time.monotonic()
 
