@@ -57,7 +57,7 @@ class Count:
     ("method", "partitions", "waves"),
     [
         ("range", 7, False),
-        pytest.param("range", 8, True, marks=pytest.mark.slow),
+        pytest.param("range", 4, True, marks=pytest.mark.slow),
         pytest.param("hash", 5, False, marks=pytest.mark.slow),
     ],
 )
