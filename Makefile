@@ -63,8 +63,8 @@ lock: $(VENV)/bin/python ## pin the packages of builder, images and their client
 	$(BIN)/pip install --quiet 'uv>=0.9,<1'
 	$(BIN)/python -c 'import tomllib; print("build", *tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	  | $(COMPILE) - --output-file docker/requirements-build.txt
-	$(COMPILE) pyproject.toml --extra s3 --extra partition --extra metrics --extra cu13 --extra ucxx-cu13 --output-file docker/requirements-gpu.txt
-	$(COMPILE) pyproject.toml --extra s3 --extra partition --extra metrics --constraint docker/requirements-gpu.txt --output-file docker/requirements-cpu.txt
+	$(COMPILE) pyproject.toml --extra s3 --extra metrics --extra cu13 --extra ucxx-cu13 --output-file docker/requirements-gpu.txt
+	$(COMPILE) pyproject.toml --extra s3 --extra metrics --constraint docker/requirements-gpu.txt --output-file docker/requirements-cpu.txt
 	$(MAKE) --no-print-directory docker/constraints.txt
 
 # Without hashes, which pip would ask for of every package, and of the project itself.

@@ -14,7 +14,6 @@
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
     python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other
-    python -m benchmarks partitioners    what they make of it side by side, and a picture
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
     python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and simulated
     python -m benchmarks shards          rows cut by the third vertex: counts, evenness and times in one process

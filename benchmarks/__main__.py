@@ -25,7 +25,6 @@ NAMES = (
     "gpu",
     "gpu_runs",
     "ids",
-    "partitioners",
     "simulate_partitions",
     "all_to_all",
     "scaling",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from benchmarks.whole_graph import WholeGraph
 from edgemill import kernels
 from edgemill.pipeline.exchange import exchange, send
-from edgemill.pipeline.partitioning import METHODS, Ordered
+from edgemill.pipeline.partitioning import Ordered, place
 from edgemill.tasks import identity, ingest, order
 from edgemill.tasks.ingest import OrientedEdges
 from edgemill.tasks.numbering import BucketEdges
@@ -24,29 +23,14 @@ class Here:
     shares_memory = True
     homes = None
 
-    def in_turn(self, receivers: Sequence[int]) -> list[int]:
-        """Here."""
-        return [0 for _ in receivers]
-
     def places(self, receivers: Sequence[int]) -> None:
         """Anywhere."""
-
-    def on_device(self) -> AbstractContextManager[None]:
-        """There is none."""
-        return nullcontext()
 
     def map(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], at: object = None
     ) -> list[Any]:
         """The results."""
         return [function(*own) for own in arguments]
-
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result."""
-        return function(*arguments)
-
-    def wait(self, results: Sequence[Any]) -> None:
-        """They are there."""
 
     def gather(self, results: Sequence[Any]) -> list[Any]:
         """The results."""
@@ -61,10 +45,7 @@ def placed(graph: WholeGraph, method: str, partitions: int) -> np.ndarray[Any, n
     """The partition of each vertex, int16 [vertices] by dense number, as a run with as many buckets as partitions puts
     them.
     """
-    placement = METHODS[method](_ordered(graph, partitions), partitions)
-    if isinstance(placement, list):
-        return np.concatenate([parts.part for parts in cast(Any, placement)])
-    return placement(np.arange(graph.vertices))
+    return place(_ordered(graph, partitions), method, partitions)(np.arange(graph.vertices))
 
 
 def _ordered(graph: WholeGraph, buckets: int) -> Ordered:

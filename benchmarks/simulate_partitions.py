@@ -1,7 +1,6 @@
 """What partitions would hold and tell each other, counted without any: replication, lists, exchanges, ids.
 
     python -m benchmarks simulate_partitions --graphs rmat14,rmat16,rmat18 --partitions 1,4,16,64 --methods range,hash
-    python -m benchmarks simulate_partitions --graphs cnr-2000 --partitions 16,64,256 --methods range,streaming
 
 One process holds the graph once; of each edge it knows its owner and who else would hold it as a ghost, so 256
 partitions cost little more than four. Counts are those of a run, exactly (tests/benchmarks compares them with the tasks

@@ -33,7 +33,6 @@ __all__ = [
     "compact",
     "device",
     "fixpoint",
-    "grow",
     "hash_strings",
     "intersect",
     "least_up",
@@ -49,7 +48,6 @@ __all__ = [
     "peeling_in_step",
     "positions",
     "reband",
-    "restream",
     "row_numbers",
     "sort_keys",
     "sort_strings",
@@ -122,40 +120,6 @@ def intersect(
     supports add up to three times the triangles.
     """
     return _twin(high).intersect(starts, members, offsets, high, home)
-
-
-def restream(
-    offsets: LongArray,
-    member: IntArray,
-    weight: IntArray,
-    load: LongArray,
-    label: NDArray[np.int16],
-    loads: LongArray,
-    room: LongArray,
-    capacity: int,
-    turn: int,
-) -> tuple[NDArray[np.int16], int]:
-    """Move half of the vertices, those of `turn`, to the partitions that their neighbours pull them to. CPU only.
-
-    `offsets` [vertices + 1] and `member` [entries] (vertices, or those elsewhere from `vertices` on) are the neighbours
-    of each, `weight` [entries] how strongly each pulls, `load` [vertices] what a vertex takes of its partition's
-    `capacity`; `label` [vertices and those elsewhere] where all are, `loads` [partitions] what partitions have taken,
-    `room` [partitions] how much may come from here. Gives the labels of the own vertices, and how many moved. Linear
-    deterministic greedy (Stanton and Kliot, KDD 2012), restreamed (Nishimura and Ugander, KDD 2013). O(entries).
-    """
-    twin = _cpu_twin(offsets)
-    return twin.restream(offsets, member, weight, load, label, loads, room, capacity, turn)
-
-
-def grow(
-    offsets: LongArray, member: IntArray, load: LongArray, label: NDArray[np.int16], room: LongArray, levels: int
-) -> NDArray[np.int16]:
-    """Grow the labels (-1 for none) breadth first by so many `levels`, while there is room. CPU only.
-
-    Arguments as for `restream`. With 0 levels they grow to the end, and what has no label by then gets one, a tree at a
-    time, wherever there is most room. Gives the labels of the own vertices. O(entries).
-    """
-    return _cpu_twin(offsets).grow(offsets, member, load, label, room, levels)
 
 
 def adjacency(topology: Topology) -> Adjacency:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import cpu
-from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings
+from .cpu import adjacency, cascade, fixpoint, intersect, lists, lookup, nest, scan, sort, strings
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings)
+_MODULES = (adjacency, cascade, fixpoint, intersect, lists, lookup, nest, scan, sort, strings)
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,6 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
     """
     start = time.perf_counter()
     before = _compiled()
-    if partitions > 1:
-        _warm_labels()
     if text:
         cpu.sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
         cpu.hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
@@ -72,13 +70,6 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
         rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
         rounds.unsettle(one, np.arange(3, dtype=np.int32))
     return Warmed(_compiled() - before, time.perf_counter() - start)
-
-
-def _warm_labels() -> None:
-    offsets, member, one = np.array([0, 1, 2], np.int64), np.array([1, 0], np.int32), np.ones(2, np.int64)
-    label = np.zeros(2, np.int16)
-    cpu.restream(offsets, member, one.astype(np.int32), one, label, one, one, 2, 0)
-    cpu.grow(offsets, member, one, label - np.int16(1), one, 0)
 
 
 def _compiled() -> int:

@@ -211,13 +211,11 @@ class Engine:
                 )
             self._plugin = None
 
-    def in_turn(self, receivers: Sequence[int]) -> list[int]:
-        """Workers for receivers of an exchange: the same for each, every time."""
-        return [receiver % len(self._workers) for receiver in receivers]
-
     def places(self, receivers: Sequence[int]) -> list[int] | None:
-        """As `in_turn`; None lets the scheduler choose, where results have sizes for it to go by."""
-        return self.in_turn(receivers) if self._in_files else None
+        """Workers for receivers of an exchange: the same for each, every time. None lets the scheduler choose, where
+        results have sizes for it to go by.
+        """
+        return [receiver % len(self._workers) for receiver in receivers] if self._in_files else None
 
     @property
     def _caller(self) -> Callable[..., Any]:

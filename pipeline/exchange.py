@@ -112,13 +112,11 @@ def exchange(
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
     forward: str | None = None,
-    receivers: Sequence[int] | None = None,
 ) -> list[Future]:
     """Deliver one bundle from each sender; receiver i runs `function(*arguments[i], mail by sender)`, also without
-    mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange. If only
-    some are `receivers`, arguments, places and results are theirs.
+    mail, on the worker `at[i]` if these are given. With `forward` it gives a bundle itself, for that exchange.
     """
-    receivers = range(len(arguments)) if receivers is None else receivers
+    receivers = range(len(arguments))
     at = at or engine.places(receivers)
     mail = Mail(engine, name, bundles, engine.peek(bundles, _rows))
     delivered, own_stamp = mail.to(receivers, at), stamp(engine, name)

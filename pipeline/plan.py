@@ -13,7 +13,6 @@ from ..tasks.coding import PART_BYTES
 from ..tasks.errors import OutOfRoom
 from ..tasks.estimate import Figures
 from ..tasks.order import fits_table
-from ..tasks.partition.multilevel import ENTRY_BYTES
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source
 from ..tasks.writing import TEXT_PER_GROUP
@@ -251,11 +250,6 @@ class Plan:
         return int(WRITTEN_TEXT * min(self.capacity.threads, max(1, self.buckets)) * min(text, TEXT_PER_GROUP))
 
     @property
-    def in_one_place_bytes(self) -> int:
-        """Projected memory of the task that partitions the whole graph by itself; 0 for methods that do not."""
-        return 2 * self.edges * ENTRY_BYTES if self.partitioning == "multilevel" and self.partitions > 1 else 0
-
-    @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that spills nothing."""
         return WORKER_BYTES + max(
@@ -340,7 +334,7 @@ class Plan:
         """Raises OutOfRoom if a partition would hold too many edges, or if the projected memory of a worker or of its
         GPU, or half of the projected result, exceeds what there is.
 
-        Where copies of edges are not estimated but bounded or assumed, only if it does with one copy of each.
+        Where copies of edges are not estimated but assumed, only if it does with one copy of each.
         """
         if self.copies.basis != "estimated":
             least = Copies(self.graph.with_triangles, 1 / self.partitions, "estimated")
@@ -372,12 +366,6 @@ class Plan:
                 f"a worker would need about {format_bytes(self.worker_bytes)} for {what} at once and has "
                 f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes) or fewer "
                 "threads (cluster.threads_per_worker)"
-            )
-        if limit and WORKER_BYTES + self.in_one_place_bytes > limit:
-            raise OutOfRoom(
-                f"partitioning.method multilevel holds the whole graph in one worker, about "
-                f"{format_bytes(self.in_one_place_bytes)}, and a worker has {format_bytes(limit)}: use streaming or "
-                "triangles, or give workers more memory (cluster.memory_limit_bytes)"
             )
         if self.disk_bytes is not None and self.graph.output_bytes / 2 > self.disk_bytes:
             raise OutOfRoom(

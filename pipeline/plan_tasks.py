@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .extracting import ABREAST
-from .partitioning import MOST_PASSES, MOST_ROUNDS, groups_of
 
 __all__ = ["Layout"]
 
@@ -68,28 +67,9 @@ class Layout:
         return self._exchange(self.buckets, self.partitions) + self.partitions
 
     def _placing(self, method: str) -> int:
-        buckets = self.buckets
-        cuts = buckets + self._looks(2 * buckets)
-        near = buckets + self._asked() + self._exchange(buckets, buckets, placed=True)
-        told = self._looks(buckets) + self._asked() - buckets  # what hears sends edges, counted with the owned ones
-        turn = self._looks(2 * buckets) + self._exchange(buckets, buckets, placed=True)
-        if self.partitions == 1 or method in ("hash", "vertices"):
+        if self.partitions == 1 or method == "hash":
             return 0
-        if method == "range":
-            return self._asked() + cuts
-        if method == "multilevel":
-            return near + 1 + buckets + told
-        if method == "bfs":
-            return near + cuts + buckets + (MOST_ROUNDS + 1) * turn + told
-        weighing = 0 if method == "streaming" else self._asked() + cuts + self._owned() + self._counted()
-        return near + weighing + cuts + buckets + self._looks(buckets) + self._passes() + told
-
-    def _passes(self) -> int:
-        """Of streaming: some buckets move, and hear from all."""
-        groups = groups_of(self.buckets)
-        active = -(-self.buckets // groups)
-        turn = self._looks(self.buckets + active) + self._exchange(self.buckets, active, placed=True)
-        return MOST_PASSES * groups * turn
+        return self._asked() + self.buckets + self._looks(2 * self.buckets)
 
     def _counted(self) -> int:
         """Triangles of partitions, told to buckets."""

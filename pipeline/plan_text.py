@@ -41,7 +41,7 @@ def describe(plan: Plan) -> str:
         ("tasks", f"~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
     ]
     if plan.partitions > 1:
-        how = {"estimated": "~", "assumed": "assumed ~", "at most": "at most ~"}[copies.basis]
+        how = "~" if copies.basis == "estimated" else "assumed ~"
         pairs = plan.partitions * (plan.partitions - 1)
         rows += [
             (
@@ -54,10 +54,6 @@ def describe(plan: Plan) -> str:
                 f"at most {pairs:,} parcels an exchange",
             ),
         ]
-    if plan.in_one_place_bytes:
-        rows.append(
-            ("in one place", f"{_bytes(plan.in_one_place_bytes)} for the whole graph, in the worker that cuts it")
-        )
     if plan.at_once < plan.most_at_once:
         each = _many(capacity.threads // plan.at_once, "thread")
         rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {plan.too_many}"))

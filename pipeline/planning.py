@@ -12,7 +12,7 @@ from distributed.system import MEMORY_LIMIT
 from ..kernels.peers import MOST_ON_ONE_DEVICE
 from ..tasks.complete import refuse_unmarked
 from ..tasks.errors import InputAbsent, InputIncomplete, UsageError
-from ..tasks.estimate import Estimate, Figures, at_most, estimate
+from ..tasks.estimate import Figures, at_most, estimate
 from ..tasks.places import place_of
 from ..tasks.replication import Copies
 from ..tasks.sources import Source, open_source, plan_blocks
@@ -26,10 +26,6 @@ __all__ = ["make_plan", "open_input", "plan_run", "plan_without_sample"]
 
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
-LOCAL = 1.2
-"""`auto` leaves ranges as they are where they make no more copies of an edge."""
-MOST_STREAMING = 32
-"""Buckets that `auto` has stream: their tasks grow by the square, here up to 32,000 with 16 workers."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BLOCK_ROWS = 250_000
@@ -108,9 +104,8 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     def plan(partitions: int, reason: str) -> Plan:
         if partitions == 1:
             return replace(one, reason=reason)
-        partitioning = _partitioning(settings, graph, partitions, capacity)
-        copies = graph.copies(partitioning, partitions)
-        made = replace(one, partitions=partitions, partitioning=partitioning, copies=copies, reason=reason)
+        copies = graph.copies(one.partitioning, partitions)
+        made = replace(one, partitions=partitions, copies=copies, reason=reason)
         if settings.bounding.method == "auto" and not made.can_peel_in_step:
             return replace(made, method="band")
         return made
@@ -188,19 +183,6 @@ def _free_bytes(settings: Settings) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
-
-
-def _partitioning(settings: Settings, graph: Estimate, partitions: int, capacity: Capacity) -> str:
-    """What `auto` means: ranges of ids, where these have locality already, GPUs would wait for the CPU, or buckets
-    would keep the scheduler busy.
-    """
-    method = settings.partitioning.method
-    if method != "auto":
-        return method
-    many = min(partitions, 4 * capacity.workers * capacity.threads) > MOST_STREAMING
-    if capacity.device_bytes or many or graph.copies("range", partitions).mean <= LOCAL:
-        return "range"
-    return "streaming"
 
 
 def _peeled(plan: Plan) -> Plan:

@@ -162,8 +162,8 @@ class PartitioningSettings(_Section):
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
     """Partitions, 1 to 4096; `auto`: one for each worker, and more, up to 256, until they fit in memory."""
-    method: Literal["auto", "range", "vertices", "hash", "bfs", "streaming", "triangles", "multilevel"] = "auto"
-    """Vertex to partition, see docs/partitioning.md; `auto`: `range` if that suits, else `streaming`."""
+    method: Literal["auto", "range", "hash"] = "auto"
+    """Vertex to partition, see docs/partitioning.md; `auto`: `range`."""
 
 
 class BoundingSettings(_Section):

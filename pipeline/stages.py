@@ -169,7 +169,7 @@ def partition(
     with events.stage("partition", len(edges) + partitions) as stage:
         graph = put_in_order(engine, edges, int(buckets.starts[-1]), put)
         engine.wait(graph.oriented, stage)
-        parts = send_owned(graph, place(graph, method, partitions), partitions)
+        parts = send_owned(graph, place(graph, method, partitions))
         owned = exchange(
             engine, "owned", parts, ingest.collect_owned, [(p, put) for p in range(partitions)], engine.homes
         )

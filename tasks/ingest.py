@@ -20,9 +20,6 @@ partitions own edges. No place ever holds all edges, and the driver holds counts
                   cuts_within                → driver: range_partitioner
     exchange 7    send_owned      buckets → partitions: collect_owned
 
-Where a partitioner follows the edges, `partition.neighbours` says how buckets walk on them; it ends with Parts instead
-of a Partitioner, and `answer_parts` and `send_owned_to` take the place of `send_owned`.
-
 Each `send_…` and `answer_…` returns one Bundle; each receiver takes its mail as a mapping of sender → payload. What is
 kept for publishing: each bucket's BucketIds, BucketEdges and BucketDegrees, and each partition's OwnedRows.
 `tests/drive.py` is this list as code.
@@ -36,7 +33,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernels
 from ..kernels.graph import MAX_LOCAL_EDGES
 from ..kernels.held import Held
 from . import order
@@ -72,7 +68,6 @@ from .numbering import (
     Pairs,
     answer_numbers,
     bucket_starts,
-    join_answers,
     merge_pairs,
     number_ids,
     send_ids,
@@ -81,7 +76,6 @@ from .numbering import (
 )
 from .order import Ints
 from .partition import Partitioner
-from .partition.neighbours import Parts
 
 __all__ = [
     "BlockEdges",
@@ -98,7 +92,6 @@ __all__ = [
     "Pairs",
     "Put",
     "answer_numbers",
-    "answer_parts",
     "answer_ranks",
     "bucket_starts",
     "choose_splitters",
@@ -118,7 +111,6 @@ __all__ = [
     "send_degrees",
     "send_ids",
     "send_owned",
-    "send_owned_to",
     "send_pairs",
     "without_ids",
     "without_questions",
@@ -196,42 +188,12 @@ def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partiti
         parts = {0: EdgeParts(oriented.low, oriented.high, np.zeros_like(row, np.int16), row)}
         return bundle(edges.bucket, parts)
     own = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=edges.low))
-    return _to_owners(edges, oriented, partitioner.partitions, own, partitioner(edges.highs))
-
-
-def answer_parts(degrees: BucketDegrees, parts: Parts, digest: str) -> Bundle[NDArray[np.int16]]:
-    """Bucket → buckets: the partitions of the vertices each bucket has as larger ends. Raises as `Parts.check` does."""
-    parts.check(digest)
-    asked = {asker: kernels.to_host(places) for asker, places in degrees.asked.items()}
-    return bundle(degrees.bucket, {asker: parts.part[places] for asker, places in asked.items()})
-
-
-def send_owned_to(
-    edges: BucketEdges,
-    oriented: OrientedEdges,
-    partitions: int,
-    parts: Parts,
-    digest: str,
-    answers: Mapping[int, NDArray[np.int16]],
-) -> Bundle[EdgeParts]:
-    """As `send_owned`, for vertices whose partitions are known: those of this bucket, and answers about larger ends.
-
-    Raises as `Parts.check` does.
-    """
-    parts.check(digest)
-    highs = join_answers(answers, len(edges.highs), parts.part[:0])
-    own, highs = (np.asarray(known, like=edges.low) for known in (parts.part, highs))
-    return _to_owners(edges, oriented, partitions, own, highs)
-
-
-def _to_owners(
-    edges: BucketEdges, oriented: OrientedEdges, partitions: int, own: NDArray[np.int16], highs: NDArray[np.int16]
-) -> Bundle[EdgeParts]:
+    highs = partitioner(edges.highs)
     row = np.arange(len(edges), dtype=np.int32, like=edges.low)
     part_low, part_high = own[edges.low], highs[edges.high]
     owner = np.where(oriented.swapped, part_high, part_low)
     other = np.where(oriented.swapped, part_low, part_high)
-    by_owner, cuts = order.group(owner, partitions)
+    by_owner, cuts = order.group(owner, partitioner.partitions)
     parts = {}
     for p in np.flatnonzero(np.diff(cuts)).tolist():
         rows = by_owner[cuts[p] : cuts[p + 1]]

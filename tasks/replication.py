@@ -21,8 +21,6 @@ MOST_WITNESSES = 16_000
 """Edges whose triangles are looked at."""
 MOST_LOOKED_UP = 500_000
 """Neighbours of theirs that are looked up."""
-FROM_RANGES = ("vertices", "streaming", "triangles", "multilevel")
-"""Methods that make about as many copies as ranges of equal edges do, or fewer, as far as is known."""
 SEED = 1
 
 
@@ -36,10 +34,8 @@ class Copies:
     largest: float
     """Share of the edges that the partition with most of them has."""
 
-    basis: Literal["estimated", "assumed", "at most"]
-    """Estimated from triangles; assumed, as of a part of the rows hardly any triangles are seen; or what `range` would
-    make of it, for a method that starts there, and `hash` for others.
-    """
+    basis: Literal["estimated", "assumed"]
+    """Estimated from triangles, or assumed, as of a part of the rows hardly any triangles are seen."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +72,15 @@ class Witnesses:
 
     def copies(self, method: str, partitions: int) -> Copies:
         """Copies that a partitioning method makes."""
-        known = method in ("range", "hash")
-        worst = "range" if method in FROM_RANGES else "hash"
-        partitioner = self._partitioner(method if known else worst, partitions)
+        partitioner = self._partitioner(method, partitions)
         lies = np.zeros((max(1, len(self.support)), partitions), np.bool_)
         lies[self.edge, partitioner(self.at)] = True
         held = np.count_nonzero(lies, axis=0)
         mean, largest = float(held.sum() / len(lies)), float(held.max() / len(lies))
         if self.whole:
-            return Copies(mean, largest, "estimated" if known else "at most")
+            return Copies(mean, largest, "estimated")
         assumed = self._assumed(partitioner)
-        return Copies(max(mean, assumed), max(largest, assumed / partitions), "assumed" if known else "at most")
+        return Copies(max(mean, assumed), max(largest, assumed / partitions), "assumed")
 
     def _partitioner(self, method: str, partitions: int) -> Partitioner:
         if method == "hash" or not len(self.low):

@@ -4,7 +4,6 @@ from .adjacency import adjacency, compact, row_numbers
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
-from .labels import grow, restream
 from .lists import pack_lists
 from .lookup import lookup
 from .nest import add_up, least_up, nest
@@ -21,7 +20,6 @@ __all__ = [
     "add_up",
     "adjacency",
     "compact",
-    "grow",
     "hash_strings",
     "intersect",
     "least_up",
@@ -32,7 +30,6 @@ __all__ = [
     "pack_lists",
     "positions",
     "reband",
-    "restream",
     "row_numbers",
     "sort_keys",
     "sort_strings",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 import bounding
 import drive
-from benchmarks import partitioners, simulate_partitions, walks
+from benchmarks import simulate_partitions, walks
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.here import placed
 from benchmarks.simulate_partitions import Simulated, read_csv, row, simulate, write_csv
@@ -195,18 +194,6 @@ def test_rounds_of_peeling(whole: WholeGraph) -> None:
     assert 0 < found.round_ids_most <= found.ghosts
     assert (found.exchanges, found.ids) == (0, 0)
     assert len(np.unique(whole.peeled.round)) == found.rounds
-
-
-def test_partitioners_side_by_side(whole: WholeGraph) -> None:
-    found = [simulate(whole, method, count, band=False)[0] for method in ("range", "hash") for count in (2, 8)]
-    lines = partitioners.table(found, "most").splitlines()
-    assert len(lines) == 4
-    assert [line.split("|")[2].strip() for line in lines[2:]] == ["2", "8"]
-    assert all(line.count("**") >= 2 for line in lines[2:])
-    drawn = ElementTree.fromstring(partitioners.picture(found))
-    assert len(drawn.findall(".//{*}polyline")) == 2
-    xs = [point.split(",")[0] for point in drawn.findall(".//{*}polyline")[0].attrib["points"].split()]
-    assert xs == ["0.0", f"{partitioners.PANEL[0]:.1f}"]
 
 
 def test_rows_are_kept_and_replaced(whole: WholeGraph, tmp_path: Path) -> None:

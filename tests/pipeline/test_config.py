@@ -66,7 +66,11 @@ def test_secrets_are_in_no_dump_repr_or_message(section: str) -> None:
         ("partitioning.count=4097", "partitioning.count: must be auto or a whole number from 1 to 4096, got 4097"),
         ("partitioning.count=true", "partitioning.count: must be auto or a whole number from 1 to 4096, got True"),
         ("partitioning.count=two", "partitioning.count: must be auto or a whole number from 1 to 4096, got 'two'"),
-        ("partitioning.method=metis", "partitioning.method: must be 'auto', 'range', 'vertices', 'hash'"),
+        ("partitioning.method=metis", "partitioning.method: must be 'auto', 'range' or 'hash', got 'metis'"),
+        *(
+            (f"partitioning.method={method}", f"partitioning.method: must be 'auto', 'range' or 'hash', got '{method}'")
+            for method in ("vertices", "bfs", "streaming", "triangles", "multilevel")
+        ),
         ("partitioning.metod=hash", "unknown setting partitioning.metod; there are: count, method"),
         ("partitions.count=2", "unknown setting partitions; there are: input, output, ingest, partitioning, bounding"),
         ("partitioning=hash", "partitioning: must be a section of settings, got 'hash'"),

@@ -45,13 +45,6 @@ def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule:
     assert results[1].manifest.bounding.method == schedule
 
 
-@pytest.mark.parametrize("method", ["vertices", "bfs", "streaming", "triangles", "multilevel"])
-def test_every_partitioning(rows: Path, tmp_path: Path, method: str) -> None:
-    here = mine(rows, tmp_path / "cpu", device="cpu", partitions=1)
-    there = mine(rows, tmp_path / "gpu", device="gpu", partitioning={"count": 3, "method": method})
-    assert there.edges.to_table() == here.edges.to_table()
-
-
 def test_partitions_on_one_gpu_are_peeled_in_step(rows: Path, tmp_path: Path) -> None:
     manifest = mine(rows, tmp_path / "out", device="gpu", partitions=3).manifest
     assert manifest.bounding.method == "peel"

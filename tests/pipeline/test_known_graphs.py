@@ -35,7 +35,7 @@ DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.j
 def matrix() -> Iterator[object]:
     """Every case; the quick ones are one partition for each graph, and another count for each second, in turn."""
     for turn, graph in enumerate(known_graphs()):
-        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn % len(PARTITIONERS)]
+        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn // 2 % len(PARTITIONERS)]
         quick = {(1, PARTITIONERS[turn % 2])} if graph.edges <= LARGEST_QUICK else set()
         if turn % 2 and graph.edges <= LARGEST_QUICK_IN_MANY:
             quick.add(many)

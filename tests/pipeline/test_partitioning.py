@@ -1,4 +1,4 @@
-"""Partitioners that follow the edges, by workers apart: the same tables, wherever their buckets walk."""
+"""Partitioners by workers apart: the same tables. Supports are counted where a GPU has one task at a time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from distributed import Client
 import runs
 from edgemill.kernels import to_host
 from edgemill.pipeline import Result, mine, stages
-from edgemill.pipeline import partitioning as partitioning_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import GPU, Engine, Future
-from edgemill.pipeline.partitioning import METHODS
+from edgemill.pipeline.partitioning import METHODS, count_supports, put_in_order
 from edgemill.pipeline.planning import open_input
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
+from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import plan_blocks
 
 Mine = Callable[..., Result]
@@ -32,33 +32,20 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("methods", [("range", "streaming"), pytest.param(tuple(METHODS), marks=pytest.mark.slow)])
-def test_by_workers_apart(
-    rows: Path,
-    tmp_path: Path,
-    mined: Mine,
-    two_workers: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    methods: tuple[str, ...],
-) -> None:
-    monkeypatch.setattr(partitioning_module, "ABREAST", 2)  # buckets walk in groups
+@pytest.mark.parametrize("method", METHODS)
+def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, two_workers: Client, method: str) -> None:
     expected = mined(rows, partitions=1)
-    cuts = {}
-    for method in methods:
-        how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
-        result = mine(rows, tmp_path / method, client=two_workers, **how)
-        assert result.edges.to_table() == expected.edges.to_table()
-        assert len(result.manifest.partitions) == 5
-        cuts[method] = sum(part.cut for part in result.manifest.partitions)
+    how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
+    result = mine(rows, tmp_path / method, client=two_workers, **how)
+    assert result.edges.to_table() == expected.edges.to_table()
+    assert len(result.manifest.partitions) == 5
     runs.assert_nothing_left(two_workers)
-    along_edges = [cuts[method] for method in ("streaming", "triangles", "multilevel") if method in methods]
-    assert max(along_edges) < 0.5 * cuts["range"]
 
 
 def test_triangles_are_counted_where_a_gpu_has_one_task_at_a_time(
     rows: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Partitions of the weighing, too, are not to share a GPU's memory; what follows buckets goes beside them."""
+    """Partitions that count supports are not to share a GPU's memory; what follows buckets goes beside them."""
     asked: dict[str, set[bool]] = {}
     start = Engine._start
 
@@ -75,9 +62,14 @@ def test_triangles_are_counted_where_a_gpu_has_one_task_at_a_time(
         blocks, _ = stages.read(engine, events, source, plan_blocks(source, 1000), "refuse", to_host)
         buckets = stages.number(engine, events, source, blocks, 2, to_host)
         engine.capacity = replace(engine.capacity, device_bytes=1)
-        owned, _ = stages.partition(engine, events, buckets, 3, "triangles", to_host)
-        assert sum(engine.peek(owned, len)) == sum(engine.peek(buckets.edges, len)) > 0
+        graph = put_in_order(engine, buckets.edges, int(buckets.starts[-1]), to_host)
+        supports = count_supports(graph, 3)
+        assert sum(engine.peek(supports, _rows)) == sum(engine.peek(buckets.edges, len)) > 0
     within = {name for name, when in asked.items() if when == {True}}
     assert within == {"send-lists", "lists", "replies", "supports"}
-    assert {"owned", "results", "restream"} <= asked.keys() - within
+    assert {"owned", "results"} <= asked.keys() - within
     assert all(len(when) == 1 for when in asked.values())
+
+
+def _rows(results: BucketResults) -> int:
+    return len(results.support)

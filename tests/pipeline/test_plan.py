@@ -155,29 +155,12 @@ def test_what_a_gpu_cannot_hold_is_refused(rows: Path) -> None:
         plan.refuse_if_hopeless()
 
 
-def test_what_must_be_in_one_place_is_refused_where_it_does_not_fit(rows: Path) -> None:
-    settings = make_settings(str(rows), "out", partitions=4, partitioning={"method": "multilevel"})
-    plan = plan_run(settings, open_input(settings), Capacity(1, 1, plan_module.WORKER_BYTES + 450_000))
-    assert "in one place" in describe(plan)
-    with pytest.raises(OutOfRoom, match=r"holds the whole graph in one worker, about \d+\.\d+ kiB, and a worker has"):
-        plan.refuse_if_hopeless()
-    replace(plan, partitioning="streaming").refuse_if_hopeless()
-
-
-@pytest.mark.parametrize(
-    ("permute", "capacity", "method"),
-    [
-        (False, Capacity(1, 1, 0), "range"),
-        (True, Capacity(1, 1, 0), "streaming"),
-        (True, Capacity(1, 1, 0, 2**40), "range"),
-    ],
-)
-def test_auto_looks_for_locality(tmp_path: Path, permute: bool, capacity: Capacity, method: str) -> None:
-    generate("communities", str(tmp_path), 1, 3, vertices=3000, communities=1000, community_size=6, permute=permute)
-    settings = make_settings(str(tmp_path), "out", partitions=4)
-    plan = plan_run(settings, open_input(settings), capacity)
-    assert plan.partitioning == method
-    assert (plan.copies.basis == "at most") == (method == "streaming")
+@pytest.mark.parametrize("method", ["auto", "range", "hash"])
+def test_auto_places_by_range(rows: Path, method: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=4, partitioning={"method": method})
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    assert plan.partitioning == ("range" if method == "auto" else method)
+    assert plan.copies == estimate(plan.source, settings.ingest.sample_rows).copies(plan.partitioning, 4)
 
 
 def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,9 +173,9 @@ def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: p
         plan.refuse_if_hopeless()
 
 
-@pytest.mark.parametrize("basis", ["estimated", "assumed", "at most"])
-def test_a_bound_on_copies_refuses_nothing(rows: Path, basis: Literal["estimated", "assumed", "at most"]) -> None:
-    """Streaming may make as many copies as ranges of ids do: that these would not fit is no reason to refuse it."""
+@pytest.mark.parametrize("basis", ["estimated", "assumed"])
+def test_assumed_copies_refuse_nothing(rows: Path, basis: Literal["estimated", "assumed"]) -> None:
+    """A run may make fewer copies than are assumed: that these would not fit is no reason to refuse it."""
     settings = make_settings(str(rows), "out", partitions=4)
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, plan_module.WORKER_BYTES + 2_000_000))
     plan = replace(plan, copies=Copies(50.0, 10.0, basis))
@@ -279,10 +262,8 @@ def test_what_is_told(rows: Path, tmp_path: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
     assert lines["sample"] == "all rows looked at"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
-    assert lines["partitions"] == "4 by streaming: as partitioning.count says"
-    assert re.fullmatch(
-        r"at most ~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"]
-    )
+    assert lines["partitions"] == "4 by range: as partitioning.count says"
+    assert re.fullmatch(r"~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"])
     assert re.fullmatch(r"~\d\d,\d00 ids \(~[\d.]+ kiB\) in all, at most 12 parcels an exchange", lines["messages"])
     assert lines["fits"] == "yes"
     part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
