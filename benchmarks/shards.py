@@ -18,9 +18,12 @@ import numpy as np
 from benchmarks.graphs import Graph, WrongAnswer, graph
 from benchmarks.kernels import owned_edges
 from benchmarks.table import markdown, millions, seconds
+from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.threads import kernel_threads
 from edgemill.tasks.bound.peel import peel
-from edgemill.tasks.shards import MemoryCarrier, build_group, peel_shards
+from edgemill.tasks.shards import MemoryCarrier, ShardEdges
+from edgemill.tasks.shards.building import build_group
+from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.subgraph import Subgraph, build_subgraph
 from edgemill.tasks.triangulate import count_triangles
 
@@ -57,20 +60,18 @@ def row(name: str, subgraph: Subgraph, expected: np.ndarray, alone: float, shard
     topology = subgraph.topology
     (carrier,) = MemoryCarrier.open(1)
     low, high = topology.low.astype(np.uint32), topology.high.astype(np.uint32)
-    support = subgraph.support[subgraph.number]
+    support, cut = subgraph.support[subgraph.number], Cut(topology.vertices, shards)
+    whole = ShardEdges(0, 1, cut, low, high, support, topology.edges)
     start = time.perf_counter()
-    group = build_group(low, high, support, topology.vertices, shards, carrier)
+    group = build_group(whole, carrier)
     middle = time.perf_counter()
-    peeled = peel_shards(group, topology.edges, carrier, near)
+    peeled = Peeling(whole, group, carrier, near=near).run(None, None)
     end = time.perf_counter()
-    found = np.empty_like(expected)
-    keys = topology.low.astype(np.int64) << 32 | topology.high
-    found[np.searchsorted(keys, peeled.low.astype(np.int64) << 32 | peeled.high)] = peeled.level
-    if not np.array_equal(found, expected):
+    if not np.array_equal(peeled.low, expected):
         raise WrongAnswer(f"{name} in {shards} shards: λ is not that of one partition")
-    progress, edges = peeled.progress, topology.edges
-    stored = np.diff(group.rows.begin[group.rows.row_start[:-1]], append=len(group.rows.neighbour))
-    messages = progress.alarms + progress.reports + progress.grants
+    progress, edges = peeled.figures, topology.edges
+    stored = np.bincount(cut.classes(low), minlength=shards) + np.bincount(cut.classes(high), minlength=shards)
+    messages = progress.messages
     return [
         name,
         millions(edges),

@@ -11,9 +11,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from edgemill.kernels.cpu.shards import ShardGroup
+from edgemill.kernels.cpu.shards import MEMORY, Cut, Room, ShardGroup
 from edgemill.kernels.threads import kernel_threads
-from edgemill.tasks.shards import Carrier, MemoryCarrier, Parcel, PeeledShards, build_group, peel_shards
+from edgemill.tasks.shards import Carrier, Letter, MemoryCarrier, ShardEdges, ShardState, Words, first_shards
+from edgemill.tasks.shards.building import build_group
+from edgemill.tasks.shards.peeling import Peeling
 from oracles import brute_force_support
 
 Edge = tuple[int, int]
@@ -46,30 +48,63 @@ def ordered(edges: Sequence[Edge]) -> Graph:
     return Graph(low, high, table[:, 2].astype(np.int32), len(name), name)
 
 
-class Reordering:
-    """Carries what another carrier does, with the messages between each two shards in another order."""
+def shard_edges(graph: Graph, shards: int, group: int, groups: int) -> ShardEdges:
+    """What a group has of the graph; edges without triangles are left out."""
+    cut, firsts = Cut(graph.vertices, shards), first_shards(groups, shards)
+    here = np.zeros(len(graph.low), np.bool_)
+    for ends in (graph.low, graph.high):
+        classes = cut.classes(ends)
+        here |= (classes >= firsts[group]) & (classes < firsts[group + 1])
+    counted = graph.support > 0
+    here &= counted
+    return ShardEdges(
+        group, groups, cut, graph.low[here], graph.high[here], graph.support[here], edges=int(counted.sum())
+    )
 
-    def __init__(self, carrier: Carrier, seed: int) -> None:
-        self._carrier, self._random = carrier, Random(seed)
-        self.rank, self.groups = carrier.rank, carrier.groups
 
-    def exchange(self, parcels: Sequence[Parcel]) -> list[Parcel]:
-        return [self._mixed(parcel) for parcel in self._carrier.exchange(parcels)]
+class Wrapped:
+    """A carrier around another one, which changes the letters that come."""
+
+    def __init__(self, carrier: Carrier) -> None:
+        self._carrier = carrier
+        self.rank, self.groups, self.name = carrier.rank, carrier.groups, carrier.name
+
+    def exchange(self, common: Words, own: Sequence[Words]) -> list[Letter]:
+        return [self.changed(sender, letter) for sender, letter in enumerate(self._carrier.exchange(common, own))]
+
+    def changed(self, sender: int, letter: Letter) -> Letter:
+        return letter
 
     def abandon(self) -> None:
         self._carrier.abandon()
 
-    def _mixed(self, parcel: Parcel) -> Parcel:
-        if len(parcel) != 6:  # no messages: (words, low, high, target, value, start)
-            return parcel
-        *rest, target, value, start = parcel
-        order = np.arange(len(target))
-        for row in start:
-            for begin, stop in pairwise(row.tolist()):
+    def close(self) -> None:
+        self._carrier.close()
+
+
+class Reordering(Wrapped):
+    """Delivers the messages between each two shards in another order."""
+
+    def __init__(self, carrier: Carrier, shards: int, seed: int) -> None:
+        super().__init__(carrier)
+        self._firsts, self._random = first_shards(carrier.groups, shards), Random(seed)
+
+    def changed(self, sender: int, letter: Letter) -> Letter:
+        if len(letter.common) <= 1 or len(letter.own) <= 1:  # no messages
+            return letter
+        senders, here = (self._firsts[g + 1] - self._firsts[g] for g in (sender, self.rank))
+        own, count = letter.own.copy(), int(letter.own[0])
+        table = letter.own[1 : 1 + senders * (here + 1)].reshape(senders, here + 1).tolist()
+        order = np.arange(count)
+        for row in table:
+            for begin, stop in pairwise(row):
                 part = order[begin:stop].tolist()
                 self._random.shuffle(part)
                 order[begin:stop] = part
-        return (*rest, target[order], value[order], start)
+        start = 1 + senders * (here + 1)
+        own[start : start + count] = letter.own[start : start + count][order]
+        own[start + count :] = letter.own[start + count :][order]
+        return Letter(letter.common, own)
 
 
 def peel_in_groups(
@@ -79,15 +114,29 @@ def peel_in_groups(
     near: int = 4,
     wrap: Callable[[Carrier], Carrier] = lambda carrier: carrier,
     tamper: Callable[[int, ShardGroup], None] | None = None,
-) -> list[PeeledShards]:
+    before: Sequence[ShardState] | None = None,
+    stop: Callable[[], float | None] = lambda: None,
+    rooms: Sequence[Room] | None = None,
+    block: int = 8,
+) -> list[ShardState]:
     """Peel a graph; raises what the first group that failed by itself raised. `tamper(rank, group)` may spoil one."""
 
-    def peel(carrier: Carrier) -> PeeledShards:
+    def peel(carrier: Carrier) -> ShardState:
         with kernel_threads(1 if groups > 1 else 2):
-            group = build_group(graph.low, graph.high, graph.support, graph.vertices, shards, carrier)
-            if tamper is not None:
-                tamper(carrier.rank, group)
-            return peel_shards(group, len(graph.low), carrier, near)
+            edges = shard_edges(graph, shards, carrier.rank, groups)
+            try:
+                room = MEMORY if rooms is None else rooms[carrier.rank]
+                group = build_group(edges, carrier, room, block)
+                own = None if before is None else before[carrier.rank]
+                peeling = Peeling(edges, group, carrier, own, near, block)
+                if tamper is not None:
+                    tamper(carrier.rank, group)
+                return peeling.run(stop(), None)
+            except BaseException:
+                carrier.abandon()
+                raise
+            finally:
+                carrier.close()
 
     with ThreadPoolExecutor(groups) as threads:
         running = [threads.submit(peel, wrap(carrier)) for carrier in MemoryCarrier.open(groups)]
@@ -97,12 +146,32 @@ def peel_in_groups(
     return [one.result() for one in running]
 
 
-def levels(graph: Graph, peeled: Sequence[PeeledShards]) -> dict[Edge, int]:
-    """λ by edge, with the vertices' own names; each edge must be there once."""
-    found: dict[Edge, int] = {}
+def intervals(graph: Graph, shards: int, peeled: Sequence[ShardState]) -> dict[Edge, tuple[int, int]]:
+    """Interval of λ by edge, with the vertices' own names; each edge must be there once. Edges without triangles: 0."""
+    found: dict[Edge, tuple[int, int]] = {}
+    for low, high, count in zip(graph.low.tolist(), graph.high.tolist(), graph.support.tolist(), strict=True):
+        if not count:
+            found[_named(graph, low, high)] = (0, 0)
     for one in peeled:
-        for low, high, level in zip(one.low.tolist(), one.high.tolist(), one.level.tolist(), strict=True):
-            u, v = sorted((graph.name[low], graph.name[high]))
-            assert (u, v) not in found
-            found[u, v] = level
+        edges, firsts = shard_edges(graph, shards, one.group, one.groups), first_shards(one.groups, shards)
+        classes = edges.cut.classes(edges.high)
+        owned = (classes >= firsts[one.group]) & (classes < firsts[one.group + 1])
+        columns = (edges.low[owned], edges.high[owned], one.low, one.high)
+        for low, high, below, above in zip(*(column.tolist() for column in columns), strict=True):
+            edge = _named(graph, low, high)
+            assert edge not in found
+            found[edge] = (below, above)
+    assert len(found) == len(graph.low)
     return found
+
+
+def levels(graph: Graph, shards: int, peeled: Sequence[ShardState]) -> dict[Edge, int]:
+    """λ by edge."""
+    found = intervals(graph, shards, peeled)
+    assert all(below == above for below, above in found.values())
+    return {edge: below for edge, (below, _) in found.items()}
+
+
+def _named(graph: Graph, low: int, high: int) -> Edge:
+    u, v = sorted((graph.name[low], graph.name[high]))
+    return u, v

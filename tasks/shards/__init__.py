@@ -1,10 +1,23 @@
 """Peeling of a graph that is stored once: rows cut by the third vertex, on any number of groups in step.
 
-Start with `peeling`, the loop that every group runs; `carrier` has what takes its parcels to the others. May import
-`kernels`.
+Start with `peeling`, the loop that every group runs; `carrier` has what takes its letters to the others, `edges` what
+a group starts from, and `state` what it ends with. May import `kernels`.
 """
 
-from .carrier import Carrier, MemoryCarrier, Parcel
-from .peeling import PeeledShards, Progress, build_group, peel_shards
+from .carrier import Carrier, Letter, MemoryCarrier, Words
+from .edges import ShardEdges
+from .groups import first_shards
+from .peeling import peel_shards
+from .state import Figures, ShardState
 
-__all__ = ["Carrier", "MemoryCarrier", "Parcel", "PeeledShards", "Progress", "build_group", "peel_shards"]
+__all__ = [
+    "Carrier",
+    "Figures",
+    "Letter",
+    "MemoryCarrier",
+    "ShardEdges",
+    "ShardState",
+    "Words",
+    "first_shards",
+    "peel_shards",
+]

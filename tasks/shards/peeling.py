@@ -7,101 +7,49 @@ messages about counts that were written after the last one. A level is over when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...kernels.cpu.shards import NO_HALF, Cut, Leaving, Messages, ShardGroup, build_rows, pair_halves
-from ...kernels.held import Held
+from ...kernels.cpu.shards import MEMORY, Heard, Room, ShardGroup
+from ...kernels.cpu.shards.halves import NEVER
+from ...kernels.cpu.shards.removal import FINGERPRINT
 from ..errors import InternalError
-from .carrier import Carrier, Parcel
+from .building import BLOCK, build_group, swap_sides
+from .carrier import Carrier
+from .edges import ShardEdges
+from .state import Figures, ShardState
 
 NEAR = 4
 """Levels in a window. Fewer make fewer reports and more alarms."""
 
 
-@dataclass(frozen=True)
-class PeeledShards(Held):
-    """What one group found."""
-
-    low: NDArray[np.uint32]
-    """[edges] the endpoint of lower degree."""
-    high: NDArray[np.uint32]
-    """[edges] the other endpoint; of the classes of this group."""
-    level: NDArray[np.int32]
-    """[edges] λ."""
-    progress: Progress
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How a group's peeling went."""
-
-    exchanges: int
-    rounds: int
-    """Exchanges that brought edges that leave."""
-    levels: int
-    """Levels at which edges left."""
-    entries: tuple[int, ...]
-    """[shards] entries of rows read."""
-    triangles: tuple[int, ...]
-    """[shards] triangles removed."""
-    alarms: int
-    reports: int
-    grants: int
-    edges: int
-    """Edges that this group's shards told all others to remove."""
-
-
-def first_shards(groups: int, shards: int) -> list[int]:
-    """[groups + 1] the first shard of each group; groups have shards in runs, as even as can be."""
-    return [rank * shards // groups for rank in range(groups + 1)]
-
-
-def build_group(
-    low: NDArray[np.uint32],
-    high: NDArray[np.uint32],
-    support: NDArray[np.int32],
-    vertices: int,
-    shards: int,
-    carrier: Carrier,
-) -> ShardGroup:
-    """Build the shards of this group, and tell the others where it has the halves of their edges.
-
-    `low`, `high` [edges] are the edges with an end of the group's classes, sorted by (low, high); others are ignored.
-    `support` [edges] is the number of their triangles.
-    """
-    cut = Cut(vertices, shards)
-    starts = first_shards(carrier.groups, shards)
-    first, stop = starts[carrier.rank], starts[carrier.rank + 1]
-    rows, halves = build_rows(low, high, cut, first, stop - first)
-    pairs = pair_halves(low, high, rows, halves)
-    spread = np.empty(len(rows.low), np.int32)
-    for at in (halves.at_low, halves.at_high):
-        here = at != NO_HALF
-        spread[at[here]] = support[here]
-    group = ShardGroup(rows, pairs, spread)
-    with _abandoning(carrier):
-        given = carrier.exchange([_packed(group.partners_for(a, b - a)) for a, b in pairwise(starts)])
-        for other, parcel in zip(starts, given, strict=False):
-            group.link(other, _unpacked(parcel))
-    return group
-
-
 def peel_shards(
-    group: ShardGroup, edges: int, carrier: Carrier, near: int = NEAR, told: Callable[[int, int], None] | None = None
-) -> PeeledShards:
-    """Peel the graph of `edges` edges together with the other groups, which all call this.
+    edges: ShardEdges,
+    carrier: Carrier,
+    before: ShardState | None = None,
+    seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    near: int = NEAR,
+    room: Room = MEMORY,
+    block: int = BLOCK,
+) -> ShardState:
+    """Peel the graph together with the other groups, which all call this with the same `near` and `block`.
 
-    `told(level, edges left)` is called after each level. Raises ClusterLost when another group is lost, InternalError
-    when a rule of conservation is violated.
+    `before` is the state of this group at an earlier stop of the same graph, with the same groups and shards. After
+    `seconds` at any group all stop after the same level. `progress(level, edges left)` is called after each level.
+    Rows and other arrays that are rarely touched lie in `room`; `block` is the number of edges that two groups meet
+    about at once, at the start and at a stop. Raises ClusterLost when another group is lost, InternalError when a
+    rule of conservation is violated or groups disagree, ValueError for an edge of 2^29 triangles or more, or for 2^32
+    halves of edges in a group.
     """
+    stop = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
-        return _Peeling(group, edges, carrier, near).run(told)
+        group = build_group(edges, carrier, room, block)
+        return Peeling(edges, group, carrier, before, near, block).run(stop, progress)
 
 
 @contextmanager
@@ -114,31 +62,53 @@ def _abandoning(carrier: Carrier) -> Iterator[None]:
         raise
 
 
-class _Peeling:
-    def __init__(self, group: ShardGroup, edges: int, carrier: Carrier, near: int) -> None:
-        self.group, self.carrier, self.near = group, carrier, near
-        self.left = edges
-        shards = group.rows.cut.shards
-        self.ranges = [(a, b - a) for a, b in pairwise(first_shards(carrier.groups, shards))]
-        self.level, self.last = 0, near - 1
-        self.exchanges = self.rounds = self.levels = self.own = self.sent = 0
+class Peeling:
+    """The loop of one group, whose shards are built; for `peel_shards`."""
 
-    def run(self, told: Callable[[int, int], None] | None) -> PeeledShards:
-        least = self.group.open_level(self.level, self.last)
-        fresh = True
-        """Whether no edge has left since `least` was found."""
-        while self.left:
-            leaving, messages, least_of_all, told_by_any = self._exchange(least)
-            if len(leaving.low) or told_by_any:
-                self._round(leaving, messages)
-                self.levels += fresh
+    def __init__(
+        self,
+        edges: ShardEdges,
+        group: ShardGroup,
+        carrier: Carrier,
+        before: ShardState | None = None,
+        near: int = NEAR,
+        block: int = BLOCK,
+    ) -> None:
+        self.edges, self.group, self.carrier, self.near, self.block = edges, group, carrier, near, block
+        self.left, self.level, self.last = edges.edges, 0, near - 1
+        self.exchanges = self.rounds = self.levels = self.bytes = 0
+        if before is not None:
+            self._restore(before)
+
+    def run(self, stop: float | None, progress: Callable[[int, int], None] | None) -> ShardState:
+        """Peel until nothing is left or, from the time `stop` on, until a level is over."""
+        group = self.group
+        self._check()
+        late = False
+        while self.left and not late:
+            group.open_level(self.level, self.last)
+            fresh, falling = True, False
+            # Whether no count has changed since the least ones were found; whether edges have left.
+            while True:
+                heard = self._exchange(stop is not None and time.monotonic() >= stop)
+                if not (heard.edges or heard.told):
+                    break
+                group.play(self.level, self.last)
                 fresh = False
-                continue
-            if told is not None:
-                told(self.level, self.left)
-            self._next_level(*least_of_all, fresh)
-            least = self.group.open_level(self.level, self.last)
-            fresh = True
+                if heard.edges:
+                    self.left -= heard.edges
+                    self.rounds += 1
+                    falling = True
+                group.room.trim()
+                if not self.left:
+                    break
+            self.levels += falling
+            if progress is not None:
+                progress(self.level, self.left)
+            late = heard.late
+            if self.left and fresh and min(heard.keeper, heard.split) == NEVER:
+                raise InternalError(f"no shard has the count of the {self.left:,} edges that are left")
+            self._next_level(heard.keeper, heard.split, fresh)
         return self._end()
 
     def _next_level(self, keeper: int, split: int, fresh: bool) -> None:
@@ -152,51 +122,55 @@ class _Peeling:
         if self.level > self.last:
             self.last = self.level + self.near - 1
 
-    def _exchange(self, least: tuple[int, int]) -> tuple[Leaving, list[Messages], tuple[int, int], bool]:
-        """Meet the others; gives all edges that leave, the messages for this group, the least counts of all groups, and
-        whether any group has told another something: that also goes for messages that this group does not get.
-        """
-        leaving = self.group.leaving
-        words = np.array([*least, -self.group.told], np.int64)
-        self.own += len(leaving.low)
-        self.sent += self.group.told
-        parcels: list[Parcel] = [
-            (words, leaving.low, leaving.high, *_packed(self.group.messages_for(a, n))) for a, n in self.ranges
-        ]
-        given = self.carrier.exchange(parcels)
+    def _exchange(self, late: bool) -> Heard:
+        """Meet the others; gives what all have told."""
+        common, own = self.group.write(self.level, self.last, self.left, late)
+        letters = self.carrier.exchange(common, own)
         self.exchanges += 1
-        union = Leaving(np.concatenate([p[1] for p in given]), np.concatenate([p[2] for p in given]))
-        keeper, split, silence = np.min([p[0] for p in given], axis=0).tolist()
-        return union, [_unpacked(p[3:]) for p in given], (keeper, split), silence < 0
+        self.bytes += 4 * (len(common) * (len(letters) - 1) + int(self.group.letter_words))
+        heard = self.group.read([letter.common for letter in letters], [letter.own for letter in letters])
+        if heard is None:
+            raise InternalError(f"groups of shards disagree at level {self.level}, with {self.left:,} edges left")
+        return heard
 
-    def _round(self, leaving: Leaving, messages: Sequence[Messages]) -> None:
+    def _check(self) -> None:
+        """Check what must hold over all groups whenever nothing is on its way."""
         group = self.group
-        group.begin_round()
-        for (first, _), received in zip(self.ranges, messages, strict=True):
-            group.receive(first, received, self.level, self.last)
-        group.settle_alarms()
-        if len(leaving.low):
-            group.remove(leaving, self.level)
-            self.left -= len(leaving.low)
-            self.rounds += 1
-        group.send(self.level, self.last)
-
-    def _end(self) -> PeeledShards:
-        """Check what must hold over all groups, and take the answer."""
-        group = self.group
-        _, triangles, fingerprint = group.counts.sum(axis=0)
-        sums = np.array([self.sent, group.received, fingerprint, triangles, group.supports], np.int64)
-        given = self.carrier.exchange([(sums,)] * self.carrier.groups)
-        sent, received, mismatch, removed, supports = np.sum([parcel[0] for parcel in given], axis=0).tolist()
+        remaining, owned = group.find_live()
+        _, triangles, fingerprint = group.counts.sum(axis=0).tolist()
+        sums = np.array(
+            [group.messages, group.received, fingerprint, triangles, group.supports, remaining, owned, self.left],
+            np.int64,
+        )
+        letters = self.carrier.exchange(sums.view(np.uint32), [np.empty(0, np.uint32)] * self.carrier.groups)
+        self.exchanges += 1
+        told = [letter.common.view(np.int64) for letter in letters]
+        sent, received, mismatch, removed, supports, remaining, owned, _ = np.sum(told, axis=0).tolist()
+        if any(words[-1] != self.left for words in told):
+            raise InternalError("groups of shards do not agree on how many edges are left")
         if sent != received:
             raise InternalError(f"shards sent {sent} messages, and {received} arrived")
         if mismatch:
             raise InternalError("two shards do not agree on the λ of an edge that both store")
-        if 3 * removed != supports:
-            raise InternalError(f"shards removed {removed} triangles; the supports say {supports / 3:.15g}")
-        low, high, level = group.levels()
+        if 3 * removed + remaining != supports:
+            raise InternalError(
+                f"shards removed {removed} triangles and count {remaining / 3:.15g} more; the supports say "
+                f"{supports / 3:.15g}"
+            )
+        if owned != self.left:
+            raise InternalError(f"shards have {owned:,} edges left instead of {self.left:,}")
+
+    def _end(self) -> ShardState:
+        """Check what must hold over all groups, and take the state."""
+        self._check()
+        group, edges = self.group, self.edges
+        sides = group.sides()
+        if self.left:
+            self.exchanges += swap_sides(group.low, group.high, edges, sides, self.carrier, self.block)
+        low, high = group.certified(sides, self.level)
+        firsts = edges.cut.classes(edges.high) - np.uint32(group.rows.first) < np.uint32(group.rows.shards)
         alarms, reports, grants = group.kinds.sum(axis=0).tolist()
-        progress = Progress(
+        figures = Figures(
             exchanges=self.exchanges,
             rounds=self.rounds,
             levels=self.levels,
@@ -205,15 +179,36 @@ class _Peeling:
             alarms=alarms,
             reports=reports,
             grants=grants,
-            edges=self.own,
+            messages=group.messages,
+            edges=group.edges,
+            bytes=self.bytes,
         )
-        return PeeledShards(low, high, level, progress)
+        return ShardState(
+            group=edges.group,
+            groups=edges.groups,
+            level=self.level,
+            last=self.last,
+            left=self.left,
+            count=group.count,
+            role=group.role,
+            low=low[firsts],
+            high=high[firsts],
+            received=group.received,
+            fingerprint=int(group.counts[:, FINGERPRINT].sum()),
+            figures=figures,
+        )
 
-
-def _packed(messages: Messages) -> Parcel:
-    return messages.target, messages.value, messages.start
-
-
-def _unpacked(parcel: Parcel) -> Messages:
-    target, value, start = parcel
-    return Messages(target, value, start)
+    def _restore(self, before: ShardState) -> None:
+        """Go on where a run has stopped. Raises InternalError for a state of other shards."""
+        group, figures = self.group, before.figures
+        where = (before.group, before.groups, len(before.count), len(figures.entries))
+        if where != (self.edges.group, self.edges.groups, len(group.count), group.rows.shards):
+            raise InternalError("the state to go on from is that of other shards")
+        group.count[:], group.role[:] = before.count, before.role
+        group.counts[:, 0], group.counts[:, 1] = figures.entries, figures.triangles
+        group.counts[0, FINGERPRINT] = before.fingerprint
+        group.kinds[0] = figures.alarms, figures.reports, figures.grants
+        group.messages, group.received, group.edges = figures.messages, before.received, figures.edges
+        self.exchanges, self.rounds, self.levels = figures.exchanges, figures.rounds, figures.levels
+        self.bytes = figures.bytes
+        self.level, self.last, self.left = before.level, before.last, before.left

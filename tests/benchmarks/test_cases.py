@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,8 @@ from benchmarks import (
 from benchmarks.command import Layout
 from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.table import markdown, mebibytes, millions, seconds, span
-from edgemill.tasks.shards import peel_shards
+from edgemill.tasks.shards import ShardState
+from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.sources import open_source
 from oracles import brute_force_triangles, networkx_lambda
 
@@ -273,10 +275,11 @@ def test_shards(tiny: Graph) -> None:
 
 
 def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(*arguments: object) -> object:
-        found = peel_shards(*arguments)  # type: ignore[arg-type]
-        return replace(found, level=found.level + 1)
+    class Wrong(Peeling):
+        def run(self, stop: float | None, progress: Callable[[int, int], None] | None) -> ShardState:
+            found = super().run(stop, progress)
+            return replace(found, low=found.low + np.int32(1))
 
-    monkeypatch.setattr(shards, "peel_shards", wrong)
+    monkeypatch.setattr(shards, "Peeling", Wrong)
     with pytest.raises(WrongAnswer, match="rmat5 in 2 shards"):
         shards.rows_of(tiny, [2], 1, 4)

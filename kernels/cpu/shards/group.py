@@ -2,190 +2,285 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import LongArray
+from ...graph import IntArray, LongArray
 from . import halves as roles
-from .halves import GONE, LEFT, STANDING, Messages, open_level, receive, send, settle_alarms
-from .rounds import compact, leave, mark_leaving, remove
-from .rows import Pairs, ShardRows
+from .halves import GONE, LEFT, NEVER, STANDING
+from .letters import HEADER, LARGE, merge_runs, place_letters, read_headers
+from .room import MEMORY, Room
+from .rounds import find_live, open_levels, play, start_halves, write_letters
+from .rows import ShardRows
+from .sides import certified, halves_by_side, link_halves
 
-COMPACT_AT = 0.8
-"""Rows are compacted when this share of the entries is left that there were the last time."""
 MOST_IN_A_ROUND = STANDING - LEFT
 """Edges that may leave in one round: their positions are told apart by their counts."""
 MOST_TRIANGLES = -STANDING
 """Supports are below this, so that no half that falls is taken for an edge that has left."""
+SMALL = 16
+"""Edges and messages of a round up to which one thread plays it: to wake others takes longer."""
+
+Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class Leaving:
-    """Edges that leave in the next round, shard after shard."""
+class Heard:
+    """What the letters of all groups say together."""
 
-    low: NDArray[np.uint32]
-    high: NDArray[np.uint32]
+    edges: int
+    """Edges that leave in this round."""
+    keeper: int
+    """The least count of an edge that one shard keeps alone, as of the start of the level."""
+    split: int
+    """The least half of the other edges, as of the start of the level."""
+    told: int
+    """Messages between any groups."""
+    late: bool
+    """Whether a group's time is over."""
 
 
 class ShardGroup:
     """Peels the shards `rows.first` to `rows.first + rows.shards - 1`. Not for several threads at once.
 
-    `support` [halves] int32 is the number of triangles of each half's edge, the same in both of its shards. Raises
-    ValueError for a support of 2^29 or more.
+    `sides` are those of `build_rows`, with the words of all groups. `low`, `high` [edges] uint32 are what the rows were
+    built from, and are kept; `support` [edges] int32 is the number of triangles of each edge. `firsts` [groups + 1] is
+    the first shard of each group. Raises ValueError for a support of 2^29 or more.
     """
 
-    def __init__(self, rows: ShardRows, pairs: Pairs, support: NDArray[np.int32]) -> None:
-        if support.max(initial=0) >= MOST_TRIANGLES:
-            raise ValueError(f"an edge of {support.max():,} triangles; shards count up to {MOST_TRIANGLES - 1:,}")
-        self.rows, self._pairs = rows, pairs
-        shards, total = rows.shards, len(rows.low)
-        self._cut = np.uint32(rows.cut.vertices), np.uint32(rows.cut.shards)
-        low_class, high_class = rows.cut.classes(rows.low), rows.cut.classes(rows.high)
-        own = np.repeat(np.arange(rows.first, rows.first + shards), np.diff(rows.half_start)).astype(np.uint32)
-        inside = low_class == high_class
-        self._at_high = high_class == own
-        self.supports = int(support[self._at_high].sum(dtype=np.int64))
+    def __init__(
+        self,
+        rows: ShardRows,
+        sides: NDArray[np.uint32],
+        low: NDArray[np.uint32],
+        high: NDArray[np.uint32],
+        support: IntArray,
+        firsts: Sequence[int],
+        room: Room = MEMORY,
+    ) -> None:
+        most = int(support.max(initial=0))
+        if most >= MOST_TRIANGLES:
+            raise ValueError(f"an edge of {most:,} triangles; shards count up to {MOST_TRIANGLES - 1:,}")
+        self.rows, self.room, self.low, self.high = rows, room, low, high
+        shards, total, classes = rows.shards, len(rows.edge), rows.cut.shards
+        self._firsts = np.array(firsts, np.int64)
+        self.rank = int(np.searchsorted(self._firsts, rows.first, side="right")) - 1
+        self._group_of = np.repeat(np.arange(len(firsts) - 1), np.diff(self._firsts))
+        self._threads = numba.get_num_threads()
+        self._cut = (
+            low,
+            high,
+            np.uint32(rows.cut.vertices),
+            np.uint32(classes),
+            rows.first,
+            rows.half_start,
+            rows.edge,
+        )
+        self._partner = room.array(total, np.uint32)
+        link_halves(*self._cut, *sides, self._partner)
+        self.count, self.role = np.empty(total, np.int32), np.empty(total, np.uint8)
+        self.supports = int(start_halves(*self._cut, support, self.count, self.role).sum())
         """Triangles of the edges of which this group has the high endpoint's half."""
-        share = np.where(self._at_high, support - support // 2, support // 2)
-        self._count = np.where(inside, support, share).astype(np.int32)
-        self._role = np.where(inside, roles.KEEPER, roles.SPLIT).astype(np.uint8)
-        del low_class, high_class, own, inside, share
-        self._partner = np.arange(total, dtype=np.uint32)
-        for s in range(shards):
-            self._partner[rows.half_start[s] : rows.half_start[s + 1]] -= np.uint32(rows.half_start[s])
-        self._length, self._neighbour, self._half = rows.length.copy(), rows.neighbour.copy(), rows.half.copy()
-        self._live, self._live_stop = np.arange(total, dtype=np.uint32), rows.half_start[1:].copy()
-        self._leaving, self._leaving_count = np.empty(total, np.uint32), np.zeros(shards, np.int64)
-        self._event, self._event_count = np.empty(total, np.uint32), np.zeros(shards, np.int64)
-        self._told, self._target = np.empty(total, np.uint32), np.empty(total, np.uint32)
-        self._value = np.empty(total, np.int64)
-        self._told_start = np.zeros((shards, rows.cut.shards + 1), np.int64)
-        self._limit = np.full(6, roles.NEVER, np.int64)
+        words = (np.diff(rows.half_start) + 63) // 64
+        self._live_start = np.append(0, np.cumsum(words))
+        self._live = np.zeros(int(self._live_start[-1]), np.uint64)
+        # Of these lists only the pages that are written take memory.
+        self._leaving, self._event, self._told = (np.empty(total + shards, np.uint32) for _ in range(3))
+        self._leaving_count, self._told_count = np.zeros(shards, np.int64), np.zeros(shards, np.int64)
+        self._begins = np.zeros((shards, classes + 1), np.int64)
+        self._limit = np.full(6, NEVER, np.int64)
         self._limit[roles.REPORTER] = 0
+        self._least = np.zeros((shards, 2), np.int64)
         self._marks = np.zeros((shards, rows.cut.width), np.uint32)
         self._found = np.empty((2, shards, rows.widest + 1), np.uint32)
-        self._left = self._in_rows = total
+        self._left, self._in_rows = np.diff(rows.half_start), np.diff(rows.half_start)
+        self._received = np.zeros(shards, np.int64)
+        groups = len(firsts) - 1
+        self._place, self._far = np.zeros((shards, classes), np.int64), np.zeros(groups, np.int64)
+        self._edge_place, self._own_start = np.zeros(shards + 1, np.int64), np.zeros(groups + 1, np.int64)
+        self._run, self._run_high, self._run_length = np.zeros((3, classes), np.int64)
+        self._found_in_heads = np.zeros(4, np.int64)
+        self._common, self._words = np.empty(HEADER, np.uint32), np.empty(0, np.uint32)
+        self._all, self._mine = np.empty(0, np.uint32), np.empty(0, np.uint32)
+        self._mine_start = np.zeros(groups + 1, np.int64)
+        self._round = [np.empty(0, np.uint32) for _ in range(4)]
+        self._edges = self._load = 0
         self.kinds = np.zeros((shards, 3), np.int64)
         """[shards, 3] alarms, reports and grants that each shard sent."""
-        self.received = 0
-        """Messages that the group took in."""
         self.counts = np.zeros((shards, 3), np.int64)
-        """[shards, 3] see `rounds.ENTRIES` and what follows it."""
+        """[shards, 3] see `removal.ENTRIES` and what follows it."""
+        self.messages = 0
+        """Messages that the group sent."""
+        self.edges = 0
+        """Edges that the group told all others to remove."""
+        self.letter_words = 0
+        """Words of the last letters to other groups alone."""
 
-    def partners_for(self, first: int, shards: int) -> Messages:
-        """What the shards of another group, or of this one, need for `link`: the numbers of the halves here."""
-        rows, pairs = self.rows, self._pairs
-        number = pairs.half - np.repeat(rows.half_start[:-1], np.diff(rows.half_start)).astype(np.uint32)
-        return _parts(rows.half_start, pairs.start, first, shards, number, None)
+    @property
+    def received(self) -> int:
+        """Messages that the group took in."""
+        return int(self._received.sum())
 
-    def link(self, first: int, given: Messages) -> None:
-        """Note the partners of the halves whose edges lead to the group of `first`; `given` is its `partners_for`."""
-        rows, pairs = self.rows, self._pairs
-        for s in range(rows.shards):
-            for t in range(len(given.start)):
-                begin, stop = rows.half_start[s] + pairs.start[s, first + t : first + t + 2]
-                theirs = given.target[given.start[t, s] : given.start[t, s + 1]]
-                self._partner[pairs.half[begin:stop]] = theirs
+    @received.setter
+    def received(self, messages: int) -> None:
+        self._received[:] = 0
+        self._received[0] = messages
 
-    def open_level(self, level: int, last: int) -> tuple[int, int]:
-        """Start a level of the window that ends with `last`, while nothing is on its way.
-
-        Gives the least count of the edges that this group decides on and that stay, and the least half of the others.
+    def find_live(self) -> tuple[int, int]:
+        """Find what stands, after counts were given or at a stop; gives the sum of the halves that stand, and the edges
+        that stand whose high endpoint is of this group.
         """
+        rows = self.rows
+        table = (rows.row_start, rows.begin, rows.length, rows.neighbour, rows.half)
+        self._live[:] = 0
+        found = find_live(*self._cut, self.count, self._live_start, self._live, *table)
+        self._left, self._in_rows = found[:, 0].copy(), found[:, 0].copy()
+        return int(found[:, 1].sum()), int(found[:, 2].sum())
+
+    def open_level(self, level: int, last: int) -> None:
+        """Start a level of the window that ends with `last`, while nothing is on its way."""
         self._limit[roles.SPLIT], self._limit[roles.KEEPER] = last // 2 + 1, level + 1
-        lists = (self._leaving, self._leaving_count, self._event, self._event_count)
-        state = (self._count, self._role, self._live, self._live_stop)
-        least = open_level(self.rows.half_start, *state, *lists, level, last // 2)
-        self.send(level, last)
-        keeper, split = least.min(axis=0).tolist()
-        return keeper, split
+        state = (self.count, self.role, self._live_start, self._live)
+        open_levels(*self._cut, *state, *self._lists, self._begins, level, last // 2, self._least)
 
-    @property
-    def leaving(self) -> Leaving:
-        """The edges that the group wants to leave in the next round."""
-        starts = self.rows.half_start[:-1]
-        parts = [self._leaving[a : a + n] for a, n in zip(starts, self._leaving_count, strict=True)]
-        half = np.concatenate(parts)
-        return Leaving(self.rows.low[half], self.rows.high[half])
+    def write(self, level: int, last: int, left: int, late: bool) -> tuple[Words, list[Words]]:
+        """What to tell all groups, and each of them alone. The arrays are those of the next call, too.
 
-    def messages_for(self, first: int, shards: int) -> Messages:
-        """What the group's shards tell the shards from `first` on."""
-        return _parts(self.rows.half_start, self._told_start, first, shards, self._target, self._value)
-
-    def receive(self, first: int, given: Messages, level: int, last: int) -> None:
-        """Take in what the group of `first` has told; every group's before `remove`."""
-        lists = (self._leaving, self._leaving_count, self._event, self._event_count)
-        state = (self._count, self._role)
-        message = (given.target, given.value, given.start)
-        self.received += len(given.target)
-        receive(self.rows.half_start, self.rows.first, *state, *lists, level, last // 2, first, *message)
-
-    def begin_round(self) -> None:
-        """Empty the list of edges that leave, once `leaving` and `messages_for` were read."""
-        self._leaving_count[:] = 0
-
-    def settle_alarms(self) -> None:
-        """After all messages are in: who asked, and was not asked by a lower shard, reports from now on."""
-        settle_alarms(self.rows.half_start, self._count, self._role, self._told, self._told_start[:, -1].copy())
-
-    def remove(self, leaving: Leaving, level: int) -> None:
-        """Remove the edges that leave in this round, of all groups, in the order that all groups have them in."""
-        edges = _by_high(leaving)
-        rows = self.rows
-        if len(leaving.low) > MOST_IN_A_ROUND:
-            raise ValueError(f"{len(leaving.low):,} edges leave in one round, {MOST_IN_A_ROUND:,} at most")
-        table = (rows.word, rows.before, rows.begin, self._length, self._neighbour, self._half)
-        mine, mine_count = self._told, np.zeros(rows.shards, np.int64)
-        mark_leaving(
-            edges, self._cut, rows.first, table, rows.half_start, self._count, mine, mine_count, level, self.counts
+        `left` is the number of edges of the graph that are left before this round.
+        """
+        start = self._own_start
+        told = place_letters(
+            self._leaving_count, self._begins, self._firsts, self._place, self._far, self._edge_place, start
         )
-        state = (self._count, self._role, self._limit, self._marks, *self._found)
-        remove(edges, table, rows.half_start, *state, self._event, self._event_count, self.counts)
-        leave(rows.half_start, mine, mine_count, self._count, level)
-        self._left -= int(mine_count.sum())
-        if self._left < COMPACT_AT * self._in_rows:
-            compact(rows.row_start, rows.begin, self._length, self._neighbour, self._half, self._count)
-            self._in_rows = self._left
+        leaving = int(self._edge_place[-1])
+        size = HEADER + self.rows.shards + 2 * leaving
+        starts = start.tolist()
+        self._common, self._words = _grown(self._common, size), _grown(self._words, starts[-1])
+        self._use_threads(leaving + told >= LARGE)
+        leaving_lists = (self._leaving, self._leaving_count, self._told, self._told_count)
+        write_letters(
+            *self._cut,
+            self._partner,
+            self.count,
+            self.role,
+            *leaving_lists,
+            self._begins,
+            self._place,
+            self._far,
+            self._edge_place,
+            start,
+            self._firsts,
+            self._group_of,
+            self._common,
+            self._words,
+            self.kinds,
+        )
+        keeper, split = self._least.min(axis=0).tolist()
+        low = 2**32 - 1
+        self._common[:HEADER] = (
+            leaving, level, last, left & low, left >> 32, keeper, split, told & low, told >> 32, late
+        )  # fmt: skip
+        self.messages += told
+        self.edges += leaving
+        self.letter_words = starts[-1] - starts[self.rank + 1] + starts[self.rank]
+        return self._common[:size], [self._words[a:b] for a, b in pairwise(starts)]
 
-    def send(self, level: int, last: int) -> None:
-        """Decide what follows from this round: edges that leave in the next one, and messages."""
-        rows = self.rows
-        lists = (self._leaving, self._leaving_count, self._event, self._event_count)
-        outgoing = (self._told, self._target, self._value, self._told_start)
-        fixed = (self._cut, self._partner, (rows.low, rows.high))
-        state = (self._count, self._role)
-        send(rows.half_start, rows.first, *fixed, *state, *lists, *outgoing, level, last // 2, self.kinds)
+    def read(self, common: Sequence[Words], own: Sequence[Words]) -> Heard | None:
+        """Take the letters of all groups, by rank; None where their headers disagree or are cut short.
+
+        Raises ValueError where more edges leave than one round may have.
+        """
+        self._all, start = _joined(common, self._all)
+        self._mine, self._mine_start = _joined(own, self._mine)
+        runs = (self._run, self._run_high, self._run_length)
+        edges = read_headers(self._all, start, self._firsts, *runs, self._found_in_heads)
+        if edges < 0:
+            return None
+        if edges > MOST_IN_A_ROUND:
+            raise ValueError(f"{edges:,} edges leave in one round, {MOST_IN_A_ROUND:,} at most")
+        keeper, split, told, late = self._found_in_heads.tolist()
+        self._edges, self._load = edges, edges + told
+        return Heard(edges, keeper, split, told, bool(late))
+
+    def play(self, level: int, last: int) -> None:
+        """Take in the messages that were read, remove the edges that leave, and decide what follows."""
+        rows, edges = self.rows, self._edges
+        if edges:
+            self._round = [_grown(array, edges) for array in self._round]
+            large = edges >= LARGE
+            self._use_threads(large)
+            runs = (self._run, self._run_high, self._run_length)
+            parts = rows.shards if large else 1
+            merge_runs(self._all, *runs, parts, self._cut[2], self._cut[3], *self._round)
+        self._use_threads(self._load > SMALL)
+        play(
+            self._mine,
+            self._mine_start,
+            self._firsts,
+            edges,
+            *self._round,
+            *self._cut,
+            self.count,
+            self.role,
+            *self._lists,
+            self._begins,
+            rows.word,
+            rows.before,
+            rows.row_start,
+            rows.begin,
+            rows.length,
+            rows.neighbour,
+            rows.half,
+            self._limit,
+            self._marks,
+            *self._found,
+            self.counts,
+            self._left,
+            self._in_rows,
+            self._received,
+            level,
+            last // 2,
+        )
+        self._use_threads(True)
+
+    def sides(self) -> NDArray[np.uint32]:
+        """[2, edges] the count of each half that stands here, by the side of its edge; 0 elsewhere."""
+        sides = self.room.array(2 * len(self._cut[0]), np.uint32).reshape(2, -1)
+        sides[:] = 0
+        halves_by_side(*self._cut, self.count, STANDING, *sides)
+        return sides
+
+    def certified(self, sides: NDArray[np.uint32], level: int) -> IntArray:
+        """[2, edges] the interval of λ of the edges whose high endpoint is of this group, 0 for others.
+
+        `sides` are those of this group, with what the others have.
+        """
+        found: IntArray = certified(*self._cut, self.count, STANDING, GONE, level, *sides)
+        return found
 
     @property
-    def told(self) -> int:
-        """Messages that wait to be carried."""
-        return int(self._told_start[:, -1].sum())
+    def _lists(self) -> tuple[Any, ...]:
+        return self._leaving, self._leaving_count, self._event, self._told, self._told_count
 
-    def levels(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32]]:
-        """Low and high endpoint and λ of the edges of which the shards of this group have the high endpoint's half."""
-        here = np.flatnonzero(self._at_high)
-        return self.rows.low[here], self.rows.high[here], self._count[here] - np.int32(GONE)
+    def _use_threads(self, many: bool) -> None:
+        numba.set_num_threads(self._threads if many else 1)
 
 
-def _parts(
-    half_start: LongArray, start: LongArray, first: int, shards: int, target: Any, value: Any | None
-) -> Messages:
-    """The parts of lists, kept shard after shard, that go to the shards from `first` on; copies."""
-    begin, stop = half_start[:-1] + start[:, first], half_start[:-1] + start[:, first + shards]
-    where = [slice(a, b) for a, b in zip(begin, stop, strict=True)]
-    within = start[:, first : first + shards + 1] - start[:, first : first + 1]
-    before = np.concatenate([[0], np.cumsum(stop - begin)[:-1]])
-    values = np.empty(0, np.int64) if value is None else np.concatenate([value[part] for part in where])
-    return Messages(np.concatenate([target[part] for part in where]), values, within + before[:, None])
+def _grown(array: Words, length: int) -> Words:
+    """The array, or a longer one without its content."""
+    return array if len(array) >= length else np.empty(length + length // 4, np.uint32)
 
 
-def _by_high(leaving: Leaving) -> tuple[Any, Any, Any]:
-    """Low, high and position of edges, sorted by high endpoint."""
-    key = leaving.high.astype(np.uint64) << np.uint64(32)
-    key |= np.arange(len(key), dtype=np.uint64)
-    key.sort()
-    position = (key & np.uint64(2**32 - 1)).astype(np.int64)
-    return leaving.low[position], leaving.high[position], position
+def _joined(letters: Sequence[Words], room: Words) -> tuple[Words, LongArray]:
+    """All letters in one array, `room` where they fit, and where each starts."""
+    start = np.zeros(len(letters) + 1, np.int64)
+    np.cumsum([len(words) for words in letters], out=start[1:])
+    room = _grown(room, int(start[-1]))
+    np.concatenate(letters, out=room[: start[-1]])
+    return room, start

@@ -7,28 +7,24 @@ shard (an alarm). That shard then has the whole count, as its keeper. It gives h
 would exceed `alarm`, else the first shard reports each round what it has removed (a report). All that is sent in one
 exchange arrives in the next, before any edge is removed.
 
-Edges inside a class have one half, which is its own keeper from the start.
-
-Kernels take arrays that they write one by one: Numba's parallel loops drop writes to an array that comes in a tuple.
+Edges inside a class have one half, which is its own keeper from the start. The functions are for one shard, whose
+halves start at `base`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numba import njit, prange
-from numpy.typing import NDArray
+from numba import njit
 
-from ...graph import LongArray
 from .cut import class_of
+from .rows import popcount
 
 SPLIT, KEEPER, REPORTER, ALARMED, GRANTING, LEAVING = range(6)
 """Roles of a half. ALARMED lasts from an alarm to the next exchange, GRANTING from an alarm that arrived to the next
-answer, LEAVING from the decision to remove the edge to its removal.
+answer, LEAVING from the decision to remove the edge to its removal. Between levels there are only the first three.
 """
 ALARM, REPORT, GRANT = range(3)
-"""Kinds of messages, in the two low bits of a value."""
+"""Kinds of messages, in the two low bits of a value: four times the count that is told, plus the kind."""
 
 STANDING = -(2**29)
 """A count above this is that of an edge that stands: a half may fall below zero, by less than the supports there are.
@@ -38,222 +34,172 @@ GONE = -(2**31)
 """An edge that left at level k has the count GONE + k."""
 LEFT = -(2**30)
 """Counts below this are those of edges that left."""
-NEVER = 2**62
+NEVER = 2**32 - 1
 """More than any count."""
 
 
-@dataclass(frozen=True)
-class Messages:
-    """What the shards of one group tell the shards of another."""
-
-    target: NDArray[np.uint32]
-    """[messages] number of the half within its shard."""
-    value: NDArray[np.int64]
-    """[messages] four times the value, and the kind."""
-    start: LongArray
-    """[shards that send, shards that receive + 1] where the messages of each pair of shards start."""
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def open_level(half_start, count, role, live, live_stop, leaving, leaving_count, event, event_count, level, alarm):
+@njit(cache=True, nogil=True)
+def open_level(base, stop, count, role, live, leaving, event, level, alarm):
     """List the edges that leave at `level` and the halves that are at most `alarm`; drop from `live` what has left.
 
-    Gives for each shard the least count of the keepers and of the split halves that stay, NEVER for none.
+    `live` has a bit for each half. Gives the lengths of both lists and the least count of the keepers and of the split
+    halves that stay, NEVER for none.
     """
-    least = np.full((half_start.size - 1, 2), NEVER, np.int64)
-    for s in prange(half_start.size - 1):
-        to = half_start[s]
-        leaves = half_start[s]
-        events = half_start[s]
-        for i in range(half_start[s], live_stop[s]):
-            h = live[i]
-            c = count[h]
-            if c > STANDING:
-                live[to] = h
-                to += 1
-                if role[h] == KEEPER:
-                    if c <= level:
-                        role[h] = LEAVING
-                        leaving[leaves] = h
-                        leaves += 1
-                    elif c < least[s, 0]:
-                        least[s, 0] = c
-                elif role[h] == SPLIT:
-                    if c <= alarm:
-                        event[events] = h
-                        events += 1
-                    elif c < least[s, 1]:
-                        least[s, 1] = c
-        live_stop[s] = to
-        leaving_count[s] = leaves - half_start[s]
-        event_count[s] = events - half_start[s]
-    return least
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def receive(
-    half_start,
-    first,
-    count,
-    role,
-    leaving,
-    leaving_count,
-    event,
-    event_count,
-    level,
-    alarm,
-    sender_first,
-    target,
-    value,
-    start,
-):
-    """Take in the messages of one group; `start` [its shards, shards here + 1] says which are for which shard.
-
-    Adds to the lists of edges that leave and of events. Where two alarms crossed, the shard of the lower class
-    keeps the count.
-    """
-    for s in prange(half_start.size - 1):
-        base = half_start[s]
-        leaves = base + leaving_count[s]
-        events = base + event_count[s]
-        for sender in range(start.shape[0]):
-            keeps = first + s < sender_first + sender
-            for i in range(start[sender, s], start[sender, s + 1]):
-                h = base + target[i]
-                kind, v = value[i] & 3, value[i] >> 2
-                c = count[h]
-                if c <= STANDING or role[h] == LEAVING:
-                    continue
-                if kind == ALARM:
-                    if role[h] == ALARMED and not keeps:
-                        continue
-                    c += v
-                    count[h] = c
-                    role[h] = KEEPER
-                    if c <= level:
-                        role[h] = LEAVING
-                        leaving[leaves] = h
-                        leaves += 1
-                    elif c > 2 * alarm + 1:
-                        role[h] = GRANTING
-                        event[events] = h
-                        events += 1
-                elif kind == REPORT:
-                    count[h] = c + v
-                    if role[h] == KEEPER:
-                        if c + v <= level:
-                            role[h] = LEAVING
-                            leaving[leaves] = h
-                            leaves += 1
-                    elif role[h] == SPLIT and c > alarm and c + v <= alarm:
-                        event[events] = h
-                        events += 1
-                else:
-                    count[h] = c + v
-                    role[h] = SPLIT
-                    if c + v <= alarm:
-                        event[events] = h
-                        events += 1
-        leaving_count[s] = leaves - base
-        event_count[s] = events - base
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def settle_alarms(half_start, count, role, told, told_count):
-    """Make reporters of the halves whose alarm was not crossed by a lower shard's."""
-    for s in prange(half_start.size - 1):
-        for i in range(half_start[s], half_start[s] + told_count[s]):
-            h = told[i]
-            if role[h] == ALARMED:
-                role[h] = REPORTER
-                if count[h] > STANDING:
-                    count[h] = 0
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def send(
-    half_start,
-    first,
-    cut,
-    partner,
-    ends,
-    count,
-    role,
-    leaving,
-    leaving_count,
-    event,
-    event_count,
-    told,
-    target,
-    value,
-    start,
-    level,
-    alarm,
-    kinds,
-):
-    """Decide on the listed events: edges that leave, or messages, by the shard that they go to.
-
-    `told` are the halves that tell something, `target` the numbers of their partners, `value` four times the value and
-    the kind, all from `half_start` on; `start` [shards, all shards + 1] is where the messages to each shard start,
-    counted from there. `kinds` [shards, 3] counts the messages by kind.
-    """
-    vertices, shards = cut
-    low, high = ends
-    for s in prange(half_start.size - 1):
-        base = half_start[s]
-        own = np.uint32(first + s)
-        leaves = base + leaving_count[s]
-        stop = half_start[s]
-        begins = start[s]
-        begins[:] = 0
-        for i in range(base, base + event_count[s]):
-            h = event[i]
+    leaves, events = 0, 0
+    keeper, split = np.int64(NEVER), np.int64(NEVER)
+    for w in range((stop - base + 63) >> 6):
+        bits = live[w]
+        left = bits
+        while bits:
+            bit = bits & (~bits + np.uint64(1))
+            bits ^= bit
+            h = base + (w << 6) + np.int64(popcount(bit - np.uint64(1)))
             c = count[h]
             if c <= STANDING:
-                continue
-            if role[h] == GRANTING and c <= 2 * alarm + 1:
-                role[h] = KEEPER
-            if role[h] == KEEPER:
+                left ^= bit
+            elif role[h] == KEEPER:
                 if c <= level:
                     role[h] = LEAVING
                     leaving[leaves] = h
                     leaves += 1
-            elif role[h] != LEAVING:
-                event[stop] = h
-                stop += 1
-                begins[_other(low[h], high[h], own, vertices, shards) + 1] += 1
-        for t in range(shards):
-            begins[t + 1] += begins[t]
-        for i in range(base, stop):
-            h = event[i]
-            t = _other(low[h], high[h], own, vertices, shards)
-            to = base + begins[t]
-            begins[t] += 1
-            told[to] = h
-            target[to] = partner[h]
-            c = np.int64(count[h])
-            if role[h] == SPLIT:
-                role[h] = ALARMED
-                value[to] = 4 * c + ALARM
-                kinds[s, ALARM] += 1
-            elif role[h] == REPORTER:
-                value[to] = 4 * c + REPORT
+                elif c < keeper:
+                    keeper = np.int64(c)
+            elif role[h] == SPLIT:
+                if c <= alarm:
+                    event[events] = h
+                    events += 1
+                elif c < split:
+                    split = np.int64(c)
+        live[w] = left
+    return leaves, events, keeper, split
+
+
+@njit(cache=True, nogil=True)
+def receive(words, target, stop, far, base, count, role, leaving, leaves, event, events, level, alarm, keeps):
+    """Take in the messages of one shard for one shard: those from `target` to `stop` in `words`, whose values lie `far`
+    words behind.
+
+    Gives the new lengths of the lists of edges that leave and of events. `keeps` says whether this shard has the lower
+    class: where two alarms crossed, it keeps the count.
+    """
+    for i in range(target, stop):
+        h = base + np.int64(words[i])
+        told = np.int32(words[i + far])
+        kind, v = told & np.int32(3), told >> np.int32(2)
+        c = count[h]
+        if c <= STANDING or role[h] == LEAVING:
+            continue
+        if kind == ALARM:
+            if role[h] == ALARMED and not keeps:
+                continue
+            c += v
+            count[h] = c
+            role[h] = KEEPER
+            if c <= level:
+                role[h] = LEAVING
+                leaving[leaves] = h
+                leaves += 1
+            elif c > 2 * alarm + 1:
+                role[h] = GRANTING
+                event[events] = h
+                events += 1
+        elif kind == REPORT:
+            count[h] = c + v
+            if role[h] == KEEPER:
+                if c + v <= level:
+                    role[h] = LEAVING
+                    leaving[leaves] = h
+                    leaves += 1
+            elif role[h] == SPLIT and c > alarm and c + v <= alarm:
+                event[events] = h
+                events += 1
+        else:
+            count[h] = c + v
+            role[h] = SPLIT
+            if c + v <= alarm:
+                event[events] = h
+                events += 1
+    return leaves, events
+
+
+@njit(cache=True, nogil=True)
+def settle_alarms(count, role, told, tellers):
+    """Make reporters of the halves whose alarm was not crossed by a lower shard's."""
+    for i in range(tellers):
+        h = told[i]
+        if role[h] == ALARMED:
+            role[h] = REPORTER
+            if count[h] > STANDING:
                 count[h] = 0
-                kinds[s, REPORT] += 1
-            else:
-                value[to] = 4 * (c // 2) + GRANT
-                count[h] = c - c // 2
-                role[h] = SPLIT
-                kinds[s, GRANT] += 1
-        for t in range(shards, 0, -1):
-            begins[t] = begins[t - 1]
-        begins[0] = 0
-        leaving_count[s] = leaves - base
-        event_count[s] = 0
+
+
+@njit(cache=True, nogil=True)
+def decide(
+    low, high, vertices, shards, own, count, role, edge, leaving, leaves, event, events, told, begins, level, alarm
+):
+    """Decide on the listed events: edges that leave, and halves that tell something, which go into `told`.
+
+    Counts in `begins` [all shards + 1] where the messages to each shard start. Gives the new length of `leaving` and
+    the length of `told`.
+    """
+    stop = 0
+    begins[:] = 0
+    for i in range(events):
+        h = event[i]
+        c = count[h]
+        if c <= STANDING:
+            continue
+        if role[h] == GRANTING and c <= 2 * alarm + 1:
+            role[h] = KEEPER
+        if role[h] == KEEPER:
+            if c <= level:
+                role[h] = LEAVING
+                leaving[leaves] = h
+                leaves += 1
+        elif role[h] != LEAVING:
+            told[stop] = h
+            stop += 1
+            begins[other_class(low[edge[h]], high[edge[h]], own, vertices, shards) + 1] += 1
+    for t in range(shards):
+        begins[t + 1] += begins[t]
+    return leaves, stop
+
+
+@njit(cache=True, nogil=True)
+def tell(
+    low, high, vertices, shards, own, count, role, edge, partner, told, tellers, place, far, group_of, words, kinds
+):
+    """Write the messages of the halves in `told`, and change their roles and counts.
+
+    `place` [all shards] is where the next message to each shard goes in `words`, and its value goes `far[group]` words
+    behind. `kinds` [3] counts the messages by kind.
+    """
+    for i in range(tellers):
+        h = told[i]
+        t = other_class(low[edge[h]], high[edge[h]], own, vertices, shards)
+        to = place[t]
+        place[t] += 1
+        c = count[h]
+        if role[h] == SPLIT:
+            role[h] = ALARMED
+            kind = ALARM
+            kinds[ALARM] += 1
+        elif role[h] == REPORTER:
+            count[h] = 0
+            kind = REPORT
+            kinds[REPORT] += 1
+        else:
+            role[h] = SPLIT
+            count[h] = c - c // 2
+            c = c // 2
+            kind = GRANT
+            kinds[GRANT] += 1
+        words[to] = partner[h]
+        words[to + far[group_of[t]]] = np.uint32(4 * c + kind)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _other(low, high, own, vertices, shards):
+def other_class(low, high, own, vertices, shards):
     """The class of the endpoint that is not of class `own`."""
     at = class_of(low, vertices, shards)
     return class_of(high, vertices, shards) if at == own else at

@@ -1,9 +1,7 @@
-"""One round of a group of shards: the edges that leave, known to all shards, take their triangles along.
+"""What a group of shards does between two exchanges, one thread at work on each shard.
 
-Each shard removes the triangles whose third vertex is of its class. Both other edges of such a triangle have a half in
-this shard, beside the entries that lead to that vertex. So one thread a shard needs no atomics and no lists of losses.
-Ties between edges of one triangle that leave together are broken by their positions in the round, which all shards
-know: the first one takes the triangle (PKT; Kabir and Madduri, HPEC 2017).
+Kernels take arrays that they write one by one: Numba's parallel loops drop writes to an array that comes in a tuple.
+The lists of a shard start one place a shard further than its halves do: a list may be written one place beyond its end.
 """
 
 from __future__ import annotations
@@ -11,159 +9,308 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from ..common_neighbours import mark_row, probe, search_shorter, unmark_row
-from .cut import class_of, index_of
-from .halves import GONE, LEFT, STANDING
-from .rows import NO_ROW, entry_of, row_of
+from .cut import class_of
+from .halves import KEEPER, SPLIT, STANDING, decide, open_level, receive, settle_alarms, tell
+from .letters import HEADER
+from .removal import ENTRIES, FINGERPRINT, TRIANGLES, compact, leave, mark_leaving, remove
 
-MARK_COST = 6
-"""A row is marked when it is shorter than this times the entries to be looked up in it; see `cpu.cascade`."""
-ENTRIES, TRIANGLES, FINGERPRINT = range(3)
-"""Columns of a shard's counts: entries read; triangles removed; the sum, without carry, of a hash of each edge that
-left and of its level. The shard of the high endpoint adds it, that of the low one subtracts it: all shards make 0.
-"""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _hash(low, high, level):
-    """A 64-bit hash of an edge and its level (the finalizer of splitmix64, twice)."""
-    x = (np.uint64(low) << np.uint64(32)) | np.uint64(high)
-    for word in (np.uint64(level), np.uint64(0x9E3779B97F4A7C15)):
-        x ^= x >> np.uint64(30)
-        x *= np.uint64(0xBF58476D1CE4E5B9)
-        x ^= x >> np.uint64(27)
-        x *= np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-        x += word
-    return np.int64(x)
+COMPACT_AT = 0.8
+"""A shard's rows are compacted when this share of its edges is left that there were the last time."""
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def mark_leaving(edges, cut, first, rows, half_start, count, mine, mine_count, level, counts):
-    """Give the halves of the edges that leave in this round their position, and list those of each shard in `mine`.
+def open_levels(
+    low,
+    high,
+    vertices,
+    shards,
+    first,
+    half_start,
+    edge,
+    count,
+    role,
+    live_start,
+    live,
+    leaving,
+    leaving_count,
+    event,
+    told,
+    told_count,
+    begins,
+    level,
+    alarm,
+    least,
+):
+    """Start a level while nothing is on its way: list the edges that leave, and decide on halves of at most `alarm`.
 
-    `edges` are low, high and position of each edge.
+    Writes the least count of the keepers and of the split halves that stay into `least` [shards, 2].
     """
-    low, high, position = edges
-    vertices, shards = cut
-    word, before, begin, length, neighbour, half = rows
     for s in prange(half_start.size - 1):
-        own, listed = np.uint32(first + s), half_start[s]
-        bits, ranks = word[s], before[s]
-        fingerprint = np.int64(0)
-        for i in range(low.size):
-            at_high = class_of(high[i], vertices, shards) == own
-            at_low = class_of(low[i], vertices, shards) == own
-            if at_high or at_low:
-                to, other = (low[i], high[i]) if at_high else (high[i], low[i])
-                row = row_of(bits, ranks, to)
-                stop = begin[row] + length[row]
-                h = half[entry_of(neighbour, begin[row], stop, index_of(other, vertices, shards))]
-                count[h] = STANDING - position[i]
-                mine[listed] = h
-                listed += 1
-                if not (at_high and at_low):
-                    hashed = _hash(low[i], high[i], level)
-                    fingerprint += hashed if at_high else -hashed
-        mine_count[s] = listed - half_start[s]
-        counts[s, FINGERPRINT] += fingerprint
-
-
-@njit(cache=True, nogil=True)
-def _take(code, hits, to_f, to_g, count, role, limit, event, events):
-    """Take the triangles of one edge that leaves; gives where the list of events ends and how many were taken."""
-    taken = 0
-    for i in range(np.uintp(hits)):
-        f, g = to_f[i], to_g[i]
-        cf, cg = count[f], count[g]
-        f_stands, g_stands = cf > STANDING, cg > STANDING
-        if (f_stands | ((cf > LEFT) & (cf < code))) & (g_stands | ((cg > LEFT) & (cg < code))):
-            taken += 1
-            if f_stands:
-                count[f] = cf - 1
-                event[events] = f
-                events += np.uintp(cf == limit[role[f]])
-            if g_stands:
-                count[g] = cg - 1
-                event[events] = g
-                events += np.uintp(cg == limit[role[g]])
-    return events, taken
+        base, stop = half_start[s], half_start[s + 1]
+        bits, leaves = live[live_start[s] : live_start[s + 1]], leaving[base + s : stop + s + 1]
+        events, tells = event[base + s : stop + s + 1], told[base + s : stop + s + 1]
+        a, n, keeper, split = open_level(base, stop, count, role, bits, leaves, events, level, alarm)
+        least[s, 0], least[s, 1] = keeper, split
+        own = np.uint32(first + s)
+        leaving_count[s], told_count[s] = decide(
+            low, high, vertices, shards, own, count, role, edge, leaves, a, events, n, tells, begins[s], level, alarm
+        )
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def remove(edges, rows, half_start, count, role, limit, marks, found_f, found_g, event, event_count, counts):
-    """Remove the triangles of the round's edges, which come sorted by high endpoint: its row is marked once a run.
+def play(
+    words,
+    start,
+    firsts,
+    edges,
+    round_low,
+    round_high,
+    round_at,
+    round_to,
+    low,
+    high,
+    vertices,
+    shards,
+    first,
+    half_start,
+    edge,
+    count,
+    role,
+    leaving,
+    leaving_count,
+    event,
+    told,
+    told_count,
+    begins,
+    word,
+    before,
+    row_start,
+    begin,
+    length,
+    neighbour,
+    half,
+    limit,
+    marks,
+    found_f,
+    found_g,
+    counts,
+    left,
+    in_rows,
+    received,
+    level,
+    alarm,
+):
+    """Take in the messages, remove the edges of the round, and decide what follows.
 
-    `limit` [roles] is the count at which the loss of one more triangle is an event. `marks` [shards, width] are 0,
-    before and after. `found_f` and `found_g` [shards, widest + 1] are room for common neighbours. Reads 8 bytes of each
-    entry of the shorter row or, where the longer one is marked, of both.
+    `words[start[g]]` to `words[start[g + 1]]` is the letter of group g, whose first shard is `firsts[g]`. The edges are
+    those of `merge_runs`. `received` [shards] counts messages, `left` and `in_rows` [shards] the edges that are left
+    and were when the rows were compacted.
     """
-    low, high, position = edges
-    word, before, begin, length, neighbour, half = rows
     for s in prange(half_start.size - 1):
-        bits, ranks, mark, to_f, to_g = word[s], before[s], marks[s], found_f[s], found_g[s]
-        events = np.uintp(half_start[s] + event_count[s])
-        entries, triangles = np.int64(0), np.int64(0)
-        i = 0
-        while i < low.size:
-            hub = high[i]
-            row = row_of(bits, ranks, hub)
-            end, work = i, np.int64(0)
-            while end < low.size and high[end] == hub:
-                if row != NO_ROW:
-                    other = row_of(bits, ranks, low[end])
-                    if other != NO_ROW:
-                        work += length[other]
-                end += 1
-            if work == 0:
-                i = end
-                continue
-            start, stop = begin[row], begin[row] + length[row]
-            marked = length[row] < work * MARK_COST
-            if marked:
-                entries += length[row]
-                mark_row(mark, neighbour, half, start, stop)
-            while i < end:
-                other = row_of(bits, ranks, low[i])
-                if other != NO_ROW:
-                    from_, to = begin[other], begin[other] + length[other]
-                    if marked:
-                        hits = probe(mark, neighbour, half, from_, to, to_f, to_g)
-                        entries += to - from_
-                    elif to - from_ <= stop - start:
-                        hits = search_shorter(neighbour, half, from_, to, start, stop, to_f, to_g)
-                        entries += to - from_
-                    else:
-                        hits = search_shorter(neighbour, half, start, stop, from_, to, to_f, to_g)
-                        entries += stop - start
-                    code = STANDING - position[i]
-                    events, taken = _take(code, hits, to_f, to_g, count, role, limit, event, events)
-                    triangles += taken
-                i += 1
-            if marked:
-                unmark_row(mark, neighbour, start, stop)
-        event_count[s] = np.int64(events) - half_start[s]
-        counts[s, ENTRIES] += entries
-        counts[s, TRIANGLES] += triangles
+        base, stop = half_start[s], half_start[s + 1]
+        leaves, events = leaving[base + s : stop + s + 1], event[base + s : stop + s + 1]
+        tells = told[base + s : stop + s + 1]
+        own = np.uint32(first + s)
+        a, n = np.int64(0), np.int64(0)
+        for g in range(firsts.size - 1):
+            at, senders, wide = start[g] + 1, firsts[g + 1] - firsts[g], half_start.size
+            far = np.int64(words[start[g]])
+            messages = at + senders * wide
+            for sender in range(senders):
+                from_ = messages + np.int64(words[at + sender * wide + s])
+                to = messages + np.int64(words[at + sender * wide + s + 1])
+                if from_ < to:
+                    keeps = own < firsts[g] + sender
+                    a, n = receive(words, from_, to, far, base, count, role, leaves, a, events, n, level, alarm, keeps)
+                    received[s] += to - from_
+        settle_alarms(count, role, tells, told_count[s])
+        if edges:
+            bits, ranks = word[s], before[s]
+            mine, fingerprint = mark_leaving(
+                round_low,
+                round_high,
+                round_at,
+                round_to,
+                edges,
+                own,
+                vertices,
+                shards,
+                bits,
+                ranks,
+                begin,
+                length,
+                neighbour,
+                half,
+                count,
+                tells,
+                level,
+            )
+            n, entries, triangles = remove(
+                round_low,
+                round_high,
+                edges,
+                bits,
+                ranks,
+                begin,
+                length,
+                neighbour,
+                half,
+                count,
+                role,
+                limit,
+                marks[s],
+                found_f[s],
+                found_g[s],
+                events,
+                n,
+            )
+            leave(tells, mine, count, level)
+            counts[s, ENTRIES] += entries
+            counts[s, TRIANGLES] += triangles
+            counts[s, FINGERPRINT] += fingerprint
+            left[s] -= mine
+            if left[s] < COMPACT_AT * in_rows[s]:
+                compact(row_start[s], row_start[s + 1], begin, length, neighbour, half, count)
+                in_rows[s] = left[s]
+        leaving_count[s], told_count[s] = decide(
+            low, high, vertices, shards, own, count, role, edge, leaves, a, events, n, tells, begins[s], level, alarm
+        )
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def leave(half_start, mine, mine_count, count, level):
-    """Write the level into the counts of the edges that left in this round."""
-    for s in prange(half_start.size - 1):
-        for i in range(half_start[s], half_start[s] + mine_count[s]):
-            count[mine[i]] = GONE + level
+def write_letters(
+    low,
+    high,
+    vertices,
+    shards,
+    first,
+    half_start,
+    edge,
+    partner,
+    count,
+    role,
+    leaving,
+    leaving_count,
+    told,
+    told_count,
+    begins,
+    place,
+    far,
+    edge_place,
+    own_start,
+    firsts,
+    group_of,
+    common,
+    words,
+    kinds,
+):
+    """Write the letters at the places that `place_letters` gave; the header is the caller's."""
+    shards_here = half_start.size - 1
+    for s in prange(shards_here):
+        base, stop = half_start[s], half_start[s + 1]
+        leaves, tells = leaving[base + s : stop + s + 1], told[base + s : stop + s + 1]
+        own = np.uint32(first + s)
+        n = leaving_count[s]
+        common[HEADER + s] = n
+        if n:
+            key = np.empty(n, np.uint64)
+            for i in range(n):
+                e = edge[leaves[i]]
+                key[i] = (np.uint64(high[e]) << np.uint64(32)) | np.uint64(low[e])
+            key.sort()
+            at_low = HEADER + shards_here + edge_place[s]
+            at_high = at_low + edge_place[shards_here]
+            for i in range(n):
+                common[at_low + i] = np.uint32(key[i])
+                common[at_high + i] = np.uint32(key[i] >> np.uint64(32))
+        for g in range(firsts.size - 1):
+            if s == 0:
+                words[own_start[g]] = far[g]
+            wide = firsts[g + 1] - firsts[g] + 1
+            table = own_start[g] + 1
+            messages = table + shards_here * wide
+            for t in range(firsts[g], firsts[g + 1]):
+                words[table + s * wide + t - firsts[g]] = place[s, t] - messages
+            words[table + (s + 1) * wide - 1] = (
+                place[s, firsts[g]] - messages + begins[s, firsts[g + 1]] - begins[s, firsts[g]]
+            )
+        tell(
+            low,
+            high,
+            vertices,
+            shards,
+            own,
+            count,
+            role,
+            edge,
+            partner,
+            tells,
+            told_count[s],
+            place[s],
+            far,
+            group_of,
+            words,
+            kinds[s],
+        )
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def compact(row_start, begin, length, neighbour, half, count):
-    """Take the edges that left out of the rows, in place."""
-    for s in prange(row_start.size - 1):
-        for row in range(row_start[s], row_start[s + 1]):
-            to = begin[row]
-            for q in range(begin[row], begin[row] + length[row]):
-                if count[half[q]] > STANDING:
-                    neighbour[to] = neighbour[q]
-                    half[to] = half[q]
-                    to += 1
-            length[row] = to - begin[row]
+def start_halves(low, high, vertices, shards, first, half_start, edge, support, count, role):
+    """Split the supports of edges into counts and roles of halves.
+
+    Gives for each shard the sum of the supports of the edges whose high endpoint is of its class.
+    """
+    supports = np.zeros(half_start.size - 1, np.int64)
+    for s in prange(half_start.size - 1):
+        own, total = np.uint32(first + s), np.int64(0)
+        for h in range(half_start[s], half_start[s + 1]):
+            e = edge[h]
+            triangles = support[e]
+            at_high = class_of(high[e], vertices, shards) == own
+            total += triangles if at_high else 0
+            if class_of(low[e], vertices, shards) == class_of(high[e], vertices, shards):
+                count[h], role[h] = triangles, KEEPER
+            else:
+                count[h], role[h] = (triangles - triangles // 2 if at_high else triangles // 2), SPLIT
+        supports[s] = total
+    return supports
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def find_live(
+    low,
+    high,
+    vertices,
+    shards,
+    first,
+    half_start,
+    edge,
+    count,
+    live_start,
+    live,
+    row_start,
+    begin,
+    length,
+    neighbour,
+    half,
+):
+    """Set the bit of each half of an edge that stands, and take the edges that have left out of the rows.
+
+    Gives [shards, 3] for each shard the halves that stand, the sum of their counts, and how many of them are in the
+    shard of the high endpoint.
+    """
+    found = np.zeros((half_start.size - 1, 3), np.int64)
+    for s in prange(half_start.size - 1):
+        base, bits = half_start[s], live[live_start[s] : live_start[s + 1]]
+        standing, total, owned = np.int64(0), np.int64(0), np.int64(0)
+        own = np.uint32(first + s)
+        for h in range(base, half_start[s + 1]):
+            if count[h] > STANDING:
+                bits[(h - base) >> 6] |= np.uint64(1) << np.uint64((h - base) & 63)
+                standing += 1
+                total += count[h]
+                owned += class_of(high[edge[h]], vertices, shards) == own
+        found[s, 0], found[s, 1], found[s, 2] = standing, total, owned
+        if standing < half_start[s + 1] - base:
+            compact(row_start[s], row_start[s + 1], begin, length, neighbour, half, count)
+    return found
