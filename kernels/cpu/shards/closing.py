@@ -282,7 +282,7 @@ def _count(
     return triangles
 
 
-def count_closed(rows: ClosingRows, starts: LongArray, low: Ranks, high: Ranks, sums: IntArray) -> tuple[IntArray, int]:
+def count_closed(rows: ClosingRows, starts: Ranks, low: Ranks, high: Ranks, sums: IntArray) -> tuple[IntArray, int]:
     """Find the triangles a < b < c of the edges (a, b) that pass by, with c of the group's classes.
 
     List i of those edges is low[i] → high[starts[i] : starts[i + 1]], ascending; no vertex has two lists. Gives the
