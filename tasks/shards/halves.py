@@ -1,0 +1,116 @@
+"""Edges with triangles go to the groups of their two ends: what is peeled, and where the owner's edges are published.
+
+exchange   send_halves   buckets → groups: build_edges
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.cpu.shards.closing import merge_rows
+from ...kernels.held import Held
+from .. import order
+from ..ingest import OwnedRows
+from ..messages import Bundle, bundle
+from .dealing import Dealing
+from .edges import ShardEdges
+from .streams import SortedEdges
+from .supports import BucketSupports, check_room
+
+
+@dataclass(frozen=True)
+class EdgeHalves(Held):
+    """Edges with triangles on their way from a bucket to the group of an end. `len()` counts them."""
+
+    low: NDArray[np.uint32]
+    """[edges] rank of the low end; sorted by (low, high)."""
+
+    high: NDArray[np.uint32]
+    """[edges] rank of the high end."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of the edge."""
+
+    row: NDArray[np.int32]
+    """[owned edges] row in the bucket's BucketEdges, of those that the group owns."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class ShardCounts:
+    """Sizes of one group, for the manifest."""
+
+    group: int
+    shards: int
+    edges: int
+    """Edges with triangles that have an end here."""
+    owned: int
+    """Those whose high end is here."""
+    entries: int
+    """Ends here, which are as many entries of rows."""
+    bytes: int
+    """What the edges take before they are peeled."""
+
+
+@dataclass(frozen=True)
+class GroupEdges(Held):
+    """The edges of one group, and where it has its results published."""
+
+    edges: ShardEdges
+
+    rows: OwnedRows
+    """In the order of those `edges` that the group owns."""
+
+    counts: ShardCounts
+
+
+def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) -> Bundle[EdgeHalves]:
+    """Bucket → groups: each edge with triangles to the groups of its ends, once where both are of one group."""
+    support = supports.support[edges.row]
+    closed = np.flatnonzero(support)
+    low, high, support = edges.stream.lows()[closed], edges.stream.high[closed], support[closed]
+    row = edges.row[closed]
+    at_low, at_high = dealing.group_of(low), dealing.group_of(high)
+    parts = {}
+    for group in range(dealing.groups):
+        own = at_high == group
+        here = np.flatnonzero(own | (at_low == group))
+        parts[group] = EdgeHalves(low[here], high[here], support[here], row[own])
+    return bundle(edges.stream.bucket, parts)
+
+
+def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, EdgeHalves]) -> GroupEdges:
+    """The edges of one group, from those each bucket sent; `edges` have triangles in the whole graph.
+
+    Raises OutOfRoom as `check_room` does.
+    """
+    senders = sorted(parts)
+    runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
+    check_room(group, int(runs[-1]))
+    if senders:
+        low, high, support, row = (
+            np.concatenate([getattr(parts[b], name) for b in senders]) for name in ("low", "high", "support", "row")
+        )
+    else:
+        low = high = np.zeros(0, np.uint32)
+        support = row = np.zeros(0, np.int32)
+    owned = dealing.group_of(high) == group
+    entries = int(np.count_nonzero(owned)) + int(np.count_nonzero(dealing.group_of(low) == group))
+    merged = merge_rows(low, high, runs, dealing.cut.vertices)
+    origin = merged.origin
+    found = ShardEdges(group, dealing.groups, dealing.cut, low[origin], merged.high, support[origin], edges)
+    del low, high, support, merged
+    at = origin[owned[origin]]  # where the owned edges came, in the order of `found`
+    del origin
+    number = np.cumsum(owned, dtype=np.uint32) - np.uint32(1)
+    bucket = np.array(senders, np.int16)[np.searchsorted(runs, at, side="right") - 1]
+    rows = OwnedRows(group, bucket, row[number[at]])
+    size = found.low.nbytes + found.high.nbytes + found.support.nbytes
+    counts = ShardCounts(group, dealing.shards(group), len(found.low), len(rows), entries, size)
+    return GroupEdges(found, rows, counts)

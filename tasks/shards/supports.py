@@ -1,0 +1,181 @@
+"""Supports of a graph in shards: every edge passes by every group, which finds the triangles that its vertices close.
+
+In order, with B buckets; a triangle a < b < c belongs to the group of c, which owns (a, c) and (b, c):
+
+    every bucket  sort_edges
+    exchange 1    send_edges      buckets → groups: collect_closing
+    every group   count_streams   over the streams of all buckets, some at a time; gives partial counts of these
+    every bucket  add_partials    the partial counts of all groups
+    exchange 2    send_sums       groups → buckets: collect_supports
+                  sum(), triangles           → driver: check_triangles
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.cpu.shards.closing import ClosingRows, close_rows, count_closed, merge_rows
+from ...kernels.held import Held
+from .. import order
+from ..errors import InternalError, OutOfRoom
+from ..messages import Bundle, bundle
+from ..triangulate import check_supports
+from .dealing import Dealing
+from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner
+
+MOST_EDGES = 2**32 - 2
+"""Of one group: their numbers are uint32."""
+
+
+@dataclass(frozen=True)
+class ClosingEdges(Held):
+    """The edges that one group owns. `len()` counts them."""
+
+    group: int
+
+    rows: ClosingRows
+
+    origin: NDArray[np.uint32]
+    """[edges] where each stood in the runs that came, one behind the other."""
+
+    senders: NDArray[np.int64]
+    """[runs] bucket of each run."""
+
+    runs: NDArray[np.int64]
+    """[runs + 1] where each starts."""
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+
+@dataclass(frozen=True)
+class Counted(Held):
+    """What one group has found after some streams."""
+
+    sums: NDArray[np.int32]
+    """[edges of the group] triangles found so far, as the edge (a, c) or (b, c)."""
+
+    partial: NDArray[np.int32]
+    """[edges of the last streams, one stream behind the other] triangles found here, as the edge (a, b)."""
+
+    triangles: int
+    """Found so far."""
+
+
+@dataclass(frozen=True)
+class BucketSupports(Held):
+    """The triangles of a bucket's edges, row by row as in its BucketEdges. `len()` counts the edges."""
+
+    bucket: int
+
+    support: NDArray[np.int32]
+    """[edges]"""
+
+    def __len__(self) -> int:
+        return len(self.support)
+
+    @property
+    def closed(self) -> int:
+        """Edges with triangles."""
+        return int(np.count_nonzero(self.support))
+
+    @property
+    def total(self) -> int:
+        """The sum of all."""
+        return int(self.support.sum(dtype=np.int64))
+
+
+def check_room(group: int, edges: int) -> None:
+    """Raises OutOfRoom for more edges than a group tells apart."""
+    if edges > MOST_EDGES:
+        raise OutOfRoom(
+            f"group {group} has {edges:,} edges, over the {MOST_EDGES:,} allowed; use more workers (cluster.workers)"
+        )
+
+
+def collect_closing(group: int, dealing: Dealing, parts: Mapping[int, EdgeRun]) -> ClosingEdges:
+    """The edges of one group, from those each bucket sent. Raises OutOfRoom as `check_room` does."""
+    senders = sorted(parts)
+    runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
+    check_room(group, int(runs[-1]))
+    low, high = (
+        np.concatenate([getattr(parts[b], end) for b in senders] or [np.zeros(0, np.uint32)]) for end in ("low", "high")
+    )
+    merged = merge_rows(low, high, runs, dealing.cut.vertices)
+    rows = close_rows(merged, dealing.cut, dealing.first[group], dealing.shards(group))
+    return ClosingEdges(group, rows, merged.origin, np.array(senders, np.int64), runs)
+
+
+def count_streams(closing: ClosingEdges, streams: Sequence[EdgeStream], before: Counted | None = None) -> Counted:
+    """Find the triangles of the edges that pass by, after what was found `before`.
+
+    Raises OutOfRoom as `check_supports` does.
+    """
+    sums = np.zeros(len(closing), np.int32) if before is None else before.sums.copy()
+    triangles = 0 if before is None else before.triangles
+    partial = []
+    for stream in streams:
+        found, closed = count_closed(closing.rows, stream.starts, stream.low, stream.high, sums)
+        check_supports(sums)
+        check_supports(found)
+        partial.append(found)
+        triangles += closed
+    return Counted(sums, partial[0] if len(partial) == 1 else np.concatenate(partial), triangles)
+
+
+def add_partials(before: NDArray[np.int32] | None, partials: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """The sum of what groups counted for the same streams. Raises OutOfRoom as `check_supports` does."""
+    total = partials[0].copy() if before is None else before.copy()
+    for partial in partials[1:] if before is None else partials:
+        if len(partial) != len(total):
+            raise InternalError(f"groups counted triangles of {len(total)} edges and of {len(partial)}")
+        total += partial
+        check_supports(total)
+    return total
+
+
+def send_sums(closing: ClosingEdges, counted: Counted) -> Bundle[NDArray[np.int32]]:
+    """Group → buckets: the sums of its edges to the buckets that sent them, in the order in which they came."""
+    sums = np.empty_like(counted.sums)
+    sums[closing.origin] = counted.sums
+    cuts = closing.runs.tolist()
+    return bundle(
+        closing.group,
+        {b: sums[cuts[i] : cuts[i + 1]] for i, b in enumerate(closing.senders.tolist())},
+    )
+
+
+def collect_supports(
+    edges: SortedEdges, dealing: Dealing, partial: NDArray[np.int32], start: int, parts: Mapping[int, NDArray[np.int32]]
+) -> BucketSupports:
+    """The triangles of a bucket's edges: the `partial` counts of its stream, which begin at `start`, and what owners
+    found. Raises InternalError unless each edge has both, OutOfRoom as `check_supports` does.
+    """
+    total = partial[start : start + len(edges)].copy()
+    if len(total) != len(edges):
+        raise InternalError(f"bucket {edges.stream.bucket} has {len(edges)} edges; {len(total)} were counted")
+    for group, own in enumerate(by_owner(edges, dealing)):
+        sums = parts.get(group, total[:0])
+        if len(sums) != len(own):
+            raise InternalError(
+                f"bucket {edges.stream.bucket} sent {len(own)} edges to group {group}, and got {len(sums)} sums"
+            )
+        total[own] += sums
+        check_supports(total[own])
+    support = np.empty_like(total)
+    support[edges.row] = total
+    return BucketSupports(edges.stream.bucket, support)
+
+
+def check_triangles(supports: Sequence[int], triangles: Sequence[int]) -> int:
+    """The triangles of the graph, from the sums of the supports by bucket and the triangles that groups found.
+
+    Raises InternalError unless each triangle has been counted at three edges.
+    """
+    if sum(supports) != 3 * sum(triangles):
+        raise InternalError(f"groups found {sum(triangles)} triangles; the supports add up to {sum(supports)}")
+    return sum(triangles)
