@@ -34,7 +34,7 @@ from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph", "edges_of", "facts_of", "read_again"]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 T = TypeVar("T")
 
@@ -47,7 +47,10 @@ class Graph:
     buckets: Buckets
     partitions: Partitions
     subgraphs: list[Future]
+    """[partitions] Subgraph, or ShardEdges"""
     counts: list[PartitionCounts]
+    supports: list[Future]
+    """[buckets] BucketSupports of a graph in shards; none of others"""
 
 
 class Checkpoint:
@@ -94,7 +97,7 @@ class Checkpoint:
             counts = [PartitionCounts(**counts) for counts in facts["counts"]]
             partitions = Partitions(futures["rows"], futures["degrees"])
             self.graph = facts["folder"]
-            return Graph(rows, buckets, partitions, futures["subgraphs"], counts)
+            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, futures["supports"])
 
         return self.load_step(engine, events, "graph", graph_of)
 
@@ -114,6 +117,7 @@ class Checkpoint:
             "degrees": graph.partitions.degrees,
             "rows": graph.partitions.rows,
             "subgraphs": graph.subgraphs,
+            "supports": graph.supports,
         }
         facts = facts_of(graph.rows, graph.buckets) | {"counts": [asdict(counts) for counts in graph.counts]}
         self.graph = self.save_step(engine, events, "graph", parts, facts)
@@ -338,6 +342,7 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
         "input.nulls": settings.input.nulls,
         "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,
+        "number of shards": plan.shards,
         "number of buckets": plan.buckets,
         "device": "gpu" if plan.capacity.device_bytes else "cpu",
         "place of its edges": "gpu" if plan.ingest_on_device else "host",

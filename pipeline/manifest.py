@@ -32,6 +32,7 @@ __all__ = [
     "OutputRecord",
     "PartitionRecord",
     "PlanRecord",
+    "ShardsRecord",
     "StageRecord",
     "TableRecord",
     "is_exact",
@@ -130,6 +131,30 @@ class PlanRecord(_Record):
     """Why so many partitions."""
 
 
+class ShardsRecord(_Record):
+    """How a graph was peeled that is stored once, in shards."""
+
+    shards: int
+    groups: int
+    """Groups of shards, each on one worker."""
+    carrier: str
+    """What carried between workers: memory, shared memory or Dask."""
+    exchanges: int
+    """Meetings of all groups."""
+    rounds: int
+    """Exchanges after which edges were removed."""
+    alarms: int
+    """Halves of a count that fell so low that the other shard was asked."""
+    reports: int
+    """Losses of a half that were told to the other shard."""
+    grants: int
+    """Counts that were split again."""
+    bytes: int
+    """Bytes that groups sent each other."""
+    busiest: float
+    """Entries of rows that the busiest shard read, over the mean of all."""
+
+
 class BoundingRecord(_Record):
     """How λ was found."""
 
@@ -138,6 +163,8 @@ class BoundingRecord(_Record):
     exchanges: int
     evaluations: int
     """Times that an edge was looked at, over all partitions."""
+    shards: ShardsRecord | None = None
+    """How shards were peeled; none for partitions."""
 
 
 @dataclass(frozen=True, slots=True)

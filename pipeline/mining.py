@@ -16,10 +16,13 @@ from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
+from ..tasks.ingest import Put
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
+from ..tasks.shards.halves import ShardCounts
 from ..tasks.sources import Source, refuse_changed_files
+from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .arriving import await_workers
@@ -28,7 +31,7 @@ from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
 from .config import make_settings
 from .earlier import difference, fingerprint
-from .engine import Engine
+from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .guard import refuse_import
@@ -59,6 +62,7 @@ from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
 from .settings import Settings
+from .sharding import collect_intervals, triangulate_shards
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
@@ -222,10 +226,9 @@ def _run(
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
     _warm(engine, events, plan)
-    if plan.method == "peel":
+    if plan.method == "peel" or plan.in_waves:
         engine.keep_apart(plan.partitions)
-    elif plan.in_waves:
-        engine.keep_apart(plan.partitions)
+    if plan.in_waves and (plan.method != "peel" or plan.in_shards):
         engine.keep_in_files(plan.at_once)
     checkpoint = Checkpoint(settings, source, plan, staging.out)
     if settings.checkpoint.fresh:
@@ -270,13 +273,37 @@ def _find_graph(
             numbered = Numbered(rows, stages.number(engine, events, source, blocks, plan.buckets, put))
             if checkpoint.due():
                 save_numbered(checkpoint, engine, events, numbered)
+        if plan.in_shards:
+            return _find_shards(engine, events, numbered, plan, put)
         edges, degrees = stages.partition(engine, events, numbered.buckets, plan.partitions, plan.partitioning, put)
         owned = Owned(numbered, degrees, edges)
         if checkpoint.due():
             save_owned(checkpoint, engine, events, owned)
     kept_rows, subgraphs, counts = stages.triangulate_partitions(engine, events, owned.edges)
     partitions = stages.Partitions(kept_rows, owned.degrees)
-    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts)
+    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
+
+
+def _find_shards(engine: Engine, events: Events, numbered: Numbered, plan: Plan, put: Put) -> Graph:
+    """From buckets to the edges of groups of shards."""
+    ordered = stages.order(engine, events, numbered.buckets, put)
+    shards = triangulate_shards(engine, events, ordered, plan.partitions, plan.shards)
+    partitions = stages.Partitions(shards.rows, ordered.degrees)
+    counts = [_counts(own) for own in shards.counts]
+    return Graph(numbered.rows, numbered.buckets, partitions, shards.edges, counts, shards.supports)
+
+
+def _counts(own: ShardCounts) -> PartitionCounts:
+    """A group of shards as a partition: it has no ghosts, and each of its edges with both ends here has two entries."""
+    inner = own.entries - own.edges
+    return PartitionCounts(own.group, own.owned, 0, inner, 0, own.owned - inner, own.vertices, own.owned)
+
+
+def _collect(engine: Engine, graph: Graph, bounded: Bounded) -> list[Future]:
+    """[buckets] BucketResults"""
+    if graph.supports:
+        return collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
+    return stages.collect_results(engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals)
 
 
 def _find_lambda(
@@ -301,11 +328,9 @@ def _find_lambda(
         with events.stage("bound", 0):
             with engine.on_device():
                 search = Search(engine, events, graph.subgraphs, graph.counts, settings.bounding)
-                bounded = bound(search, plan.method, keeper)
+                bounded = bound(search, plan, keeper)
                 unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
-            results = stages.collect_results(
-                engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals
-            )
+            results = _collect(engine, graph, bounded)
         groups = None
         if bounded.converged:
             groups = extract(

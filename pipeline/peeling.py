@@ -20,7 +20,7 @@ from ..tasks.errors import ClusterLost, InternalError
 from ..tasks.messages import bundle
 from ..tasks.subgraph import Subgraph
 from .engine import Engine, Future
-from .manifest import BoundingRecord, ExchangeRecord
+from .manifest import BoundingRecord, ExchangeRecord, ShardsRecord
 from .rounds import Outcome, Round, end
 from .schedule import Bounded, Schedule, Search
 
@@ -34,6 +34,8 @@ class Peeling(Schedule):
     """Peeling between two tasks, which it counts as no exchanges."""
 
     name = "peel"
+    shards: ShardsRecord | None = None
+    """How shards were peeled, once they are."""
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
@@ -76,14 +78,20 @@ class Peeling(Schedule):
         if self.round is None:
             self.exchange(0)
         states = [] if self.round is None else self.round.states
-        both = zip(self.search.subgraphs, states, strict=True)
-        ends = self.search.engine.map("intervals", end, [(peel_intervals, s, state) for s, state in both])
+        ends = self._intervals(states)
         unsettled = sum(self.search.engine.peek(ends, attrgetter("unsettled"), self.search.engine.homes))
         levels = max(record.levels for record in self._records)
         evaluations = sum(record.evaluations for record in self._records)
         self._tell(levels, evaluations, unsettled)
-        record = BoundingRecord(method="peel", steps=levels, exchanges=self.exchanges, evaluations=evaluations)
+        record = BoundingRecord(
+            method="peel", steps=levels, exchanges=self.exchanges, evaluations=evaluations, shards=self.shards
+        )
         return Bounded(ends, record, not unsettled)
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        """[partitions] Intervals of the owned edges."""
+        both = zip(self.search.subgraphs, states, strict=True)
+        return self.search.engine.map("intervals", end, [(peel_intervals, s, state) for s, state in both])
 
     @abstractmethod
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:

@@ -57,6 +57,10 @@ WORKER_COPY_BYTES = 47
 """Of a copy there."""
 WORKER_VERTEX_BYTES = 85
 """Of a vertex there."""
+SHARD_BYTES = 130
+"""Of an edge with triangles in its two shards, wherever the worker is."""
+RESIDENT_BYTES = 40
+"""What stays in memory of it where rows lie in files: counts, and what a round works with."""
 UNEVEN = 1.5
 """Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
 GPU_EDGE_BYTES = 120
@@ -99,6 +103,19 @@ class Plan:
     """Free on the output's disk; None in an object store."""
     reason: str
     """Why so many partitions."""
+    shards: int = 0
+    """Shards over all partitions, which are groups of them then; 0 where the graph is not peeled by shards."""
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether the graph is stored once, in shards, and peeled in step by CPUs."""
+        return self.shards > 0
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether rows of shards lie in files, as they do not fit the workers' memory."""
+        limit = self.capacity.memory_bytes
+        return self.in_shards and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
 
     @property
     def replication(self) -> float:
@@ -145,6 +162,8 @@ class Plan:
     @property
     def partition_bytes(self) -> int:
         """Projected memory of a task that bounds the largest partition on the host."""
+        if self.on_disk:
+            return int(self.edges * self.graph.with_triangles * RESIDENT_BYTES / self.partitions)
         largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
         return self._host_bytes(1 / self.partitions, largest)
 
@@ -162,6 +181,8 @@ class Plan:
             if self.capacity.in_process
             else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
         )
+        if self.in_shards:
+            of_copy = SHARD_BYTES
         return int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
 
     @property
@@ -185,6 +206,8 @@ class Plan:
     @property
     def most_at_once(self) -> int:
         """Partitions that a worker has threads for."""
+        if self.in_shards:
+            return 1
         return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
 
     @property
@@ -230,8 +253,12 @@ class Plan:
     @property
     def _share_bytes(self) -> int:
         """What all partitions of one worker take together."""
-        share = min(1.0, max(UNEVEN / self.capacity.workers, 1 / self.partitions))
+        share = 1 / self.partitions if self.in_shards else self._uneven_share
         return self._host_bytes(share, self._bounded_copies * share)
+
+    @property
+    def _uneven_share(self) -> float:
+        return min(1.0, max(UNEVEN / self.capacity.workers, 1 / self.partitions))
 
     @property
     def _names_bytes(self) -> int:
@@ -265,7 +292,7 @@ class Plan:
     @property
     def messages(self) -> int:
         """Ids that partitions send each other in all."""
-        if self.partitions == 1:
+        if self.partitions == 1 or self.in_shards:
             return 0
         return round(MESSAGES * self.edges * max(0.0, self.copies.mean - self.graph.with_triangles))
 

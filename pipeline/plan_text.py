@@ -36,11 +36,11 @@ def describe(plan: Plan) -> str:
         ("workers", f"{capacity.workers} x {_many(capacity.threads, 'thread')}, {limit}"),
         ("device", _device(plan)),
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
-        ("partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"),
+        _partitions(plan),
         ("method", plan.method),
         ("tasks", f"~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
     ]
-    if plan.partitions > 1:
+    if plan.partitions > 1 and not plan.in_shards:
         how = "~" if copies.basis == "estimated" else "assumed ~"
         pairs = plan.partitions * (plan.partitions - 1)
         rows += [
@@ -72,6 +72,14 @@ def describe(plan: Plan) -> str:
         ("fits", "yes" if plan.fits() else f"tight: {plan.excess}"),
     ]
     return "\n".join(f"{name:<12} {one_line(text)}" for name, text in rows)
+
+
+def _partitions(plan: Plan) -> tuple[str, str]:
+    if not plan.in_shards:
+        return "partitions", f"{plan.partitions} by {plan.partitioning}: {plan.reason}"
+    where = ", their rows in files" if plan.on_disk else ""
+    groups = f"{_many(plan.shards, 'shard')} in {_many(plan.partitions, 'group')}"
+    return "partitions", f"{groups}: {plan.reason}{where}"
 
 
 def _input(source: Source) -> str:

@@ -26,12 +26,15 @@ __all__ = ["make_plan", "open_input", "plan_run", "plan_without_sample"]
 
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
+LEAST_EDGES = 500_000
+"""`auto` takes a worker more for so many edges: with fewer, rounds take longer than the work in them."""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BLOCK_ROWS = 250_000
 """Smaller blocks cost more in tasks than they bring in parallel reading."""
 _GIVEN = "as partitioning.count says"
 _ONE = "one worker holds them all"
+_EACH = "one for each worker"
 
 
 def make_plan(settings: Settings) -> Plan:
@@ -110,6 +113,8 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
             return replace(made, method="band")
         return made
 
+    if settings.bounding.method in ("auto", "peel") and not capacity.device_bytes:
+        return _plan_on_cpus(one, count)
     if isinstance(count, int):
         chosen = plan(count, _GIVEN)
         return _peeled(chosen) if settings.bounding.method == "peel" else chosen
@@ -121,6 +126,36 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
     return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
+    """One partition, if it fits the memory and is asked for or quickest, else shards: a group of them on each worker,
+    or on some.
+    """
+    workers = one.capacity.workers
+    if isinstance(count, int):
+        if count == 1 and one.fits():
+            return one
+        return _in_shards(one, min(count, workers), count, _GIVEN)
+    groups = min(workers, MAX_PARTITIONS, max(1, one.edges // LEAST_EDGES))
+    if groups == 1 and one.fits():
+        return one
+    every = _in_shards(one, min(workers, MAX_PARTITIONS), 1, _EACH if workers > 1 else f"with one {one.excess}")
+    some = _in_shards(one, groups, 1, f"{groups} workers are enough for its edges")
+    return every if groups == workers or some.on_disk or not some.fits() else some
+
+
+def _in_shards(one: Plan, groups: int, least: int, reason: str) -> Plan:
+    """The graph in `groups` groups of shards, one shard for each thread and `least` in all."""
+    stored = one.graph.with_triangles
+    return replace(
+        one,
+        partitions=groups,
+        shards=max(least, groups * one.capacity.threads),
+        partitioning="shards",
+        copies=Copies(stored, stored / groups, "estimated"),
+        reason=reason,
+    )
 
 
 def _one_partition(settings: Settings, source: Source, graph: Figures, capacity: Capacity) -> Plan:
@@ -157,7 +192,7 @@ def _one_each(workers: int) -> tuple[int, str]:
     """Partitions that `auto` starts with, and why."""
     if workers > MAX_PARTITIONS:
         return MAX_PARTITIONS, f"as many as are allowed, of {workers:,} workers the others have none"
-    return workers, "one for each worker" if workers > 1 else _ONE
+    return workers, _EACH if workers > 1 else _ONE
 
 
 def _tightest(plans: Sequence[Plan]) -> Plan:

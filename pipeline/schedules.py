@@ -8,8 +8,10 @@ from .banding import Banding
 from .fixpoint import Fixpoint
 from .keeper import Keeper
 from .peeling import PeelAlone, PeelTogether
+from .plan import Plan
 from .schedule import Bounded, Schedule, Search
 from .settings import BoundingSettings
+from .shard_peeling import PeelShards
 
 __all__ = ["bound"]
 
@@ -32,10 +34,10 @@ class _Limits:
         return None if self._deadline is None else self._deadline - time.monotonic()
 
 
-def bound(search: Search, method: str, keeper: Keeper) -> Bounded:
-    """Follow the schedule `method`: peel, band or fixpoint. The `keeper` knows how far an earlier run came with it."""
+def bound(search: Search, plan: Plan, keeper: Keeper) -> Bounded:
+    """Follow the plan's schedule: peel, band or fixpoint. The `keeper` knows how far an earlier run came with it."""
     limits = _Limits(search.settings)
-    now = _schedule(search, method)
+    now = _schedule(search, plan)
     found = keeper.load(now.name)
     if found is None:
         search.events.exchanges.clear()
@@ -49,10 +51,12 @@ def bound(search: Search, method: str, keeper: Keeper) -> Bounded:
     return now.end()
 
 
-def _schedule(search: Search, method: str) -> Schedule:
-    if method == "peel":
+def _schedule(search: Search, plan: Plan) -> Schedule:
+    if plan.in_shards:
+        return PeelShards(search, plan.on_disk)
+    if plan.method == "peel":
         return PeelAlone(search) if len(search.subgraphs) == 1 else PeelTogether(search)
-    return Banding(search) if method == "band" else Fixpoint(search)
+    return Banding(search) if plan.method == "band" else Fixpoint(search)
 
 
 def _sooner(one: float | None, other: float | None) -> float | None:

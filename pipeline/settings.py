@@ -171,6 +171,10 @@ class BoundingSettings(_Section):
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
     """`peel` (one partition, or one on each GPU), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
+    carrier: Literal["auto", "shared-memory", "dask"] = "auto"
+    """What takes letters between workers that peel shards: `shared-memory` of one host, `dask`, Dask's connections;
+    `auto`: shared memory where all workers reach it.
+    """
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)

@@ -29,7 +29,7 @@ from ..tasks.writing import OutputFile
 from .engine import Capacity, Engine, Future
 from .exchange import exchange, send
 from .extracting import Groups
-from .partitioning import place, put_in_order, send_owned
+from .partitioning import Ordered, place, put_in_order, send_owned
 from .plan import FILL, MOST_BUCKETS, WORKER_BYTES
 from .settings import OutputSettings
 from .telemetry import Events, Stage
@@ -41,6 +41,7 @@ __all__ = [
     "RowCounts",
     "collect_results",
     "number",
+    "order",
     "partition",
     "publish_results",
     "read",
@@ -155,6 +156,15 @@ def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:
         return 1
     room = max(FILL * capacity.memory_bytes - WORKER_BYTES, LEAST_ROOM) / capacity.threads
     return min(-(-sum(numbering_bytes) // int(room)), MOST_BUCKETS)
+
+
+def order(engine: Engine, events: Events, buckets: Buckets, put: Put) -> Ordered:
+    """Put the vertices in degree order: shards need no more to know where an edge goes."""
+    engine.spread(len(buckets.edges))
+    with events.stage("partition", len(buckets.edges)) as stage:
+        graph = put_in_order(engine, buckets.edges, int(buckets.starts[-1]), put)
+        engine.wait(graph.oriented, stage)
+    return graph
 
 
 def partition(

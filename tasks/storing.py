@@ -22,6 +22,7 @@ import pyarrow as pa
 from fsspec.implementations.local import LocalFileSystem
 
 from .. import kernels
+from ..kernels.cpu.shards import Cut
 from ..kernels.graph import Topology
 from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
@@ -32,6 +33,9 @@ from .ingest import OwnedEdges, OwnedRows
 from .numbering import BucketEdges, BucketIds
 from .own_files import open_own
 from .places import file_system
+from .shards.edges import ShardEdges
+from .shards.state import Figures, ShardState
+from .shards.supports import BucketSupports
 from .stores import asked
 from .subgraph import PartitionCounts, Subgraph
 
@@ -41,13 +45,18 @@ TYPES = {
         BucketDegrees,
         BucketEdges,
         BucketIds,
+        BucketSupports,
+        Cut,
         FallenBounds,
+        Figures,
         KeptBands,
         KeptBounds,
         OwnedEdges,
         OwnedRows,
         PartitionCounts,
         Peeled,
+        ShardEdges,
+        ShardState,
         Subgraph,
         Topology,
     )
@@ -102,6 +111,8 @@ def _take_apart(value: Any, archive: zipfile.ZipFile) -> Any:
     if is_dataclass(value) and type(value).__name__ in TYPES:
         parts = {field.name: _take_apart(getattr(value, field.name), archive) for field in fields(value)}
         return {"type": type(value).__name__, "fields": parts}
+    if isinstance(value, tuple):
+        return {"tuple": [int(inner) for inner in value]}
     if isinstance(value, Mapping):
         return {"map": [[int(key), _take_apart(inner, archive)] for key, inner in value.items()]}
     if isinstance(value, pa.LargeStringArray):
@@ -128,6 +139,8 @@ def _put_together(tree: Any, archive: zipfile.ZipFile) -> Any:
         return tree
     if "type" in tree:
         return TYPES[tree["type"]](**{name: _put_together(inner, archive) for name, inner in tree["fields"].items()})
+    if "tuple" in tree:
+        return tuple(tree["tuple"])
     if "map" in tree:
         return {key: _put_together(inner, archive) for key, inner in tree["map"]}
     if "strings" in tree:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...kernels.cpu.shards import Cut
 from ..errors import OutOfRoom
-from .peeling import first_shards
+from .groups import first_shards
 
 MOST_VERTICES = 2**32 - 2
 """Of a graph whose ranks are uint32."""
@@ -43,6 +43,11 @@ class Dealing:
         """Shards of one group."""
         first = self.first
         return first[group + 1] - first[group]
+
+    def vertices(self, group: int) -> int:
+        """Vertices of the classes of one group."""
+        first = self.first
+        return int(self.cut.members[first[group] : first[group + 1]].sum())
 
     def group_of(self, vertex: NDArray[np.uint32]) -> NDArray[np.int16]:
         """The group of each vertex, int16."""

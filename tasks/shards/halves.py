@@ -23,7 +23,7 @@ from .supports import BucketSupports, check_room
 
 
 @dataclass(frozen=True)
-class EdgeHalves(Held):
+class SupportedEdges(Held):
     """Edges with triangles on their way from a bucket to the group of an end. `len()` counts them."""
 
     low: NDArray[np.uint32]
@@ -54,6 +54,8 @@ class ShardCounts:
     """Those whose high end is here."""
     entries: int
     """Ends here, which are as many entries of rows."""
+    vertices: int
+    """Vertices of its classes."""
     bytes: int
     """What the edges take before they are peeled."""
 
@@ -70,7 +72,7 @@ class GroupEdges(Held):
     counts: ShardCounts
 
 
-def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) -> Bundle[EdgeHalves]:
+def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) -> Bundle[SupportedEdges]:
     """Bucket → groups: each edge with triangles to the groups of its ends, once where both are of one group."""
     support = supports.support[edges.row]
     closed = np.flatnonzero(support)
@@ -81,11 +83,11 @@ def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) 
     for group in range(dealing.groups):
         own = at_high == group
         here = np.flatnonzero(own | (at_low == group))
-        parts[group] = EdgeHalves(low[here], high[here], support[here], row[own])
+        parts[group] = SupportedEdges(low[here], high[here], support[here], row[own])
     return bundle(edges.stream.bucket, parts)
 
 
-def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, EdgeHalves]) -> GroupEdges:
+def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, SupportedEdges]) -> GroupEdges:
     """The edges of one group, from those each bucket sent; `edges` have triangles in the whole graph.
 
     Raises OutOfRoom as `check_room` does.
@@ -112,5 +114,6 @@ def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, Ed
     bucket = np.array(senders, np.int16)[np.searchsorted(runs, at, side="right") - 1]
     rows = OwnedRows(group, bucket, row[number[at]])
     size = found.low.nbytes + found.high.nbytes + found.support.nbytes
-    counts = ShardCounts(group, dealing.shards(group), len(found.low), len(rows), entries, size)
+    sizes = len(found.low), len(rows), entries, dealing.vertices(group)
+    counts = ShardCounts(group, dealing.shards(group), *sizes, size)
     return GroupEdges(found, rows, counts)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.held import Held
+from ..messages import Bundle, bundle
+from .edges import ShardEdges
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,29 @@ class ShardState(Held):
     fingerprint: int
     """Sum of the hashes of edges that left and of their levels; over all groups it is 0."""
     figures: Figures
+
+    def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardState:
+        """What a checkpoint keeps: all."""
+        return self
+
+    def resumed(self, edges: ShardEdges) -> tuple[ShardState, Bundle[Any]]:
+        """The state, and no mail."""
+        return self, bundle(self.group, {})
+
+    @property
+    def levels(self) -> int:
+        """Levels at which edges left."""
+        return self.figures.levels
+
+    @property
+    def evaluations(self) -> int:
+        """Edges that this group's shards removed first: over all groups, those that left."""
+        return self.figures.edges
+
+    @property
+    def messages(self) -> int:
+        """Alarms, reports and grants of this group."""
+        return self.figures.messages
 
     @property
     def finished(self) -> bool:

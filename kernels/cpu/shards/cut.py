@@ -44,6 +44,13 @@ class Cut:
         return np.where(block % 2 == 0, step, np.uint32(self.shards - 1) - step).astype(np.uint32)
 
     @property
+    def members(self) -> NDArray[np.int64]:
+        """[shards] vertices of each class, int64."""
+        whole, rest = divmod(self.vertices, self.shards)
+        last = np.arange(self.shards) if whole % 2 == 0 else np.arange(self.shards)[::-1]
+        return whole + (last < rest)
+
+    @property
     def width(self) -> int:
         """Numbers that the vertices of a class may have."""
         return -(-self.vertices // self.shards)

@@ -1,0 +1,134 @@
+"""Peeling of a graph that is stored once: a task on each worker, all at once, which tell each other what they remove.
+
+Each worker holds a group of shards. When a worker is lost the other tasks end, and the search starts again from the
+last checkpoint. With fewer workers than groups a worker holds several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import getitem
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..kernels.cpu.shards import MEMORY
+from ..tasks.bound.intervals import Intervals
+from ..tasks.errors import StateLost
+from ..tasks.messages import bundle
+from ..tasks.shards import Figures, ShardEdges, ShardState
+from ..tasks.shards.together import peel_groups
+from .carriers import Meeting
+from .engine import Future
+from .manifest import ExchangeRecord, ShardsRecord
+from .peeling import Peeling, teller
+from .rounds import Outcome
+from .schedule import Search
+
+__all__ = ["PeelShards"]
+
+
+class PeelShards(Peeling):
+    """Peels groups of shards in step. What they tell each other is counted as one exchange of the run."""
+
+    def __init__(self, search: Search, on_disk: bool) -> None:
+        super().__init__(search)
+        self._on_disk = on_disk
+        self._tries = 0
+        self._carrier = "none"
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        engine, edges = self.search.engine, self.search.subgraphs
+        self._tries += 1
+        workers = min(engine.meet(), len(edges))
+        held = [range(worker, len(edges), workers) for worker in range(workers)]
+        engine.spread(workers)
+        # Tasks of two runs in the way of each other would wait until both give up.
+        with engine.alone("peeling"):
+            meeting = Meeting.of(engine, f"{engine.run_id}-{self._tries}", held, self.search.settings.carrier)
+            arguments = [
+                (
+                    meeting,
+                    worker,
+                    [edges[g] for g in own],
+                    None if before is None else [before[g] for g in own],
+                    seconds,
+                    engine.capacity.threads,
+                    self._on_disk,
+                    self._topic if worker == 0 else None,
+                )
+                for worker, own in enumerate(held)
+            ]
+            tasks = engine.together("peel", _peel_groups, arguments)
+        self._carrier = meeting.carrier
+        places = [(tasks[g % workers], g // workers) for g in range(len(edges))]
+        found = engine.map("peeled", getitem, places, [g % workers for g in range(len(edges))])
+        engine.wait(found)
+        # Alone, a group cannot be peeled again.
+        return engine.detach("peel-held", found, _lost, [()] * len(found))
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        return self.search.engine.map("intervals", _intervals, [(state,) for state in states], self.search.engine.homes)
+
+    def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
+        assert self.round is not None
+        self.exchanges = 1
+        figures = self.search.engine.peek(self.round.states, _figures, self.search.engine.homes)
+        entries = np.array([count for own in figures for count in own.entries], np.int64)
+        self.shards = ShardsRecord(
+            shards=len(entries),
+            groups=len(figures),
+            carrier=self._carrier,
+            exchanges=max(own.exchanges for own in figures),
+            rounds=max(own.rounds for own in figures),
+            alarms=sum(own.alarms for own in figures),
+            reports=sum(own.reports for own in figures),
+            grants=sum(own.grants for own in figures),
+            bytes=sum(own.bytes for own in figures),
+            busiest=round(float(entries.max() / entries.mean()), 3) if entries.any() else 1.0,
+        )
+        self.search.events.exchange(
+            ExchangeRecord(
+                exchange=1,
+                step=levels,
+                open_bands=0,
+                settled=sum(c.owned for c in self.search.counts) - unsettled,
+                unsettled=unsettled,
+                messages=self.shards.alarms + self.shards.reports + self.shards.grants,
+                bytes=self.shards.bytes,
+                evaluations=evaluations,
+                seconds=self._seconds,
+            )
+        )
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker is lost, and what it held of the search for λ with it; run again")
+
+
+def _peel_groups(
+    meeting: Meeting,
+    worker: int,
+    edges: Sequence[ShardEdges],
+    before: Sequence[Outcome] | None,
+    seconds: float | None,
+    threads: int,
+    on_disk: bool,
+    topic: str | None,
+) -> list[Outcome]:
+    """Task: peel the groups of one worker."""
+    states = None if before is None else [outcome.state for outcome in before]
+    tell = teller(topic) if topic else None
+    with meeting.carriers_of(worker) as carriers:
+        found = peel_groups(edges, carriers, states, seconds, tell, threads=threads, room=MEMORY)
+    return [Outcome(state, bundle(state.group, {}), None) for state in found]
+
+
+def _intervals(outcome: Outcome) -> Intervals:
+    state: ShardState = outcome.state
+    return Intervals(state.low, state.low if state.finished else state.high)
+
+
+def _figures(outcome: Any) -> Figures:
+    figures: Figures = outcome.state.figures
+    return figures
