@@ -4,7 +4,7 @@ Start with `peeling`, the loop that every group runs; `carrier` has what takes i
 `kernels`.
 """
 
-from .carrier import Carrier, MemoryCarrier, Parcel
+from .parcels import Carrier, MemoryCarrier, Parcel
 from .peeling import PeeledShards, Progress, build_group, peel_shards
 
 __all__ = ["Carrier", "MemoryCarrier", "Parcel", "PeeledShards", "Progress", "build_group", "peel_shards"]

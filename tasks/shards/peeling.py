@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...kernels.cpu.shards import NO_HALF, Cut, Leaving, Messages, ShardGroup, build_rows, pair_halves
 from ...kernels.held import Held
 from ..errors import InternalError
-from .carrier import Carrier, Parcel
+from .parcels import Carrier, Parcel
 
 NEAR = 4
 """Levels in a window. Fewer make fewer reports and more alarms."""
