@@ -3,8 +3,8 @@
 The order of memory. A group writes letters with plain stores, then its number with a *release* store; another one
 reads the number with an *acquire* load, then the letters. On every machine that Numba compiles for, what was written
 before the release is seen after the acquire. It holds the other way, too: a group has read the last letters before it
-stores its next number, and a writer overwrites them only after it has loaded that number. x86 gives both to plain moves;
-ARM gets stlr and ldar. (C11, 5.1.2.4; the LLVM language reference, atomic memory ordering.)
+stores its next number, and a writer overwrites them only after it has loaded that number. Plain moves of x86 do both;
+ARM has stlr and ldar. (C11, 5.1.2.4; the LLVM language reference, atomic memory ordering.)
 """
 
 from __future__ import annotations

@@ -67,10 +67,12 @@ class Room:
 class _File:
     """What own and other groups' files have alike."""
 
-    def __init__(self, handles: list[int], groups: int, access: int) -> None:
-        self.handles = handles
+    def __init__(self, paths: Sequence[Path], handles: list[int], groups: int, access: int) -> None:
+        self._paths, self.handles = paths, handles
         head = Room.of(handles, 0, 0, _head_bytes(groups), access)
         self.words, self.longs = head.words, head.longs
+        self._rooms: list[Room | None] = [None, None]
+        """For every other exchange."""
         self.posted_at = address_of(self.words) + 4 * POSTED
 
     @property
@@ -88,11 +90,22 @@ class _File:
         found: list[int] = self.longs[_SEEN : _SEEN + groups].tolist()
         return found
 
+    def unlink(self) -> None:
+        """Remove the files' names, if they are still those of these files."""
+        for path, handle in zip(self._paths, self.handles, strict=False):
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(path), os.fstat(handle)):
+                    os.unlink(path)
+
     def close(self) -> None:
-        """Let go of the handles; what is mapped stays until the last array of it goes."""
+        """Let go of the files; what is mapped stays until the last array of it goes."""
         for handle in self.handles:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)  # maps have handles of their own, which keep the lock
             os.close(handle)
         self.handles = []
+        self.words, self.longs = np.zeros(0, np.uint32), np.zeros(0, np.uint64)
+        self._rooms = [None, None]
 
 
 class GroupFile(_File):
@@ -100,19 +113,19 @@ class GroupFile(_File):
 
     def __init__(self, folders: Sequence[str], name: str, rank: int, groups: int) -> None:
         """Raises OutOfRoom, OSError."""
-        self._paths = [path_of(folder, name, rank) for folder in folders]
+        paths = [path_of(folder, name, rank) for folder in folders]
         handles: list[int] = []
         nonce = secrets.randbits(63) | 1
         sizes = [_head_bytes(groups)] + [mmap.ALLOCATIONGRANULARITY] * (len(folders) - 1)
         try:
-            for path, size in zip(self._paths, sizes, strict=True):
+            for path, size in zip(paths, sizes, strict=True):
                 handles.append(_create(path))
                 os.posix_fallocate(handles[-1], 0, size)
             for handle in handles[1:]:
                 os.pwrite(handle, nonce.to_bytes(8, "little"), 0)
-            super().__init__(handles, groups, mmap.ACCESS_WRITE)
+            super().__init__(paths, handles, groups, mmap.ACCESS_WRITE)
         except BaseException as error:
-            for handle, path in zip(handles, self._paths, strict=False):
+            for handle, path in zip(handles, paths, strict=False):
                 os.unlink(path)
                 os.close(handle)
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -120,7 +133,6 @@ class GroupFile(_File):
             raise
         self._folders = folders
         self._ends = sizes
-        self._rooms: list[Room | None] = [None, None]
         self.longs[_NONCE], self.longs[_GROUPS] = nonce, groups
         self.see(rank, nonce)
         store(self.words, _READY, _IS_READY)
@@ -172,21 +184,12 @@ class GroupFile(_File):
         store(self.words, POSTED, number)
         wake_all(self.posted_at)
 
-    def unlink(self) -> None:
-        """Remove the files' names, if they are still those of these files."""
-        for path, handle in zip(self._paths, self.handles, strict=False):
-            with suppress(OSError):
-                if os.path.samestat(os.lstat(path), os.fstat(handle)):
-                    os.unlink(path)
-
 
 class OtherFile(_File):
     """The files of another group, for reading."""
 
     def __init__(self, paths: list[Path], handles: list[int], groups: int) -> None:
-        super().__init__(handles, groups, mmap.ACCESS_READ)
-        self._paths = paths
-        self._rooms: list[Room | None] = [None, None]
+        super().__init__(paths, handles, groups, mmap.ACCESS_READ)
 
     @classmethod
     def find(cls, folders: Sequence[str], name: str, rank: int, groups: int) -> OtherFile | None:
@@ -231,13 +234,6 @@ class OtherFile(_File):
         if room is None or (room.file, room.first, room.bytes) != (file, first, size):
             self._rooms[turn] = room = Room.of(self.handles, file, first, size, mmap.ACCESS_READ)
         return room
-
-    def unlink(self) -> None:
-        """Remove the files' names, once all groups have opened them or the group is lost."""
-        for path, handle in zip(self._paths, self.handles, strict=False):
-            with suppress(OSError):
-                if os.path.samestat(os.lstat(path), os.fstat(handle)):
-                    os.unlink(path)
 
 
 def path_of(folder: str, name: str, rank: int) -> Path:
@@ -298,6 +294,6 @@ def _head_bytes(groups: int) -> int:
 
 def _no_room(folders: Sequence[str], error: OSError) -> OutOfRoom:
     return OutOfRoom(
-        f"no room for what groups of shards send each other in {' and '.join(folders)} ({error.strerror}): give workers "
-        "more shared memory (docker run --shm-size) or a larger local directory"
+        f"no room for what groups of shards send each other in {' and '.join(folders)} ({error.strerror}): give "
+        "workers more shared memory (docker run --shm-size) or a larger local directory"
     )

@@ -1,9 +1,9 @@
-"""Letters between processes of one host: each group writes to a file that the others map, and they meet by numbers in it.
+"""Letters between processes of one host: each group writes to a file that the others map, and tells them by a number.
 
 An exchange is a few stores and loads. A group writes its letters to one of two rooms, in turn, then the number of the
 exchange; it has met another when it reads that number, or the next, in the other's file. Memory order: see
-`kernels.cpu.meeting`. Who waits looks for a moment, then sleeps on a futex. Files are removed from the folder as soon as
-all groups have them open: nothing is left, however the groups end.
+`kernels.cpu.meeting`. Who waits looks for a moment, then sleeps on a futex. Files are removed from the folder as soon
+as all groups have them open: nothing is left, however the groups end.
 
 Groups may be threads of one process as well.
 """
@@ -14,6 +14,7 @@ import hashlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -30,8 +31,9 @@ SILENT_SECONDS = 25.0
 _BEAT_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 """How often a group that waits looks whether the others live."""
-_TURNS = 1000
-"""How often to look at a number before sleeping: about 30 µs, as long as it takes to be woken."""
+_TURNS, _YIELDS = 100, 10
+"""How often to look at a number before another thread may have the core (3 µs), and how often that before sleeping: as
+long in all as it takes to be woken."""
 _ABANDONED = 2**32 - 1
 """In place of the number of an exchange: the group has failed."""
 _RUN, _EXCHANGE, _STARTS = 0, 1, 2
@@ -50,15 +52,17 @@ class SharedMemoryCarrier:
         self._run = _number_of_run([own.nonce if other is None else other.nonce for other in others])
         self._exchange = 0
         # With fewer cores than groups, who looks keeps another from working.
-        self._turns = _TURNS if len(os.sched_getaffinity(0)) >= self.groups else 0
+        self._yields = _YIELDS if (os.cpu_count() or 1) >= self.groups else 0
         self._silence = silence
         self._beats = [0] * self.groups
         self._silent = [0.0] * self.groups
         self._looked = time.monotonic()
-        self._closing = threading.Event()
-        self._closed = False
-        self._beating = threading.Thread(target=_beat, args=(own.words, self._closing), name="shards-beat", daemon=True)
-        self._beating.start()
+        self._failed = False
+        closing = threading.Event()
+        beating = threading.Thread(target=_beat, args=(own.words, closing), name="shards-beat", daemon=True)
+        beating.start()
+        # A carrier that nobody closed must not seem to live.
+        self._close = weakref.finalize(self, _let_go, [own, *filter(None, others)], beating, closing)
 
     @classmethod
     def open(
@@ -72,8 +76,8 @@ class SharedMemoryCarrier:
     ) -> SharedMemoryCarrier:
         """Meet the other groups within so many `seconds`.
 
-        Letters lie in the first of the `folders` (/dev/shm) that has room. All groups give the same folders, in the same
-        order, and the same `name`, which no other run uses at the same time. A group that is silent for `silence`
+        Letters lie in the first of the `folders` (/dev/shm) that has room. All groups give the same folders, in the
+        same order, and the same `name`, which no other run uses at the same time. A group that is silent for `silence`
         seconds is lost. Raises ClusterLost, OutOfRoom, InternalError if others have another number of groups, OSError.
         """
         folders = list(dict.fromkeys(folders))
@@ -98,8 +102,8 @@ class SharedMemoryCarrier:
     def exchange(self, common: Words, own: Sequence[Words]) -> list[Letter]:
         """See `Carrier.exchange`. Raises OutOfRoom, too."""
         check_words(common, own, self.groups)
-        if self._closed:
-            raise lost(self.rank, "has closed its files")
+        if self._failed:
+            raise lost(self.rank, "has ended")
         self._exchange += 1
         number, turn = self._exchange, self._exchange % 2
         mine = self._write(turn, common, own)
@@ -109,9 +113,7 @@ class SharedMemoryCarrier:
             if other is None:
                 given.append(mine)
                 continue
-            posted = await_change(other.words, POSTED, number, self._turns)
-            if posted < number:
-                posted = self._sleep(other, number)
+            posted = self._await(other, number)
             if posted > number + 1:
                 rank = self._others.index(other)
                 if posted == _ABANDONED:
@@ -143,8 +145,13 @@ class SharedMemoryCarrier:
         words, at = room.words, self.rank + 1
         return Letter(words[starts[0] : starts[1]], words[starts[at] : starts[at + 1]])
 
-    def _sleep(self, other: OtherFile, number: int) -> int:
+    def _await(self, other: OtherFile, number: int) -> int:
         """Wait until a group has posted an exchange; gives what it has posted. Raises ClusterLost."""
+        for _ in range(self._yields):
+            posted: int = await_change(other.words, POSTED, number, _TURNS)
+            if posted >= number:
+                return posted
+            os.sched_yield()
         turn = 0
         while (posted := load(other.words, POSTED)) < number:
             sleep_while(other.posted_at, posted, _LOOK_SECONDS, turn)
@@ -154,7 +161,7 @@ class SharedMemoryCarrier:
                 # Where this process itself was held up, so were others, perhaps: that time does not count as silence.
                 self._look(number, min(now - self._looked, 1.0))
                 self._looked = now
-        return int(posted)
+        return posted
 
     def _look(self, number: int, passed: float) -> None:
         """Raises ClusterLost if a group that has not posted this exchange is lost."""
@@ -171,19 +178,21 @@ class SharedMemoryCarrier:
 
     def abandon(self) -> None:
         """See `Carrier.abandon`."""
-        if not self._closed:
+        self._failed = True
+        if self._close.alive:
             self._own.post(_ABANDONED)
 
     def close(self) -> None:
         """See `Carrier.close`."""
-        if self._closed:
-            return
-        self._closed = True
-        self._closing.set()
-        self._beating.join()
-        self._own.close()
-        for other in filter(None, self._others):
-            other.close()
+        self._failed = True
+        self._close()
+
+
+def _let_go(files: Sequence[GroupFile | OtherFile], beating: threading.Thread, closing: threading.Event) -> None:
+    closing.set()
+    beating.join()
+    for file in files:
+        file.close()
 
 
 def _beat(words: Words, closing: threading.Event) -> None:
