@@ -46,7 +46,7 @@ def wanted(requirements: list[str]) -> Iterator[Requirement]:
 
 @pytest.mark.parametrize(
     ("lock", "extras"),
-    [("cpu", ["s3", "partition", "metrics"]), ("gpu", ["s3", "partition", "metrics", "cu13", "ucxx-cu13"])],
+    [("cpu", ["s3", "metrics"]), ("gpu", ["s3", "metrics", "cu13", "ucxx-cu13"])],
 )
 def test_packages_are_pinned_as_the_project_allows(lock: str, extras: list[str]) -> None:
     assert re.findall(r"--extra (\S+)", LOCKS[lock].splitlines()[1]) == extras
