@@ -7,7 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Self
 
+from concurrent.futures import ThreadPoolExecutor
 from ..tasks.shards import Carrier, MemoryCarrier
+from ..tasks.shards.shared_memory import SharedMemoryCarrier
 from .engine import Engine
 
 __all__ = ["Meeting"]
@@ -29,7 +31,7 @@ class Meeting:
         own = [list(groups) for groups in held]
         if len(own) == 1:
             return cls("memory", name, own)
-        raise NotImplementedError
+        return cls("shared memory", name, own)
 
     @contextmanager
     def carriers_of(self, worker: int) -> Iterator[list[Carrier]]:
@@ -39,6 +41,9 @@ class Meeting:
             carriers: list[Carrier] = []
             if self.carrier == "memory":
                 carriers = list(MemoryCarrier.open(groups))
+            else:
+                with ThreadPoolExecutor(groups) as pool:
+                    carriers = list(pool.map(lambda g: SharedMemoryCarrier.open(["/dev/shm"], self.name, g, groups, 60), self.held[worker]))
             for carrier in carriers:
                 opened.callback(getattr(carrier, "close", lambda: None))
             yield carriers
