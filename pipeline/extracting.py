@@ -18,7 +18,8 @@ from ..tasks.publish import BucketResults
 from .engine import Engine, Future
 from .exchange import exchange, send
 from .manifest import DenseRecord
-from .partitioning import count_supports, put_in_order
+from .partitioning import Ordered, count_supports, put_in_order
+from .sharding import count_supports_by_shards
 from .telemetry import Events
 
 __all__ = ["Groups", "extract"]
@@ -76,7 +77,7 @@ def extract(
         graph = put_in_order(
             engine, engine.map("dn-edges-alone", _edges, [(own,) for own in kept]), int(starts[-1]), put
         )
-        supports = count_supports(graph, max(1, -(-partitions * left // max(total, 1))))
+        supports = supports_of(graph, max(1, -(-partitions * left // max(total, 1))))
         sums = send(
             engine,
             "send-triangles",
@@ -88,6 +89,13 @@ def extract(
         engine.wait(triangles, stage)
         sizes = np.array(engine.peek(found, _sizes), np.int64).reshape(-1, 4).sum(axis=0).tolist()
     return Groups(found, triangles, DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True))))
+
+
+def supports_of(graph: Ordered, partitions: int) -> list[Future]:
+    """[buckets] BucketResults with the triangles of each edge, found in so many partitions."""
+    if partitions == 1 or graph.engine.capacity.device_bytes:
+        return count_supports(graph, partitions)
+    return count_supports_by_shards(graph, partitions)
 
 
 def _highest(results: BucketResults) -> int:

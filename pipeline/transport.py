@@ -19,6 +19,9 @@ from ..tasks.ingest import EdgeParts
 from ..tasks.messages import Bundle
 from ..tasks.numbering import Pairs
 from ..tasks.publish import EdgeResults, VertexSums
+from ..tasks.shards.answers import EdgeIntervals
+from ..tasks.shards.halves import SupportedEdges
+from ..tasks.shards.streams import EdgeRun
 from ..tasks.triangulate import GhostEdges, Lists, Reply
 
 __all__ = ["PAYLOADS", "register"]
@@ -26,14 +29,17 @@ __all__ = ["PAYLOADS", "register"]
 PAYLOADS = (
     Answer,
     Counts,
+    EdgeIntervals,
     EdgeParts,
     EdgeResults,
+    EdgeRun,
     FallenBounds,
     GhostEdges,
     Lists,
     Outline,
     Pairs,
     Reply,
+    SupportedEdges,
     VertexSums,
 )
 """What bundles hold, beside plain arrays."""

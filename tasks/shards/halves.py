@@ -23,7 +23,7 @@ from .supports import BucketSupports, check_room
 
 
 @dataclass(frozen=True)
-class EdgeHalves(Held):
+class SupportedEdges(Held):
     """Edges with triangles on their way from a bucket to the group of an end. `len()` counts them."""
 
     low: NDArray[np.uint32]
@@ -70,7 +70,7 @@ class GroupEdges(Held):
     counts: ShardCounts
 
 
-def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) -> Bundle[EdgeHalves]:
+def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) -> Bundle[SupportedEdges]:
     """Bucket → groups: each edge with triangles to the groups of its ends, once where both are of one group."""
     support = supports.support[edges.row]
     closed = np.flatnonzero(support)
@@ -81,11 +81,11 @@ def send_halves(edges: SortedEdges, supports: BucketSupports, dealing: Dealing) 
     for group in range(dealing.groups):
         own = at_high == group
         here = np.flatnonzero(own | (at_low == group))
-        parts[group] = EdgeHalves(low[here], high[here], support[here], row[own])
+        parts[group] = SupportedEdges(low[here], high[here], support[here], row[own])
     return bundle(edges.stream.bucket, parts)
 
 
-def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, EdgeHalves]) -> GroupEdges:
+def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, SupportedEdges]) -> GroupEdges:
     """The edges of one group, from those each bucket sent; `edges` have triangles in the whole graph.
 
     Raises OutOfRoom as `check_room` does.

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shard_edges import Edge, Sharded, buckets_of, numbers, shard
 
 import known_graphs
 import strategies
@@ -23,6 +22,7 @@ from edgemill.tasks.shards import answers, supports
 from edgemill.tasks.shards.dealing import Dealing
 from edgemill.tasks.shards.streams import EdgeStream, sort_edges
 from oracles import brute_force_support, simple_edges
+from shard_edges import Edge, Sharded, buckets_of, numbers, shard
 
 SHAPES: dict[str, list[Edge]] = {
     "no edge": [],
