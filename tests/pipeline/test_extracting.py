@@ -12,7 +12,8 @@ import pytest
 from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.partitioning import Ordered, count_supports
+from edgemill.pipeline.extracting import supports_of
+from edgemill.pipeline.partitioning import Ordered
 from runs import write_rows
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
@@ -24,9 +25,9 @@ def test_trees_are_let_go_when_groups_are_known(tmp_path: Path, monkeypatch: pyt
     def counting(graph: Ordered, partitions: int) -> Any:
         gc.collect()
         held.update(str(future.key).partition("-2")[0] for future in graph.engine._futures)
-        return count_supports(graph, partitions)
+        return supports_of(graph, partitions)
 
-    monkeypatch.setattr("edgemill.pipeline.extracting.count_supports", counting)
+    monkeypatch.setattr("edgemill.pipeline.extracting.supports_of", counting)
     mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
     assert "dn-edges" in held
     assert not held & {"grow-tree", "send-outline", "outlines", "answer-outlines"}
@@ -57,9 +58,9 @@ def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
 
     def counting(graph: Ordered, partitions: int) -> Any:
         found.append(partitions)
-        return count_supports(graph, partitions)
+        return supports_of(graph, partitions)
 
-    monkeypatch.setattr("edgemill.pipeline.extracting.count_supports", counting)
+    monkeypatch.setattr("edgemill.pipeline.extracting.supports_of", counting)
     rows = [*combinations(range(12), 2), *((12, leaf) for leaf in range(13, 35))]
     path = write_rows(tmp_path / "rows.parquet", rows) if clique else FACEBOOK
     check_dense(mine(path, tmp_path / "out", device="cpu", partitions=3))

@@ -1,0 +1,143 @@
+"""Shards on a cluster of two processes: supports, edges of groups, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.kernels import to_host
+from edgemill.pipeline import sharding, stages
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Engine, Future
+from edgemill.pipeline.partitioning import Ordered, count_supports, put_in_order
+from edgemill.pipeline.planning import open_input
+from edgemill.pipeline.sharding import batches_of, places_of
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.errors import InternalError
+from edgemill.tasks.publish import BucketResults
+from edgemill.tasks.shards import supports
+from edgemill.tasks.shards.supports import Counted
+from edgemill.tasks.sources import plan_blocks
+from oracles import brute_force_support, simple_edges
+
+ROWS = sorted(
+    simple_edges(
+        [
+            *combinations(range(25), 2),
+            *((25, leaf) for leaf in range(26, 60)),
+            *map(tuple, np.random.default_rng(2).integers(20, 80, (300, 2)).tolist()),
+        ]
+    )
+)
+EXPECTED = brute_force_support(ROWS)
+BUCKETS = 4
+
+
+@pytest.fixture(params=["two processes", "one process", "files"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ordered]:
+    client: Client = request.getfixturevalue("client" if request.param == "one process" else "two_workers")
+    path = runs.write_rows(tmp_path / "rows.parquet", ROWS)
+    settings = make_settings(str(path), str(tmp_path / "out"))
+    source = open_input(settings)
+    engine = Engine(client, "run")
+    if request.param == "files":
+        engine.keep_in_files(1)
+    with Events() as events:
+        blocks, _ = stages.read(engine, events, source, plan_blocks(source, 100), "refuse", to_host)
+        buckets = stages.number(engine, events, source, blocks, BUCKETS, to_host)
+    engine.keep_apart(3)
+    yield put_in_order(engine, buckets.edges, int(buckets.starts[-1]), to_host)
+    engine.end()
+
+
+def by_edge(graph: Ordered, results: list[Future]) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Support, and λ from and to, of each edge; ids are dense numbers here."""
+    found: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for edges, own in zip(graph.engine.gather(graph.edges), graph.engine.gather(results), strict=True):
+        ends = zip((edges.low + edges.first).tolist(), edges.highs[edges.high].tolist(), strict=True)
+        found.update(
+            zip(ends, zip(own.support.tolist(), own.low.tolist(), own.high.tolist(), strict=True), strict=True)
+        )
+    return found
+
+
+@pytest.mark.parametrize(("batch", "groups"), [(sharding.BATCH, 2), (1, 3)])
+def test_there_and_back(graph: Ordered, monkeypatch: pytest.MonkeyPatch, batch: int, groups: int) -> None:
+    monkeypatch.setattr(sharding, "BATCH", batch)
+    monkeypatch.setattr(sharding, "LONGEST", 10**6)  # each bucket passes by alone if batches are small
+    engine = graph.engine
+    with Events() as events:
+        shards = sharding.triangulate_shards(engine, events, graph, groups, 2 * groups)
+        assert [stage.stage for stage in events.stages] == ["triangulate"]
+    assert 3 * shards.triangles == sum(EXPECTED.values())
+    closed = sum(1 for count in EXPECTED.values() if count)
+    parts = engine.gather(shards.edges)
+    rows = engine.gather(shards.rows)
+    assert [own.edges for own in parts] == [closed] * groups
+    assert sum(own.owned for own in shards.counts) == closed == sum(map(len, rows))
+    assert sum(own.entries for own in shards.counts) == 2 * closed
+    assert [own.bytes for own in shards.counts] == [12 * len(own.low) for own in parts]
+    states = engine.map("states", _state, [(own,) for own in shards.rows])
+    found = by_edge(graph, sharding.collect_intervals(engine, shards.rows, shards.supports, states))
+    assert {edge: support for edge, (support, _, _) in found.items()} == EXPECTED
+    answers = sorted((low, high) for support, low, high in found.values() if support)
+    assert answers == sorted((i, i + 1) for own in rows for i in range(len(own)))
+    assert {(low, high) for support, low, high in found.values() if not support} == {(0, 0)}
+
+
+def _state(rows: Any) -> Any:
+    low = np.arange(len(rows), dtype=np.int32)
+    return SimpleNamespace(low=low, high=low + 1)
+
+
+def test_as_by_partitions(graph: Ordered) -> None:
+    ours, theirs = (graph.engine.gather(way(graph, 3)) for way in (sharding.count_supports_by_shards, count_supports))
+    for own, other in zip(ours, theirs, strict=True):
+        assert type(own) is BucketResults
+        assert own.bucket == other.bucket
+        assert own.support.tolist() == own.low.tolist() == own.high.tolist() == other.support.tolist()
+
+
+def test_few_tasks_for_a_small_graph(graph: Ordered, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: dict[str, int] = {}
+    start = Engine._start
+
+    def started(self: Engine, name: str, function: Any, arguments: Any, *more: Any, **named: Any) -> list[Future]:
+        tasks[name] = tasks.get(name, 0) + len(arguments)
+        return start(self, name, function, arguments, *more, **named)
+
+    monkeypatch.setattr(Engine, "_start", started)
+    sharding.count_supports_by_shards(graph, 2)
+    assert (tasks["stream"], tasks["count-closed"], tasks["partial"], tasks["add-partials"]) == (BUCKETS, 2, 2, 1)
+
+
+def test_a_lost_triangle_is_noticed(graph: Ordered, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not graph.engine.shares_memory:
+        pytest.skip("workers have modules of their own")
+    count = supports.count_streams
+
+    def one_less(*given: Any) -> Counted:
+        found = count(*given)
+        return Counted(found.sums, found.partial, found.triangles - 1)
+
+    monkeypatch.setattr(supports, "count_streams", one_less)
+    with pytest.raises(InternalError, match="the supports add up to"):
+        sharding.count_supports_by_shards(graph, 2)
+
+
+def test_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharding, "BATCH", 10)
+    sizes = [4, 6, 1, 30, 0, 10, 2]
+    batches = batches_of(sizes, 100)
+    assert batches == [[0, 1], [2], [3], [4, 5], [6]]
+    assert places_of(batches, sizes) == [(0, 0), (0, 4), (1, 0), (2, 0), (3, 0), (3, 0), (4, 0)]
+    assert batches_of(sizes, 1) == [[0, 1, 2], [3], [4, 5, 6]]
+    assert batches_of([0, 0], 1) == [[0, 1]]
