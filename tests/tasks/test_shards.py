@@ -120,8 +120,8 @@ def test_a_graph_is_stored_once() -> None:
     graph = ordered(drawn(2, 300, 4000))
     cut = Cut(graph.vertices, 4)
     stored = [build_rows(graph.low, graph.high, cut, shard, 1)[0] for shard in range(4)]
-    assert sum(len(rows.neighbour) for rows in stored) == 2 * len(graph.low)
-    assert max(len(rows.neighbour) for rows in stored) <= 0.27 * 2 * len(graph.low)
+    assert sum(len(rows.entry) for rows in stored) == 2 * len(graph.low)
+    assert max(len(rows.entry) for rows in stored) <= 0.27 * 2 * len(graph.low)
 
 
 class Changing(Wrapped):

@@ -27,6 +27,9 @@ MOST_TRIANGLES = -STANDING
 SMALL = 16
 """Edges and messages of a round up to which one thread plays it: to wake others takes longer."""
 
+BLOCK = 256
+"""Edges whose rows a thread asks for at once."""
+
 Words = NDArray[np.uint32]
 
 
@@ -99,6 +102,7 @@ class ShardGroup:
         self._least = np.zeros((shards, 2), np.int64)
         self._marks = np.zeros((shards, rows.cut.width), np.uint32)
         self._found = np.empty((2, shards, rows.widest + 1), np.uint32)
+        self._rows_found = np.empty((2, shards, BLOCK), np.uint64)
         self._left, self._in_rows = np.diff(rows.half_start), np.diff(rows.half_start)
         self._received = np.zeros(shards, np.int64)
         groups = len(firsts) - 1
@@ -137,7 +141,7 @@ class ShardGroup:
         that stand whose high endpoint is of this group.
         """
         rows = self.rows
-        table = (rows.row_start, rows.begin, rows.length, rows.neighbour, rows.half)
+        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
         self._live[:] = 0
         found = find_live(*self._cut, self.count, self._live_start, self._live, *table)
         self._left, self._in_rows = found[:, 0].copy(), found[:, 0].copy()
@@ -219,6 +223,7 @@ class ShardGroup:
             parts = rows.shards if large else 1
             merge_runs(self._all, *runs, parts, self._cut[2], self._cut[3], *self._round)
         self._use_threads(self._load > SMALL)
+        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
         play(
             self._mine,
             self._mine_start,
@@ -230,16 +235,12 @@ class ShardGroup:
             self.role,
             *self._lists,
             self._begins,
-            rows.word,
-            rows.before,
-            rows.row_start,
-            rows.begin,
-            rows.length,
-            rows.neighbour,
-            rows.half,
+            rows.has_row,
+            *table,
             self._limit,
             self._marks,
             *self._found,
+            *self._rows_found,
             self.counts,
             self._left,
             self._in_rows,
