@@ -18,7 +18,7 @@ from .letters import HEADER, LARGE, merge_runs, place_letters, read_headers
 from .room import MEMORY, Room
 from .rounds import find_live, open_levels, play, start_halves, write_letters
 from .rows import ShardRows
-from .sides import certified, halves_by_side, link_halves
+from .sides import certify, halves_by_side, link_halves, take_owned
 
 MOST_IN_A_ROUND = STANDING - LEFT
 """Edges that may leave in one round: their positions are told apart by their counts."""
@@ -115,6 +115,7 @@ class ShardGroup:
         self._mine_start = np.zeros(groups + 1, np.int64)
         self._round = [np.empty(0, np.uint32) for _ in range(4)]
         self._edges = self._load = 0
+        room.at_random(rows.entry)
         self.kinds = np.zeros((shards, 3), np.int64)
         """[shards, 3] alarms, reports and grants that each shard sent."""
         self.counts = np.zeros((shards, 3), np.int64)
@@ -257,13 +258,18 @@ class ShardGroup:
         halves_by_side(*self._cut, self.count, STANDING, *sides)
         return sides
 
-    def certified(self, sides: NDArray[np.uint32], level: int) -> IntArray:
-        """[2, edges] the interval of λ of the edges whose high endpoint is of this group, 0 for others.
+    def certified(self, sides: NDArray[np.uint32], level: int) -> tuple[IntArray, IntArray]:
+        """Both ends of the interval of λ of the edges whose high endpoint is of this group, in their order.
 
-        `sides` are those of this group, with what the others have.
+        `sides` are those of this group, with what the others have, and are used up.
         """
-        found: IntArray = certified(*self._cut, self.count, STANDING, GONE, level, *sides)
-        return found
+        certify(*self._cut, self.count, STANDING, GONE, level, *sides)
+        first, stop = self._firsts[self.rank : self.rank + 2].tolist()
+        fixed = (self.high, self._cut[2], self._cut[3], first, stop, *sides)
+        none = np.empty(0, np.int32)
+        low, high = (np.empty(take_owned(*fixed, none, none), np.int32) for _ in range(2))
+        take_owned(*fixed, low, high)
+        return low, high
 
     @property
     def _lists(self) -> tuple[Any, ...]:
