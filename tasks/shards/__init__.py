@@ -6,13 +6,16 @@ a group starts from, and `state` what it ends with. May import `kernels`.
 
 from .carrier import Carrier, Letter, MemoryCarrier, Words
 from .edges import ShardEdges
+from .file_room import FileRoom
 from .groups import first_shards
 from .peeling import peel_shards
 from .state import Figures, ShardState
+from .warm import warm_shards
 
 __all__ = [
     "Carrier",
     "Figures",
+    "FileRoom",
     "Letter",
     "MemoryCarrier",
     "ShardEdges",
@@ -20,4 +23,5 @@ __all__ = [
     "Words",
     "first_shards",
     "peel_shards",
+    "warm_shards",
 ]

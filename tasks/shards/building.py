@@ -21,8 +21,8 @@ def build_group(edges: ShardEdges, carrier: Carrier, room: Room = MEMORY, block:
     """Build the shards of this group, and link the halves of its edges with those of the others."""
     firsts = first_shards(edges.groups, edges.cut.shards)
     first, stop = firsts[edges.group], firsts[edges.group + 1]
-    low, high = (np.require(ends, np.uint32, ["C", "W"]) for ends in (edges.low, edges.high))
-    support = np.require(edges.support, np.int32, ["C", "W"])
+    low, high = (np.require(ends, np.uint32, ["C", "W", "A"]) for ends in (edges.low, edges.high))
+    support = np.require(edges.support, np.int32, ["C", "W", "A"])
     rows, sides = build_rows(low, high, edges.cut, first, stop - first, room)
     swap_sides(low, high, edges, sides, carrier, block)
     return ShardGroup(rows, sides, low, high, support, firsts, room)

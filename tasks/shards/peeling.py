@@ -99,7 +99,6 @@ class Peeling:
                     self.left -= heard.edges
                     self.rounds += 1
                     falling = True
-                group.room.trim()
                 if not self.left:
                     break
             self.levels += falling
@@ -168,7 +167,7 @@ class Peeling:
         if self.left:
             self.exchanges += swap_sides(group.low, group.high, edges, sides, self.carrier, self.block)
         low, high = group.certified(sides, self.level)
-        firsts = edges.cut.classes(edges.high) - np.uint32(group.rows.first) < np.uint32(group.rows.shards)
+        del sides
         alarms, reports, grants = group.kinds.sum(axis=0).tolist()
         figures = Figures(
             exchanges=self.exchanges,
@@ -191,8 +190,8 @@ class Peeling:
             left=self.left,
             count=group.count,
             role=group.role,
-            low=low[firsts],
-            high=high[firsts],
+            low=low,
+            high=high,
             received=group.received,
             fingerprint=int(group.counts[:, FINGERPRINT].sum()),
             figures=figures,

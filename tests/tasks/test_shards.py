@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +26,8 @@ from edgemill.kernels.cpu.shards import Cut, ShardGroup, build_rows
 from edgemill.kernels.cpu.shards.halves import REPORT
 from edgemill.kernels.cpu.shards.letters import EDGES, HEADER, KEEPERS, LAST, LEFT_LOW, LEVEL
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.errors import ClusterLost, InternalError
-from edgemill.tasks.shards import Carrier, Letter, MemoryCarrier, ShardState, Words, peel_shards
+from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
+from edgemill.tasks.shards import Carrier, FileRoom, Letter, MemoryCarrier, ShardState, Words, peel_shards
 from oracles import brute_force_lambda, simple_edges
 from sharding import (
     Edge,
@@ -120,8 +127,8 @@ def test_a_graph_is_stored_once() -> None:
     graph = ordered(drawn(2, 300, 4000))
     cut = Cut(graph.vertices, 4)
     stored = [build_rows(graph.low, graph.high, cut, shard, 1)[0] for shard in range(4)]
-    assert sum(len(rows.neighbour) for rows in stored) == 2 * len(graph.low)
-    assert max(len(rows.neighbour) for rows in stored) <= 0.27 * 2 * len(graph.low)
+    assert sum(len(rows.entry) for rows in stored) == 2 * len(graph.low)
+    assert max(len(rows.entry) for rows in stored) <= 0.27 * 2 * len(graph.low)
 
 
 class Changing(Wrapped):
@@ -372,3 +379,74 @@ def test_a_checkpoint_of_other_shards() -> None:
         peel_in_groups(graph, 6, 2, before=stopped)
     with pytest.raises(InternalError, match="that of other shards"):
         peel_in_groups(graph, 4, 2, before=stopped[::-1])
+
+
+def test_rows_in_files(tmp_path: Path) -> None:
+    """What lies in files gives the same λ, leaves nothing behind and takes little memory."""
+    graph = ordered(drawn(1, 90, 4000))
+    threads = threading.active_count()
+    with FileRoom(tmp_path, 0) as room, FileRoom(tmp_path, 2**40) as wide:
+        peeled = peel_in_groups(graph, 4, 2, rooms=[room, wide])
+        assert not list(tmp_path.iterdir())
+    assert threading.active_count() == threads
+    assert levels(graph, 4, peeled) == other_peel(graph)
+    assert wide.trims == 0
+
+
+def test_arrays_in_files_survive_that_their_pages_go(tmp_path: Path) -> None:
+    with FileRoom(tmp_path, 2**20) as room:
+        array = room.array(2**21, np.int64)
+        array[:] = np.arange(2**21)
+        trims = room.trims
+        while room.trims < trims + 2:
+            assert np.array_equal(array, np.arange(2**21))
+    assert array[-1] == 2**21 - 1
+    files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_link(fd)]
+    held = sum(str(tmp_path) in name for name in files)
+    del array
+    gc.collect()
+    files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_link(fd)]
+    assert held and not any(str(tmp_path) in name for name in files)
+
+
+def _is_link(fd: str) -> bool:
+    return os.path.islink(f"/proc/self/fd/{fd}")
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with FileRoom(tmp_path, 0) as room, pytest.raises(OutOfRoom, match="no room for 400 bytes of shards"):
+        room.array(100, np.uint32)
+    assert not list(tmp_path.iterdir())
+
+
+def test_warm_shards_compiles_all(tmp_path: Path) -> None:
+    """Nothing is compiled for a type that `warm_shards` has not seen, whatever the arrays come from."""
+    script = """
+import sys
+import numpy as np
+from pathlib import Path
+from edgemill.kernels.cpu.shards import cut, entries, group, halves, letters, removal, rounds, rows, sides
+from edgemill.tasks.shards import FileRoom, warm_shards
+from sharding import ordered, peel_in_groups
+modules = (cut, entries, group, halves, letters, removal, rounds, rows, sides)
+def signatures():
+    return {name: len(k.signatures) for m in modules for name, k in vars(m).items() if hasattr(k, "signatures")}
+warm_shards(2)
+before = signatures()
+rng = np.random.default_rng(1)
+graph = ordered(sorted({(min(a, b), max(a, b)) for a, b in rng.integers(0, 40, (300, 2)).tolist() if a != b}))
+for array in (graph.low, graph.high, graph.support):
+    array.flags.writeable = False
+with FileRoom(Path(sys.argv[1]), 0) as one, FileRoom(Path(sys.argv[1]), 0) as two:
+    stopped = peel_in_groups(graph, 4, 2, rooms=[one, two], stop=lambda: 0.0)
+    peel_in_groups(graph, 4, 2, before=stopped)
+peel_in_groups(graph, 3, 1)
+assert before["play"] == 1 and signatures() == before, (before, signatures())
+"""
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, env=environment, timeout=280)

@@ -18,7 +18,7 @@ from .letters import HEADER, LARGE, merge_runs, place_letters, read_headers
 from .room import MEMORY, Room
 from .rounds import find_live, open_levels, play, start_halves, write_letters
 from .rows import ShardRows
-from .sides import certified, halves_by_side, link_halves
+from .sides import certify, halves_by_side, link_halves, take_owned
 
 MOST_IN_A_ROUND = STANDING - LEFT
 """Edges that may leave in one round: their positions are told apart by their counts."""
@@ -26,6 +26,9 @@ MOST_TRIANGLES = -STANDING
 """Supports are below this, so that no half that falls is taken for an edge that has left."""
 SMALL = 16
 """Edges and messages of a round up to which one thread plays it: to wake others takes longer."""
+
+BLOCK = 256
+"""Edges whose rows a thread asks for at once."""
 
 Words = NDArray[np.uint32]
 
@@ -99,6 +102,7 @@ class ShardGroup:
         self._least = np.zeros((shards, 2), np.int64)
         self._marks = np.zeros((shards, rows.cut.width), np.uint32)
         self._found = np.empty((2, shards, rows.widest + 1), np.uint32)
+        self._rows_found = np.empty((2, shards, BLOCK), np.uint64)
         self._left, self._in_rows = np.diff(rows.half_start), np.diff(rows.half_start)
         self._received = np.zeros(shards, np.int64)
         groups = len(firsts) - 1
@@ -111,6 +115,7 @@ class ShardGroup:
         self._mine_start = np.zeros(groups + 1, np.int64)
         self._round = [np.empty(0, np.uint32) for _ in range(4)]
         self._edges = self._load = 0
+        room.at_random(rows.entry)
         self.kinds = np.zeros((shards, 3), np.int64)
         """[shards, 3] alarms, reports and grants that each shard sent."""
         self.counts = np.zeros((shards, 3), np.int64)
@@ -137,7 +142,7 @@ class ShardGroup:
         that stand whose high endpoint is of this group.
         """
         rows = self.rows
-        table = (rows.row_start, rows.begin, rows.length, rows.neighbour, rows.half)
+        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
         self._live[:] = 0
         found = find_live(*self._cut, self.count, self._live_start, self._live, *table)
         self._left, self._in_rows = found[:, 0].copy(), found[:, 0].copy()
@@ -219,6 +224,7 @@ class ShardGroup:
             parts = rows.shards if large else 1
             merge_runs(self._all, *runs, parts, self._cut[2], self._cut[3], *self._round)
         self._use_threads(self._load > SMALL)
+        table = (rows.row_start, rows.row, rows.entry_start, rows.entry)
         play(
             self._mine,
             self._mine_start,
@@ -230,16 +236,12 @@ class ShardGroup:
             self.role,
             *self._lists,
             self._begins,
-            rows.word,
-            rows.before,
-            rows.row_start,
-            rows.begin,
-            rows.length,
-            rows.neighbour,
-            rows.half,
+            rows.has_row,
+            *table,
             self._limit,
             self._marks,
             *self._found,
+            *self._rows_found,
             self.counts,
             self._left,
             self._in_rows,
@@ -256,13 +258,18 @@ class ShardGroup:
         halves_by_side(*self._cut, self.count, STANDING, *sides)
         return sides
 
-    def certified(self, sides: NDArray[np.uint32], level: int) -> IntArray:
-        """[2, edges] the interval of λ of the edges whose high endpoint is of this group, 0 for others.
+    def certified(self, sides: NDArray[np.uint32], level: int) -> tuple[IntArray, IntArray]:
+        """Both ends of the interval of λ of the edges whose high endpoint is of this group, in their order.
 
-        `sides` are those of this group, with what the others have.
+        `sides` are those of this group, with what the others have, and are used up.
         """
-        found: IntArray = certified(*self._cut, self.count, STANDING, GONE, level, *sides)
-        return found
+        certify(*self._cut, self.count, STANDING, GONE, level, *sides)
+        first, stop = self._firsts[self.rank : self.rank + 2].tolist()
+        fixed = (self.high, self._cut[2], self._cut[3], first, stop, *sides)
+        none = np.empty(0, np.int32)
+        low, high = (np.empty(take_owned(*fixed, none, none), np.int32) for _ in range(2))
+        take_owned(*fixed, low, high)
+        return low, high
 
     @property
     def _lists(self) -> tuple[Any, ...]:

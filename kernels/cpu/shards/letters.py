@@ -19,7 +19,7 @@ messages told to all groups; whether the group's time is over.
 """
 HEADER = 10
 """Words of a header."""
-LARGE = 4096
+LARGE = 1024
 """Edges and messages of a round from which its letters are written by several threads."""
 
 

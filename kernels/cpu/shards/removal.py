@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..common_neighbours import mark_row, probe, search_shorter, unmark_row
+from ..atomics import prefetch
 from .cut import index_of
+from .entries import find_half, mark_row, probe, search_shorter, unmark_row
 from .halves import GONE, LEFT, STANDING
-from .rows import NO_ROW, entry_of, row_of
+from .rows import LENGTH, row_at, span
 
 MARK_COST = 6
 """A row is marked when it is shorter than this times the entries to be looked up in it; see `cpu.cascade`."""
@@ -39,9 +40,7 @@ def _hash(low, high, level):
 
 
 @njit(cache=True, nogil=True)
-def mark_leaving(
-    low, high, at, to, edges, own, vertices, shards, bits, ranks, begin, length, neighbour, half, count, mine, level
-):
+def mark_leaving(low, high, at, to, edges, own, vertices, shards, has_row, rows, entry, count, mine, level):
     """Give the halves of the edges that leave in this round their position, and list them in `mine`.
 
     `low`, `high`, `at`, `to` are the ends of each edge and their classes. Gives the length of `mine` and the sum of
@@ -53,8 +52,8 @@ def mark_leaving(
         here = to[i] == own
         if here or at[i] == own:
             vertex, other = (low[i], high[i]) if here else (high[i], low[i])
-            row = row_of(bits, ranks, vertex)
-            h = half[entry_of(neighbour, begin[row], begin[row] + length[row], index_of(other, vertices, shards))]
+            start, stop = span(row_at(has_row, rows, vertex))
+            h = find_half(entry, start, stop, index_of(other, vertices, shards))
             count[h] = STANDING - i
             mine[listed] = h
             listed += 1
@@ -86,76 +85,92 @@ def _take(code, hits, to_f, to_g, count, role, limit, event, events):
 
 
 @njit(cache=True, nogil=True)
+def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
+    """Find the rows of both ends of some edges and ask for their first entries.
+
+    An edge one of whose ends has no row has two empty rows. Most of the time of short rows is that until their memory
+    arrives, so that all are asked for before the first is read.
+    """
+    hub_row = np.uint64(0)
+    for i in range(start, stop):
+        if i == start or high[i] != high[i - 1]:
+            hub_row = row_at(has_row, rows, high[i])
+            if hub_row & LENGTH:
+                prefetch(entry, np.intp(hub_row >> np.uint64(32)))
+        other_row = np.uint64(0)
+        if hub_row & LENGTH:
+            other_row = row_at(has_row, rows, low[i])
+            if other_row & LENGTH:
+                prefetch(entry, np.intp(other_row >> np.uint64(32)))
+        hubs[i - start], others[i - start] = hub_row, other_row
+
+
+@njit(cache=True, nogil=True)
 def remove(
     low,
     high,
     edges,
-    bits,
-    ranks,
-    begin,
-    length,
-    neighbour,
-    half,
+    has_row,
+    rows,
+    entry,
     count,
     role,
     limit,
     mark,
     to_f,
     to_g,
+    hubs,
+    others,
     event,
     event_count,
 ):
     """Remove the triangles of the round's edges, which come sorted by high endpoint: its row is marked once a run.
 
     `limit` [roles] is the count at which the loss of one more triangle is an event. `mark` [width] is 0, before and
-    after. `to_f` and `to_g` [widest + 1] are room for common neighbours. Reads 8 bytes of each entry of the shorter row
-    or, where the longer one is marked, of both. Gives the number of events, of entries read and of triangles.
+    after. `to_f` and `to_g` [widest + 1] are room for common neighbours, `hubs` and `others` [any number] for rows.
+    Reads 8 bytes of each entry of the shorter row or, where the longer one is marked, of both. Gives the number of
+    events, of entries read and of triangles.
     """
     events = np.uintp(event_count)
-    entries, triangles = np.int64(0), np.int64(0)
-    i = 0
-    while i < edges:
-        hub = high[i]
-        row = row_of(bits, ranks, hub)
-        if row == NO_ROW or length[row] == 0:
-            i += 1
-            while i < edges and high[i] == hub:
+    entries, triangles = np.uint64(0), np.int64(0)
+    block = 0
+    while block < edges:
+        block_stop = min(edges, block + hubs.size)
+        _find_rows(low, high, block, block_stop, has_row, rows, entry, hubs, others)
+        i = block
+        while i < block_stop:
+            hub = high[i]
+            start, stop = span(hubs[i - block])
+            end, work = i, np.uint64(0)
+            while end < block_stop and high[end] == hub:
+                work += others[end - block] & LENGTH
+                end += 1
+            if work == 0:
+                i = end
+                continue
+            marked = stop - start < work * np.uint64(MARK_COST)
+            if marked:
+                entries += stop - start
+                mark_row(mark, entry, start, stop)
+            while i < end:
+                from_, to = span(others[i - block])
+                if from_ != to:
+                    if marked:
+                        hits = probe(mark, entry, from_, to, to_f, to_g)
+                        entries += to - from_
+                    elif to - from_ <= stop - start:
+                        hits = search_shorter(entry, from_, to, start, stop, to_f, to_g)
+                        entries += to - from_
+                    else:
+                        hits = search_shorter(entry, start, stop, from_, to, to_f, to_g)
+                        entries += stop - start
+                    events, taken = _take(STANDING - i, hits, to_f, to_g, count, role, limit, event, events)
+                    triangles += taken
                 i += 1
-            continue
-        end, work = i, np.int64(0)
-        while end < edges and high[end] == hub:
-            other = row_of(bits, ranks, low[end])
-            if other != NO_ROW:
-                work += length[other]
-            end += 1
-        if work == 0:
-            i = end
-            continue
-        start, stop = begin[row], begin[row] + length[row]
-        marked = length[row] < work * MARK_COST
-        if marked:
-            entries += length[row]
-            mark_row(mark, neighbour, half, start, stop)
-        while i < end:
-            other = row_of(bits, ranks, low[i])
-            if other != NO_ROW:
-                from_, to = begin[other], begin[other] + length[other]
-                if marked:
-                    hits = probe(mark, neighbour, half, from_, to, to_f, to_g)
-                    entries += to - from_
-                elif to - from_ <= stop - start:
-                    hits = search_shorter(neighbour, half, from_, to, start, stop, to_f, to_g)
-                    entries += to - from_
-                else:
-                    hits = search_shorter(neighbour, half, start, stop, from_, to, to_f, to_g)
-                    entries += stop - start
-                code = STANDING - i
-                events, taken = _take(code, hits, to_f, to_g, count, role, limit, event, events)
-                triangles += taken
-            i += 1
-        if marked:
-            unmark_row(mark, neighbour, start, stop)
-    return np.int64(events), entries, triangles
+            if marked:
+                unmark_row(mark, entry, start, stop)
+        block = block_stop
+    return np.int64(events), np.int64(entries), triangles
 
 
 @njit(cache=True, nogil=True)
@@ -166,13 +181,13 @@ def leave(mine, listed, count, level):
 
 
 @njit(cache=True, nogil=True)
-def compact(row_start, row_stop, begin, length, neighbour, half, count):
-    """Take the edges that left out of the rows, in place."""
-    for row in range(row_start, row_stop):
-        to = begin[row]
-        for q in range(begin[row], begin[row] + length[row]):
-            if count[half[q]] > STANDING:
-                neighbour[to] = neighbour[q]
-                half[to] = half[q]
-                to += 1
-        length[row] = to - begin[row]
+def compact(rows, entry, count):
+    """Take the edges that left out of the rows of a shard, in place."""
+    for i in range(rows.size):
+        start, stop = span(rows[i])
+        to = start
+        for q in range(start, stop):
+            if count[entry[q] & LENGTH] > STANDING:
+                entry[to] = entry[q]
+                to += np.uint64(1)
+        rows[i] = (start << np.uint64(32)) | (to - start)

@@ -15,8 +15,8 @@ class Room(Protocol):
         """A 1-D array that may be written, with any content."""
         ...
 
-    def trim(self) -> None:
-        """Give back memory, where possible; no array changes."""
+    def at_random(self, array: NDArray[Any]) -> None:
+        """An array that this room gave will be read here and there from now on."""
         ...
 
 
@@ -25,8 +25,8 @@ class _Memory:
         """See `Room.array`."""
         return np.empty(length, dtype)
 
-    def trim(self) -> None:
-        """See `Room.trim`."""
+    def at_random(self, array: NDArray[Any]) -> None:
+        """See `Room.at_random`."""
 
 
 MEMORY: Room = _Memory()

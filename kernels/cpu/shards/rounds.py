@@ -82,17 +82,17 @@ def play(
     told,
     told_count,
     begins,
-    word,
-    before,
+    has_row,
     row_start,
-    begin,
-    length,
-    neighbour,
-    half,
+    row,
+    entry_start,
+    entry,
     limit,
     marks,
     found_f,
     found_g,
+    hubs,
+    others,
     counts,
     left,
     in_rows,
@@ -125,7 +125,7 @@ def play(
                     received[s] += to - from_
         settle_alarms(count, role, tells, told_count[s])
         if edges:
-            bits, ranks = word[s], before[s]
+            rows, entries = row[row_start[s] : row_start[s + 1]], entry[entry_start[s] : entry_start[s + 1]]
             mine, fingerprint = mark_leaving(
                 round_low,
                 round_high,
@@ -135,42 +135,38 @@ def play(
                 own,
                 vertices,
                 shards,
-                bits,
-                ranks,
-                begin,
-                length,
-                neighbour,
-                half,
+                has_row[s],
+                rows,
+                entries,
                 count,
                 tells,
                 level,
             )
-            n, entries, triangles = remove(
+            n, read, triangles = remove(
                 round_low,
                 round_high,
                 edges,
-                bits,
-                ranks,
-                begin,
-                length,
-                neighbour,
-                half,
+                has_row[s],
+                rows,
+                entries,
                 count,
                 role,
                 limit,
                 marks[s],
                 found_f[s],
                 found_g[s],
+                hubs[s],
+                others[s],
                 events,
                 n,
             )
             leave(tells, mine, count, level)
-            counts[s, ENTRIES] += entries
+            counts[s, ENTRIES] += read
             counts[s, TRIANGLES] += triangles
             counts[s, FINGERPRINT] += fingerprint
             left[s] -= mine
             if left[s] < COMPACT_AT * in_rows[s]:
-                compact(row_start[s], row_start[s + 1], begin, length, neighbour, half, count)
+                compact(rows, entries, count)
                 in_rows[s] = left[s]
         leaving_count[s], told_count[s] = decide(
             low, high, vertices, shards, own, count, role, edge, leaves, a, events, n, tells, begins[s], level, alarm
@@ -289,10 +285,9 @@ def find_live(
     live_start,
     live,
     row_start,
-    begin,
-    length,
-    neighbour,
-    half,
+    row,
+    entry_start,
+    entry,
 ):
     """Set the bit of each half of an edge that stands, and take the edges that have left out of the rows.
 
@@ -312,5 +307,6 @@ def find_live(
                 owned += class_of(high[edge[h]], vertices, shards) == own
         found[s, 0], found[s, 1], found[s, 2] = standing, total, owned
         if standing < half_start[s + 1] - base:
-            compact(row_start[s], row_start[s + 1], begin, length, neighbour, half, count)
+            rows = row[row_start[s] : row_start[s + 1]]
+            compact(rows, entry[entry_start[s] : entry_start[s + 1]], count)
     return found

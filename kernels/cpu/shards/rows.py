@@ -16,7 +16,11 @@ from .cut import Cut, class_of, index_of
 from .room import MEMORY, Room
 
 NO_ROW = np.int64(-1)
-"""What `row_of` gives for a vertex without neighbours of the shard's class."""
+"""What `row_of` gives for a vertex without a row."""
+LENGTH = np.uint64(2**32 - 1)
+"""The bits of a row that are its length; those above say where it begins."""
+MOST_ENTRIES = 2**32 - 1
+"""Entries that one shard may have."""
 MOST_HALVES = 2**32 - 2
 """Halves that one group may have, since they are numbered by uint32."""
 
@@ -36,27 +40,28 @@ class ShardRows(Held):
     """Rows of the shards `first` to `first + shards - 1`, one shard behind the other.
 
     Only vertices with a neighbour in the class have a row. A bitmap over all vertices says which, and its prefix sums
-    give the row's number: 2 bits a vertex and shard instead of 96. An edge inside a class has two entries and one
-    half, any other edge has one entry and one half in each of its two shards.
+    give the row's number: 2 bits a vertex and shard instead of 64. An edge inside a class has two entries and one
+    half, any other edge has one entry and one half in each of its two shards. What is read together lies together:
+    most rows are short, so that the time to read one is that of the memory lines touched.
     """
 
     cut: Cut
     first: int
     """The class of the group's first shard."""
-    word: NDArray[np.uint64]
-    """[shards, vertices // 64 + 1] bit v % 64 of word v // 64 is set where vertex v has a row."""
-    before: LongArray
-    """[shards, vertices // 64 + 1] rows before those of the word."""
-    begin: LongArray
-    """[rows] where each row starts."""
-    length: NDArray[np.int32]
-    """[rows] entries in each row; peeling shortens rows in place."""
+    has_row: NDArray[np.uint64]
+    """[shards, 2 x (vertices // 64 + 1)] by 64 vertices: a bit for each that has a row, then the rows before those."""
+    row: NDArray[np.uint64]
+    """[rows] where the row begins among the shard's entries (high half) and its length (low half); peeling shortens
+    rows in place.
+    """
     row_start: LongArray
     """[shards + 1] first row of each shard."""
-    neighbour: NDArray[np.uint32]
-    """[entries] number of the neighbour within the shard's class, ascending within a row."""
-    half: NDArray[np.uint32]
-    """[entries] the half of the entry's edge."""
+    entry: NDArray[np.uint64]
+    """[entries] number of the neighbour within the shard's class (high half), ascending within a row, and the half of
+    the entry's edge (low half).
+    """
+    entry_start: LongArray
+    """[shards + 1] first entry of each shard."""
     half_start: LongArray
     """[shards + 1] first half of each shard."""
     edge: NDArray[np.uint32]
@@ -70,12 +75,12 @@ class ShardRows(Held):
     @property
     def widest(self) -> int:
         """Entries of the longest row."""
-        return int(self.length.max(initial=0))
+        return int((self.row & LENGTH).max(initial=0))
 
 
 @njit(cache=True, nogil=True, inline="always")
 def row_of(word, before, vertex):
-    """The row of a vertex in one shard, NO_ROW if it has none."""
+    """The number of a vertex's row where the bitmap and its prefix sums are two arrays, NO_ROW if it has none."""
     bits = word[vertex >> np.uint32(6)]
     bit = np.uint64(vertex & np.uint32(63))
     if (bits >> bit) & np.uint64(1) == np.uint64(0):
@@ -83,17 +88,28 @@ def row_of(word, before, vertex):
     return before[vertex >> np.uint32(6)] + np.int64(popcount(bits & ((np.uint64(1) << bit) - np.uint64(1))))
 
 
-@njit(cache=True, nogil=True)
-def entry_of(neighbour, start, stop, number):
-    """Where a row has the neighbour, which it must have; binary search."""
-    low, high = np.uint64(start), np.uint64(stop)
-    while low < high:
-        middle = (low + high) >> np.uint64(1)
-        if neighbour[middle] < number:
-            low = middle + np.uint64(1)
-        else:
-            high = middle
-    return low
+@njit(cache=True, nogil=True, inline="always")
+def row_number(has_row, vertex):
+    """The number of a vertex's row in its shard; the vertex must have one."""
+    at = (vertex >> np.uint32(6)) << np.uint32(1)
+    below = (np.uint64(1) << np.uint64(vertex & np.uint32(63))) - np.uint64(1)
+    return has_row[at + np.uint32(1)] + popcount(has_row[at] & below)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def row_at(has_row, rows, vertex):
+    """The row of a vertex in one shard, 0 if it has none. `has_row`, `rows` are those of the shard."""
+    bits = has_row[(vertex >> np.uint32(6)) << np.uint32(1)]
+    if (bits >> np.uint64(vertex & np.uint32(63))) & np.uint64(1) == np.uint64(0):
+        return np.uint64(0)
+    return rows[row_number(has_row, vertex)]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def span(row):
+    """Where a row starts and stops."""
+    start = row >> np.uint64(32)
+    return start, start + (row & LENGTH)
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -127,25 +143,33 @@ def _list_edges(low, high, vertices, shards, first, position, listed):
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def _mark_rows(low, high, vertices, shards, first, half_start, listed, word, before, rows, entries):
+def _mark_rows(low, high, vertices, shards, first, half_start, listed, has_row, rows, entries):
     """Set the bit of each vertex that has a row, and count each shard's rows and entries."""
     for s in prange(rows.size):
-        own, bits = np.uint32(first + s), word[s]
+        own, bits = np.uint32(first + s), has_row[s]
         total = np.int64(0)
         for h in range(half_start[s], half_start[s + 1]):
             u, v = low[listed[h]], high[listed[h]]
             if class_of(v, vertices, shards) == own:
-                bits[u >> np.uint32(6)] |= np.uint64(1) << np.uint64(u & np.uint32(63))
+                bits[(u >> np.uint32(6)) << np.uint32(1)] |= np.uint64(1) << np.uint64(u & np.uint32(63))
                 total += 1
             if class_of(u, vertices, shards) == own:
-                bits[v >> np.uint32(6)] |= np.uint64(1) << np.uint64(v & np.uint32(63))
+                bits[(v >> np.uint32(6)) << np.uint32(1)] |= np.uint64(1) << np.uint64(v & np.uint32(63))
                 total += 1
         entries[s] = total
         total = np.int64(0)
-        for w in range(word.shape[1]):
-            before[s, w] = total
+        for w in range(0, bits.size, 2):
+            bits[w + 1] = total
             total += np.int64(popcount(bits[w]))
         rows[s] = total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_entry(has_row, rows, entries, vertex, neighbour, edge):
+    number = row_number(has_row, vertex)
+    row = rows[number]
+    entries[(row >> np.uint64(32)) + (row & LENGTH)] = (np.uint64(neighbour) << np.uint64(32)) | np.uint64(edge)
+    rows[number] = row + np.uint64(1)
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -156,14 +180,11 @@ def _fill_rows(
     shards,
     first,
     half_start,
-    word,
-    before,
+    has_row,
     row_start,
+    row,
     entry_start,
-    begin,
-    length,
-    neighbour,
-    half,
+    entry,
     listed,
     at_low,
     at_high,
@@ -174,45 +195,41 @@ def _fill_rows(
     ascending numbers in the class. Entries hold the numbers of their edges until the halves are numbered.
     """
     for s in prange(half_start.size - 1):
-        own, bits, ranks = np.uint32(first + s), word[s], before[s]
+        own, bits, rows = np.uint32(first + s), has_row[s], row[row_start[s] : row_start[s + 1]]
+        entries = entry[entry_start[s] : entry_start[s + 1]]
         for h in range(half_start[s], half_start[s + 1]):
             u, v = low[listed[h]], high[listed[h]]
             if class_of(v, vertices, shards) == own:
-                length[row_of(bits, ranks, u)] += 1
+                rows[row_number(bits, u)] += np.uint64(1)
             if class_of(u, vertices, shards) == own:
-                length[row_of(bits, ranks, v)] += 1
-        q = entry_start[s]
-        for row in range(row_start[s], row_start[s + 1]):
-            begin[row] = q
-            q += length[row]
-            length[row] = 0
+                rows[row_number(bits, v)] += np.uint64(1)
+        begin = np.uint64(0)
+        for i in range(rows.size):
+            length = rows[i]
+            rows[i] = begin << np.uint64(32)
+            begin += length
         for i in range(half_start[s + 1] - half_start[s]):
             e = listed[half_start[s + 1] - 1 - i]
             u, v = low[e], high[e]
             if class_of(v, vertices, shards) == own:
-                row = row_of(bits, ranks, u)
-                neighbour[begin[row] + length[row]] = index_of(v, vertices, shards)
-                half[begin[row] + length[row]] = e
-                length[row] += 1
+                _add_entry(bits, rows, entries, u, index_of(v, vertices, shards), e)
             if class_of(u, vertices, shards) == own:
-                row = row_of(bits, ranks, v)
-                neighbour[begin[row] + length[row]] = index_of(u, vertices, shards)
-                half[begin[row] + length[row]] = e
-                length[row] += 1
+                _add_entry(bits, rows, entries, v, index_of(u, vertices, shards), e)
         h = half_start[s]
-        for q in range(entry_start[s], entry_start[s + 1]):
-            e = half[q]
+        for q in range(entries.size):
+            e = np.uint32(entries[q] & LENGTH)
+            neighbour = entries[q] & ~LENGTH
             here_low = class_of(low[e], vertices, shards) == own
             here_high = class_of(high[e], vertices, shards) == own
             if here_low and here_high and at_low[e] != 0:  # the second entry of the edge
-                half[q] = np.uint32(half_start[s] + np.int64(at_low[e]) - 1)
+                entries[q] = neighbour | np.uint64(half_start[s] + np.int64(at_low[e]) - 1)
                 continue
             number = np.uint32(h - half_start[s] + 1)
             if here_low:
                 at_low[e] = number
             if here_high:
                 at_high[e] = number
-            half[q] = h
+            entries[q] = neighbour | np.uint64(h)
             listed[h] = e
             h += 1
 
@@ -225,7 +242,7 @@ def build_rows(
     `low`, `high` [edges] uint32 are all edges with an end of these classes, and may hold others; sorted by (low, high),
     each once, low < high, vertices numbered by ascending degree. Gives the rows, and [2, edges] the number of the half
     of each edge, within its shard and plus one, in the shard of the low and in that of the high endpoint; 0 where the
-    shard is not of this group. Raises ValueError for more halves than can be numbered.
+    shard is not of this group. Raises ValueError for more halves or entries than can be numbered.
     """
     total, own = np.uint32(cut.vertices), np.uint32(cut.shards)
     parts = max(1, min(shards, len(low)))
@@ -237,16 +254,15 @@ def build_rows(
     position = half_start[:-1] + np.cumsum(counted[:, 1:], axis=0) - counted[:, 1:]
     listed = room.array(int(half_start[-1]), np.uint32)
     _list_edges(low, high, total, own, np.uint32(first), position, listed)
-    word = np.zeros((shards, cut.vertices // 64 + 1), np.uint64)
-    before = np.empty(word.shape, np.int64)
+    has_row = np.zeros((shards, 2 * (cut.vertices // 64 + 1)), np.uint64)
     rows, entries = np.empty(shards, np.int64), np.empty(shards, np.int64)
-    _mark_rows(low, high, total, own, first, half_start, listed, word, before, rows, entries)
+    _mark_rows(low, high, total, own, first, half_start, listed, has_row, rows, entries)
+    if entries.max(initial=0) > MOST_ENTRIES:
+        raise ValueError(f"{entries.max():,} entries in one shard, {MOST_ENTRIES:,} at most")
     row_start, entry_start = np.append(0, np.cumsum(rows)), np.append(0, np.cumsum(entries))
-    before += row_start[:-1, None]
-    begin, length = np.empty(row_start[-1], np.int64), np.zeros(row_start[-1], np.int32)
-    neighbour, half = (room.array(int(entry_start[-1]), np.uint32) for _ in range(2))
+    row, entry = np.zeros(row_start[-1], np.uint64), room.array(int(entry_start[-1]), np.uint64)
     sides = room.array(2 * len(low), np.uint32).reshape(2, -1)
     sides[:] = 0
-    places = (half_start, word, before, row_start, entry_start, begin, length, neighbour, half, listed, *sides)
-    _fill_rows(low, high, total, own, first, *places)
-    return ShardRows(cut, first, word, before, begin, length, row_start, neighbour, half, half_start, listed), sides
+    places = (half_start, has_row, row_start, row, entry_start, entry, listed)
+    _fill_rows(low, high, total, own, first, *places, *sides)
+    return ShardRows(cut, first, has_row, row, row_start, entry, entry_start, half_start, listed), sides

@@ -92,21 +92,34 @@ def halves_by_side(low, high, vertices, shards, first, half_start, edge, count, 
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def certified(low, high, vertices, shards, first, half_start, edge, count, standing, gone, level, at_low, at_high):
-    """Give [2, edges] the interval of λ of each edge whose high endpoint is of the group, 0 for the others.
+def certify(low, high, vertices, shards, first, half_start, edge, count, standing, gone, level, at_low, at_high):
+    """Replace the words of each edge whose high endpoint is of the group by the ends of the interval of its λ.
 
-    That is λ for an edge that left, else from `level` to the sum of its halves.
+    That is λ twice for an edge that left, else `level` and the sum of its halves.
     """
-    found = np.zeros((2, low.size), np.int32)
-    below, above = found[0], found[1]
     for s in prange(half_start.size - 1):
         own = np.uint32(first + s)
         for h in range(half_start[s], half_start[s + 1]):
             e = edge[h]
             if class_of(high[e], vertices, shards) == own:
                 if count[h] > standing:
-                    below[e] = level
-                    above[e] = np.int32(at_low[e]) + np.int32(at_high[e])
+                    at_high[e] += at_low[e]
+                    at_low[e] = level
                 else:
-                    below[e] = above[e] = count[h] - np.int32(gone)
+                    at_low[e] = at_high[e] = count[h] - gone
+
+
+@njit(cache=True, nogil=True)
+def take_owned(high, vertices, shards, first, stop, at_low, at_high, low_end, high_end):
+    """Copy the words of the edges whose high endpoint is of the classes from `first` to `stop`, in their order.
+
+    Gives how many these are; the last two arrays may be shorter to only count.
+    """
+    found = np.int64(0)
+    for e in range(high.size):
+        own = class_of(high[e], vertices, shards)
+        if first <= own and own < stop:
+            if found < low_end.size:
+                low_end[found], high_end[found] = at_low[e], at_high[e]
+            found += 1
     return found
