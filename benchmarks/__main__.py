@@ -29,6 +29,7 @@ NAMES = (
     "all_to_all",
     "scaling",
     "shards",
+    "workers",
 )
 
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from benchmarks.graphs import Answers
-from edgemill.pipeline.manifest import read_manifest
+from edgemill.pipeline.manifest import ShardsRecord, read_manifest
 from edgemill.pipeline.partitioning import METHODS
 
 
@@ -46,6 +46,8 @@ class CommandRun:
     """Seconds of each stage, as its manifest has them."""
     exchanges: int
     answers: Answers
+    shards: ShardsRecord | None = None
+    """How shards were peeled, if they were."""
 
     @property
     def rest_seconds(self) -> float:
@@ -54,6 +56,14 @@ class CommandRun:
 
 
 def run_command(path: Path, layout: Layout, scratch: Path, environment: Mapping[str, str] | None = None) -> CommandRun:
+    """As `run_with`, in a layout."""
+    arguments = ["--partitions", str(layout.partitions), "--set", f"partitioning.method={layout.method}"]
+    return run_with(path, arguments, scratch, environment)
+
+
+def run_with(
+    path: Path, arguments: Sequence[str], scratch: Path, environment: Mapping[str, str] | None = None
+) -> CommandRun:
     """Run edgemill on the edges at `path`, writing below `scratch`, and remove what it wrote.
 
     The process inherits the cores of this one; `environment` adds to its variables. If it fails, what it said is
@@ -61,11 +71,9 @@ def run_command(path: Path, layout: Layout, scratch: Path, environment: Mapping[
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         out = Path(folder) / "out"
-        arguments = ["run", "--input", str(path), "--output", str(out), "--partitions", str(layout.partitions)]
-        arguments += ["--set", f"partitioning.method={layout.method}"]
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "edgemill.pipeline", *arguments],
+            [sys.executable, "-m", "edgemill.pipeline", "run", "--input", str(path), "--output", str(out), *arguments],
             env={**os.environ, "PYTHONSAFEPATH": "1", **(environment or {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -79,4 +87,4 @@ def run_command(path: Path, layout: Layout, scratch: Path, environment: Mapping[
     counts = manifest.counts
     answers = Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum)
     stages = {stage.stage: stage.seconds for stage in manifest.stages}
-    return CommandRun(elapsed, stages, len(manifest.exchanges), answers)
+    return CommandRun(elapsed, stages, len(manifest.exchanges), answers, manifest.bounding.shards)

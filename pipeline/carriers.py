@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from concurrent.futures import ThreadPoolExecutor
 from ..tasks.shards import Carrier, MemoryCarrier
 from ..tasks.shards.shared_memory import SharedMemoryCarrier
 from .engine import Engine
@@ -43,7 +43,12 @@ class Meeting:
                 carriers = list(MemoryCarrier.open(groups))
             else:
                 with ThreadPoolExecutor(groups) as pool:
-                    carriers = list(pool.map(lambda g: SharedMemoryCarrier.open(["/dev/shm"], self.name, g, groups, 60), self.held[worker]))
+                    carriers = list(
+                        pool.map(
+                            lambda g: SharedMemoryCarrier.open(["/dev/shm"], self.name, g, groups, 60),
+                            self.held[worker],
+                        )
+                    )
             for carrier in carriers:
                 opened.callback(getattr(carrier, "close", lambda: None))
             yield carriers
