@@ -16,6 +16,7 @@
     python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
     python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and simulated
+    python -m benchmarks workers         the whole command with more and more worker processes on the same cores
     python -m benchmarks shards          rows cut by the third vertex: counts, evenness and times in one process
 
 Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
