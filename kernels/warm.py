@@ -10,9 +10,10 @@ import numpy as np
 
 from . import cpu
 from .cpu import adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings
+from .cpu.shards import Cut, closing
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings)
+_MODULES = (adjacency, cascade, closing, fixpoint, intersect, labels, lists, lookup, nest, scan, sort, strings)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
     if partitions > 1:
         cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
         cpu.lookup(np.arange(3), np.arange(3))
+        _warm_closing()
     if method == "peel":
         cpu.Peeling(topology, one).advance()
     elif method == "band":
@@ -79,6 +81,14 @@ def _warm_labels() -> None:
     label = np.zeros(2, np.int16)
     cpu.restream(offsets, member, one.astype(np.int32), one, label, one, one, 2, 0)
     cpu.grow(offsets, member, one, label - np.int16(1), one, 0)
+
+
+def _warm_closing() -> None:
+    """Supports by shards, of a triangle whose edges come in two runs."""
+    low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
+    merged = closing.merge_rows(low, high, np.array([0, 2, 3]), 3)
+    rows = closing.close_rows(merged, Cut(3, 1), 0, 1)
+    closing.count_closed(rows, starts, low[:2], merged.high, np.zeros(3, np.int32))
 
 
 def _compiled() -> int:

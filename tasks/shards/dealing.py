@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...kernels.cpu.shards import Cut
 from ..errors import OutOfRoom
-from .peeling import first_shards
+from .groups import first_shards
 
 MOST_VERTICES = 2**32 - 2
 """Of a graph whose ranks are uint32."""

@@ -12,7 +12,9 @@ import pytest
 from distributed import Client
 
 import runs
+from backends import kernel_types
 from edgemill.kernels import to_host
+from edgemill.kernels.warm import warm
 from edgemill.pipeline import sharding, stages
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine, Future
@@ -115,6 +117,14 @@ def test_few_tasks_for_a_small_graph(graph: Ordered, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Engine, "_start", started)
     sharding.count_supports_by_shards(graph, 2)
     assert (tasks["stream"], tasks["count-closed"], tasks["partial"], tasks["add-partials"]) == (BUCKETS, 2, 2, 1)
+
+
+def test_warm_workers_compile_nothing(graph: Ordered, request: pytest.FixtureRequest) -> None:
+    client: Client = request.getfixturevalue("client" if graph.engine.shares_memory else "lasting")
+    graph.engine.everywhere(warm, "peel", 2)
+    before = client.run(kernel_types)
+    sharding.count_supports_by_shards(graph, 2)
+    assert client.run(kernel_types) == before
 
 
 def test_a_lost_triangle_is_noticed(graph: Ordered, monkeypatch: pytest.MonkeyPatch) -> None:
