@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ import pytest
 from distributed import Client
 
 import runs
+from backends import kernel_types
 from edgemill.kernels import to_host
+from edgemill.kernels.warm import warm
 from edgemill.pipeline import sharding, stages
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine, Future
@@ -21,6 +22,7 @@ from edgemill.pipeline.partitioning import Ordered, count_supports, put_in_order
 from edgemill.pipeline.planning import open_input
 from edgemill.pipeline.sharding import batches_of, places_of
 from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.bound.intervals import Intervals
 from edgemill.tasks.errors import InternalError
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.shards import supports
@@ -55,6 +57,7 @@ def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ordered]:
         buckets = stages.number(engine, events, source, blocks, BUCKETS, to_host)
     engine.keep_apart(3)
     yield put_in_order(engine, buckets.edges, int(buckets.starts[-1]), to_host)
+    engine.abandon()
     engine.end()
 
 
@@ -85,17 +88,14 @@ def test_there_and_back(graph: Ordered, monkeypatch: pytest.MonkeyPatch, batch: 
     assert sum(own.owned for own in shards.counts) == closed == sum(map(len, rows))
     assert sum(own.entries for own in shards.counts) == 2 * closed
     assert [own.bytes for own in shards.counts] == [12 * len(own.low) for own in parts]
-    states = engine.map("states", _state, [(own,) for own in shards.rows])
+    # As if the λ of each edge were its number among those of its group, and not known to 1.
+    numbers = [np.arange(len(own), dtype=np.int32) for own in rows]
+    states = engine.map("states", Intervals, [(low, low + 1) for low in numbers])
     found = by_edge(graph, sharding.collect_intervals(engine, shards.rows, shards.supports, states))
     assert {edge: support for edge, (support, _, _) in found.items()} == EXPECTED
     answers = sorted((low, high) for support, low, high in found.values() if support)
     assert answers == sorted((i, i + 1) for own in rows for i in range(len(own)))
     assert {(low, high) for support, low, high in found.values() if not support} == {(0, 0)}
-
-
-def _state(rows: Any) -> Any:
-    low = np.arange(len(rows), dtype=np.int32)
-    return SimpleNamespace(low=low, high=low + 1)
 
 
 def test_as_by_partitions(graph: Ordered) -> None:
@@ -117,6 +117,14 @@ def test_few_tasks_for_a_small_graph(graph: Ordered, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Engine, "_start", started)
     sharding.count_supports_by_shards(graph, 2)
     assert (tasks["stream"], tasks["count-closed"], tasks["partial"], tasks["add-partials"]) == (BUCKETS, 2, 2, 1)
+
+
+def test_warm_workers_compile_nothing(graph: Ordered, request: pytest.FixtureRequest) -> None:
+    client: Client = request.getfixturevalue("client" if graph.engine.shares_memory else "lasting")
+    graph.engine.everywhere(warm, "peel", 2)
+    before = client.run(kernel_types)
+    sharding.count_supports_by_shards(graph, 2)
+    assert client.run(kernel_types) == before
 
 
 def test_a_lost_triangle_is_noticed(graph: Ordered, monkeypatch: pytest.MonkeyPatch) -> None:
