@@ -2,8 +2,8 @@
 
 Each worker has one handler for it while a run needs one, as Dask's P2P shuffle has; so TLS, protocols and addresses are
 those of the cluster, nothing else listens, and strangers are refused as Dask refuses them. Each group opens one
-connection to each other group, and sends its letters on it in order. Letters are cut into pieces: Dask's larger messages
-take a detour by another thread, and a long one would look like silence.
+connection to each other group, and sends its letters on it in order. Letters are cut into pieces: Dask's larger
+messages take a detour by another thread, and a long one would look like silence.
 
 Who receives tells a lost group by a connection that ends without a word, or by silence: the event loop gives a sign of
 life each second, however long the task computes.
@@ -35,6 +35,8 @@ SILENT_SECONDS = 25.0
 _HANDLER = "edgemill_carrier"
 _BEAT_SECONDS = 1.0
 _CLOSING_SECONDS = 5.0
+_WAITING_SECONDS = 600.0
+"""How long a connection may wait for the task that it is for."""
 _PIECE_WORDS = 2**21
 _SMALL_BYTES = 2**16
 """Letters up to this travel as one byte string."""
@@ -107,18 +109,18 @@ class _Reception:
 
     async def greet(self, comm: Any, run: str, sender: int, groups: int, seconds: float) -> Status:
         """Dask's handler of a new connection: all that comes by it until it ends. Waits until the run opens here."""
-        desk, refused = None, "the run has ended" if run in self._ended else ""
-        if not refused:
+        desk, ended, refused = None, run in self._ended, ""
+        if not ended:
             waiting = self._desks.setdefault(run, asyncio.get_running_loop().create_future())
             try:
-                desk = await asyncio.wait_for(asyncio.shield(waiting), seconds)
+                desk = await asyncio.wait_for(asyncio.shield(waiting), min(seconds, _WAITING_SECONDS))
                 refused = desk.refusal(sender, groups)
             except TimeoutError:
-                refused = "the run is unknown"
-                if not waiting.done():
-                    self._desks.pop(run, None)
-        await comm.write({"refused": refused})
-        if desk is not None and not refused:
+                if self._desks.get(run) is waiting and not waiting.done():
+                    del self._desks[run]
+        welcome = desk is not None and not refused
+        await comm.write({"welcome": welcome, "ended": ended, "refused": refused})
+        if welcome and desk is not None:
             await desk.listen(comm, sender)
         comm.abort()
         return Status.dont_reply
@@ -160,13 +162,14 @@ class _Desk:
 
     async def open(self, addresses: Sequence[str], seconds: float) -> None:
         """Connect with all others. Raises ClusterLost, InternalError."""
-        _Reception.at(self.worker).open(self)
         others = [g for g in range(self.groups) if g != self.rank]
         if others:
             try:
                 async with asyncio.timeout(seconds):
-                    await asyncio.gather(*(self._connect(g, addresses[g], seconds) for g in others))
+                    await asyncio.gather(*(self._start(self._connect(g, addresses[g], seconds)) for g in others))
                     await self._all_in.wait()
+                if self._error is not None:
+                    raise self._error
             except TimeoutError as error:
                 missing = [str(g) for g in others if g not in self._in or g not in self._out]
                 raise ClusterLost(
@@ -184,11 +187,14 @@ class _Desk:
                 comm = await connect(address, timeout=seconds, **self.worker.connection_args)
                 await comm.write(hello)
                 answer = await comm.read()
-                if isinstance(answer, dict) and "refused" in answer:
+                if isinstance(answer, dict) and "welcome" in answer:
                     if answer["refused"]:
                         raise InternalError(f"group {other} of the shards refuses this one: {answer['refused']}")
-                    self._out[other], comm = comm, None
-                    return
+                    if answer["ended"]:
+                        raise lost(other, "has ended")
+                    if answer["welcome"]:
+                        self._out[other], comm = comm, None
+                        return
             except OSError:  # not there, or not yet
                 pass
             finally:
@@ -263,10 +269,11 @@ class _Desk:
                             await comm.write(_ALIVE)
         self._fail(lost(self.rank, "has a worker that closes"))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     # Receiving
 
@@ -340,6 +347,7 @@ class _Desk:
         if self._error is None:
             self._error = error
             self.ready.put(error)
+            self._all_in.set()
 
 
 class WorkerCarrier:
@@ -367,6 +375,7 @@ class WorkerCarrier:
 
         async def opened() -> _Desk:
             desk = _Desk(worker, run, rank, len(addresses), silence)
+            _Reception.at(worker).open(desk)
             try:
                 await desk.open(addresses, seconds)
             except BaseException:

@@ -168,6 +168,7 @@ def test_the_last_exchange_reaches_all_though_others_have_closed(run: Run) -> No
 
 def test_what_is_no_letter(run: Run) -> None:
     def work(carrier: Carrier) -> None:
+        wrong: Any
         for wrong in (np.zeros(3, np.int64), np.zeros((2, 2), np.uint32), np.zeros(8, np.uint32)[::2]):
             with pytest.raises(ValueError, match="contiguous words"):
                 carrier.exchange(wrong, [NOTHING])
