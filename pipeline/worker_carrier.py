@@ -45,8 +45,8 @@ _ALIVE = b""
 """A sign of life."""
 _GONE = (Status.closing, Status.closed, Status.failed)
 
-Message: TypeAlias = tuple[Any, ...]
-"""(kind, run, exchange), then for `_LETTER` words of `common` and of `own` and a piece; for `_MORE` a piece."""
+Message: TypeAlias = Sequence[Any]
+"""A list: kind, run, exchange; then for `_LETTER` words of `common` and of `own` and a piece, for `_MORE` a piece."""
 
 
 class CarriersOfRun(WorkerPlugin):
@@ -139,8 +139,8 @@ class _Desk:
 
     def __init__(self, worker: Worker, run: str, rank: int, groups: int, silence: float) -> None:
         self.worker, self.run, self.rank, self.groups = worker, run, rank, groups
-        self.ready: SimpleQueue[list[Letter | None] | EdgemillError] = SimpleQueue()
-        """For the task's thread: the letters of an exchange, or why there are none."""
+        self.ready: SimpleQueue[tuple[int, list[Letter | None]] | EdgemillError] = SimpleQueue()
+        """For the task's thread: an exchange and its letters, or why there are none."""
         self.beats = 0
         self._silence = silence
         self._error: EdgemillError | None = None
@@ -181,7 +181,7 @@ class _Desk:
         """Open the connection to a group, which may not be there yet."""
         hello = {"op": _HANDLER, "run": self.run, "sender": self.rank, "groups": self.groups, "seconds": seconds}
         pause = 0.02
-        while True:
+        while self._error is None and other not in self._ended:
             comm = None
             try:
                 comm = await connect(address, timeout=seconds, **self.worker.connection_args)
@@ -202,6 +202,7 @@ class _Desk:
                     comm.abort()
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.5)
+        raise self._error or lost(other, "ended before the others")
 
     def refusal(self, sender: int, groups: int) -> str:
         """Why a connection is not for this group; nothing if it is."""
@@ -213,7 +214,7 @@ class _Desk:
 
     async def close(self) -> None:
         """End all connections. Letters that were sent arrive."""
-        await self._tell_all((_ENDED, self.run, self._exchange))
+        await self._tell_all([_ENDED, self.run, self._exchange])
         self._error = self._error or lost(self.rank, "has ended")
         for task in self._tasks:
             task.cancel()
@@ -247,7 +248,7 @@ class _Desk:
 
     async def abandon(self) -> None:
         """Tell all others that this group fails."""
-        await self._tell_all((_ABANDONED, self.run, self._exchange))
+        await self._tell_all([_ABANDONED, self.run, self._exchange])
 
     async def _tell_all(self, message: Message) -> None:
         with suppress(TimeoutError):
@@ -293,6 +294,8 @@ class _Desk:
                 self._fail(lost(sender, "is lost"))
         except EdgemillError as error:
             self._fail(error)
+        except Exception as error:
+            self._fail(InternalError(f"a letter of group {sender} of the shards cannot be read: {error!r}"))
         except asyncio.CancelledError:
             self._fail(lost(self.rank, "has a worker that closes"))
             raise
@@ -335,7 +338,7 @@ class _Desk:
         missing = self._missing[exchange] = self._missing.get(exchange, self.groups - 1) - 1
         if not missing:
             del self._missing[exchange]
-            self.ready.put(self._inbox.pop(exchange))
+            self.ready.put((exchange, self._inbox.pop(exchange)))
 
     def _check_ends(self) -> None:
         """Fail if a group has ended that is to send a letter of this exchange yet."""
@@ -404,10 +407,13 @@ class WorkerCarrier:
         if isinstance(given, EdgemillError):
             self._error = given
             raise given
-        given[self.rank] = mine
-        return given  # type: ignore[return-value]
+        exchange, letters = given
+        if exchange != self._exchange:
+            raise InternalError(f"letters of exchange {exchange} came in exchange {self._exchange} of the shards")
+        letters[self.rank] = mine
+        return letters  # type: ignore[return-value]
 
-    def _await(self) -> list[Letter | None] | EdgemillError:
+    def _await(self) -> tuple[int, list[Letter | None]] | EdgemillError:
         """What comes from the event loop, if that runs."""
         desk, beats, silent = self._desk, self._desk.beats, 0.0
         while True:
@@ -450,11 +456,11 @@ def _messages(run: str, exchange: int, common: Words, own: Sequence[Words], rank
         if g == rank:
             found.append([])
         elif text is not None and common.nbytes + words.nbytes <= _SMALL_BYTES:
-            found.append([(_LETTER, run, exchange, len(common), len(words), text + words.tobytes())])
+            found.append([[_LETTER, run, exchange, len(common), len(words), text + words.tobytes()]])
         else:
             first, *more = [*_pieces(common), *_pieces(words.copy())]
-            found.append([(_LETTER, run, exchange, len(common), len(words), to_serialize(first))])
-            found[g] += [(_MORE, run, exchange, to_serialize(piece)) for piece in more]
+            found.append([[_LETTER, run, exchange, len(common), len(words), to_serialize(first)]])
+            found[g] += [[_MORE, run, exchange, to_serialize(piece)] for piece in more]
     return found
 
 

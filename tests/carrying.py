@@ -192,7 +192,10 @@ def leaves_at(exchange: int, how: str, run: str, rank: int, addresses: Sequence[
 
 def spoils(run: str, field: str, rank: int, addresses: Sequence[str]) -> str:
     """Task: group 1 takes part in another run or exchange; gives what that ends in."""
-    carrier = WorkerCarrier.open(run, rank, addresses, SECONDS)
+    try:
+        carrier = WorkerCarrier.open(run, rank, addresses, SECONDS)
+    except EdgemillError as error:  # another one was faster
+        return f"{type(error).__name__}: {error}"
     try:
         if rank == 1 and field == "run":
             carrier._desk.run = "another"
@@ -203,8 +206,7 @@ def spoils(run: str, field: str, rank: int, addresses: Sequence[str]) -> str:
         carrier.abandon()
         return f"{type(error).__name__}: {error}"
     finally:
-        if rank == 1:
-            carrier._desk.run = run
+        carrier._desk.run = run
         carrier.close()
     return ""
 
