@@ -116,8 +116,8 @@ class MemoryCarrier:
             if self.rank in place.gone:
                 raise lost(self.rank, place.gone[self.rank])
             place.sent[self.rank][turn] = sent
-            place.exchanges[self.rank] = number
-            if min(place.exchanges) >= number:
+            before, place.exchanges[self.rank] = min(place.exchanges), number
+            if min(place.exchanges) > before:
                 place.changed.notify_all()
             place.changed.wait_for(lambda: min(place.exchanges) >= number or self._missing() is not None)
             if min(place.exchanges) < number and (missing := self._missing()) is not None:
