@@ -1,54 +1,65 @@
-"""Which carrier the groups of shards use, and how the tasks of a run open theirs."""
+"""Where the groups of shards of one peeling meet: what carries between them, and how their tasks open it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Self
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from ..tasks.shards import Carrier, MemoryCarrier
-from ..tasks.shards.shared_memory import SharedMemoryCarrier
+from .carrier_choice import CarrierChoice, carrier_for, open_carrier
 from .engine import Engine
 
 __all__ = ["Meeting"]
 
+_OPENING_SECONDS = 60.0
+"""How long groups wait for each other, from the start of the first one's task."""
+
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where the groups of one peeling meet, as their tasks are told."""
+    """What the tasks of one peeling are told. Worker w holds the groups w, w + workers, w + 2 workers, …"""
 
-    carrier: str
-    """memory, shared memory or Dask"""
     name: str
-    held: list[list[int]]
-    """[workers] groups that each holds."""
+    """Of no other peeling."""
+    choice: CarrierChoice
+    groups: int
 
     @classmethod
-    def of(cls, engine: Engine, name: str, held: Sequence[Sequence[int]], asked: str) -> Self:
-        """Choose the carrier: the one that is `asked` for, or the quickest that all workers can use."""
-        own = [list(groups) for groups in held]
-        if len(own) == 1:
-            return cls("memory", name, own)
-        return cls("shared memory", name, own)
+    def of(cls, engine: Engine, name: str, groups: int, setting: Literal["auto", "shared-memory", "dask"]) -> Self:
+        """Meet on the engine's workers, or on as many as there are groups. Raises as `carrier_for` does."""
+        choice = carrier_for(engine, setting)
+        workers = min(len(choice.addresses), groups)
+        addresses = tuple(choice.addresses[group % workers] for group in range(groups))
+        kind = "memory" if workers == 1 else choice.kind
+        return cls(name, replace(choice, kind=kind, addresses=addresses), groups)
+
+    @property
+    def workers(self) -> int:
+        """Workers that hold groups."""
+        return len(set(self.choice.addresses))
+
+    def held_by(self, worker: int) -> range:
+        """The groups of one worker."""
+        return range(worker, self.groups, self.workers)
 
     @contextmanager
     def carriers_of(self, worker: int) -> Iterator[list[Carrier]]:
-        """The carriers of the groups of one worker, within its task."""
-        groups = sum(map(len, self.held))
-        with ExitStack() as opened:
-            carriers: list[Carrier] = []
-            if self.carrier == "memory":
-                carriers = list(MemoryCarrier.open(groups))
-            else:
-                with ThreadPoolExecutor(groups) as pool:
-                    carriers = list(
-                        pool.map(
-                            lambda g: SharedMemoryCarrier.open(["/dev/shm"], self.name, g, groups, 60),
-                            self.held[worker],
-                        )
-                    )
-            for carrier in carriers:
-                opened.callback(getattr(carrier, "close", lambda: None))
+        """Task: the carriers of a worker's groups, once they have met all others. Raises ClusterLost."""
+        held = self.held_by(worker)
+        if self.choice.kind == "memory":
+            yield list(MemoryCarrier.open(self.groups))
+            return
+        carriers: list[Carrier] = []
+        try:
+            with ThreadPoolExecutor(len(held)) as pool:
+                opening = [pool.submit(open_carrier, self.choice, self.name, g, _OPENING_SECONDS) for g in held]
+            carriers += [future.result() for future in opening if future.exception() is None]
+            for future in opening:
+                future.result()
             yield carriers
+        finally:
+            for carrier in carriers:
+                carrier.close()

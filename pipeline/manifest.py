@@ -138,7 +138,7 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between workers: memory, shared memory or Dask."""
+    """What carried between groups: memory of one process, shared-memory of a host, or dask, Dask's connections."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int

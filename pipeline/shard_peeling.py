@@ -18,6 +18,7 @@ from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
 from ..tasks.shards import Figures, ShardEdges, ShardState
 from ..tasks.shards.together import peel_groups
+from .carrier_choice import CarrierKind
 from .carriers import Meeting
 from .engine import Future
 from .manifest import ExchangeRecord, ShardsRecord
@@ -35,32 +36,33 @@ class PeelShards(Peeling):
         super().__init__(search)
         self._on_disk = on_disk
         self._tries = 0
-        self._carrier = "none"
+        self._carrier: CarrierKind = "memory"
 
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         engine, edges = self.search.engine, self.search.subgraphs
         self._tries += 1
-        workers = min(engine.meet(), len(edges))
-        held = [range(worker, len(edges), workers) for worker in range(workers)]
-        engine.spread(workers)
+        engine.meet()
         # Tasks of two runs in the way of each other would wait until both give up.
         with engine.alone("peeling"):
-            meeting = Meeting.of(engine, f"{engine.run_id}-{self._tries}", held, self.search.settings.carrier)
+            name = f"{engine.run_id}-{self._tries}"
+            meeting = Meeting.of(engine, name, len(edges), self.search.settings.carrier)
+            engine.spread(meeting.workers)
             arguments = [
                 (
                     meeting,
                     worker,
-                    [edges[g] for g in own],
-                    None if before is None else [before[g] for g in own],
+                    [edges[g] for g in meeting.held_by(worker)],
+                    None if before is None else [before[g] for g in meeting.held_by(worker)],
                     seconds,
                     engine.capacity.threads,
                     self._on_disk,
                     self._topic if worker == 0 else None,
                 )
-                for worker, own in enumerate(held)
+                for worker in range(meeting.workers)
             ]
             tasks = engine.together("peel", _peel_groups, arguments)
-        self._carrier = meeting.carrier
+        self._carrier = meeting.choice.kind
+        workers = meeting.workers
         places = [(tasks[g % workers], g // workers) for g in range(len(edges))]
         found = engine.map("peeled", getitem, places, [g % workers for g in range(len(edges))])
         engine.wait(found)

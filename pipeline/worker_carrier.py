@@ -73,8 +73,8 @@ class _Reception:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._held = 0
-        self._desks: dict[str, asyncio.Future[_Desk]] = {}
-        self._ended: deque[str] = deque(maxlen=256)
+        self._desks: dict[tuple[str, int], asyncio.Future[_Desk]] = {}
+        self._ended: deque[tuple[str, int]] = deque(maxlen=256)
 
     @classmethod
     def at(cls, worker: Worker) -> _Reception:
@@ -95,29 +95,30 @@ class _Reception:
 
     def open(self, desk: _Desk) -> None:
         """Pass on connections for this run. Raises InternalError if the worker has a group of it already."""
-        waiting = self._desks.setdefault(desk.run, asyncio.get_running_loop().create_future())
-        if waiting.done() or desk.run in self._ended:
-            raise InternalError(f"two groups of shards of {desk.run} are on one worker")
+        waiting = self._desks.setdefault(desk.key, asyncio.get_running_loop().create_future())
+        if waiting.done() or desk.key in self._ended:
+            raise InternalError(f"there are two groups {desk.rank} of the shards of {desk.run}")
         waiting.set_result(desk)
         self.hold()
 
     def close(self, desk: _Desk) -> None:
         """Refuse connections for this run from now on."""
-        del self._desks[desk.run]
-        self._ended.append(desk.run)
+        del self._desks[desk.key]
+        self._ended.append(desk.key)
         self.release()
 
-    async def greet(self, comm: Any, run: str, sender: int, groups: int, seconds: float) -> Status:
-        """Dask's handler of a new connection: all that comes by it until it ends. Waits until the run opens here."""
-        desk, ended, refused = None, run in self._ended, ""
+    async def greet(self, comm: Any, run: str, sender: int, receiver: int, groups: int, seconds: float) -> Status:
+        """Dask's handler of a new connection: all that comes by it until it ends. Waits until the group opens here."""
+        key = run, receiver
+        desk, ended, refused = None, key in self._ended, ""
         if not ended:
-            waiting = self._desks.setdefault(run, asyncio.get_running_loop().create_future())
+            waiting = self._desks.setdefault(key, asyncio.get_running_loop().create_future())
             try:
                 desk = await asyncio.wait_for(asyncio.shield(waiting), min(seconds, _WAITING_SECONDS))
                 refused = desk.refusal(sender, groups)
             except TimeoutError:
-                if self._desks.get(run) is waiting and not waiting.done():
-                    del self._desks[run]
+                if self._desks.get(key) is waiting and not waiting.done():
+                    del self._desks[key]
         welcome = desk is not None and not refused
         await comm.write({"welcome": welcome, "ended": ended, "refused": refused})
         if welcome and desk is not None:
@@ -158,6 +159,11 @@ class _Desk:
         self._exchange = 0
         self._silent = [0.0] * groups
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its run and group."""
+        return self.run, self.rank
+
     # Opening and closing
 
     async def open(self, addresses: Sequence[str], seconds: float) -> None:
@@ -179,7 +185,8 @@ class _Desk:
 
     async def _connect(self, other: int, address: str, seconds: float) -> None:
         """Open the connection to a group, which may not be there yet."""
-        hello = {"op": _HANDLER, "run": self.run, "sender": self.rank, "groups": self.groups, "seconds": seconds}
+        hello = {"op": _HANDLER, "run": self.run, "sender": self.rank, "receiver": other}
+        hello |= {"groups": self.groups, "seconds": seconds}
         pause = 0.02
         while self._error is None and other not in self._ended:
             comm = None
