@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from distributed import get_worker
+from distributed import Worker, get_worker
 
 from ..tasks.errors import UsageError
 from ..tasks.shards.carrier import Carrier, MemoryCarrier
@@ -71,15 +71,15 @@ def carrier_for(engine: Engine, setting: Literal["auto", "shared-memory", "dask"
     return CarrierChoice("shared-memory", addresses, folders)
 
 
-def open_carrier(choice: CarrierChoice, run: str, rank: int, seconds: float) -> Carrier:
-    """Task: the carrier of group `rank`, once it has met the others within so many `seconds`.
+def open_carrier(worker: Worker, choice: CarrierChoice, run: str, rank: int, seconds: float) -> Carrier:
+    """The carrier of group `rank`, which a task of `worker` holds, once it has met the others within so many `seconds`.
 
     `run` names this peeling, and no other one: a second attempt has another name. Raises what the carriers' `open` do.
     """
     if choice.kind == "memory":
         return MemoryCarrier.open(1)[0]
     if choice.kind == "dask":
-        return WorkerCarrier.open(run, rank, choice.addresses, seconds)
+        return WorkerCarrier.open(worker, run, rank, choice.addresses, seconds)
     return SharedMemoryCarrier.open(choice.folders, run, rank, len(choice.addresses), seconds)
 
 

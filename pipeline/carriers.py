@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
+from distributed import get_worker
+
 from ..tasks.shards import Carrier, MemoryCarrier
 from .carrier_choice import CarrierChoice, carrier_for, open_carrier
 from .engine import Engine
@@ -55,7 +57,9 @@ class Meeting:
         carriers: list[Carrier] = []
         try:
             with ThreadPoolExecutor(len(held)) as pool:
-                opening = [pool.submit(open_carrier, self.choice, self.name, g, _OPENING_SECONDS) for g in held]
+                opening = [
+                    pool.submit(open_carrier, get_worker(), self.choice, self.name, g, _OPENING_SECONDS) for g in held
+                ]
             carriers += [future.result() for future in opening if future.exception() is None]
             for future in opening:
                 future.result()

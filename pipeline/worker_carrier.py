@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from distributed import Worker, get_worker
+from distributed import Worker
 from distributed.comm import connect
 from distributed.core import Status
 from distributed.diagnostics.plugin import WorkerPlugin
@@ -374,14 +374,19 @@ class WorkerCarrier:
 
     @classmethod
     def open(
-        cls, run: str, rank: int, addresses: Sequence[str], seconds: float, silence: float = SILENT_SECONDS
+        cls,
+        worker: Worker,
+        run: str,
+        rank: int,
+        addresses: Sequence[str],
+        seconds: float,
+        silence: float = SILENT_SECONDS,
     ) -> WorkerCarrier:
         """Meet the groups at the `addresses` [groups] of their workers within so many `seconds`.
 
-        All give the same `run`, which no other groups use, and run a task on their worker that calls this. A group that
+        All give the same `run`, which no other groups use. `worker` is that of the task that calls this. A group that
         is silent for `silence` seconds is lost. Raises ClusterLost, InternalError if the groups do not match.
         """
-        worker = get_worker()
 
         async def opened() -> _Desk:
             desk = _Desk(worker, run, rank, len(addresses), silence)
