@@ -17,13 +17,14 @@ import pytest
 from distributed import Client, Security
 
 import runs
-from carrying import Plan, Told, by_choice, comes, leaves_at, left_on, on_worker, spoils
+from carrying import Plan, Told
 from certificates import certificate
 from edgemill.pipeline import carrier_choice, worker_carrier
 from edgemill.pipeline.carrier_choice import carrier_for
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.worker_carrier import CarriersOfRun
 from edgemill.tasks.errors import UsageError
+from worker_groups import by_choice, comes, leaves_at, left_on, on_worker, spoils
 
 Groups = Callable[..., list[Any]]
 
