@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from distributed import Worker
-from distributed.comm import connect
+from distributed.comm.core import connect
 from distributed.core import Status
 from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.protocol import to_serialize
+from distributed.protocol.serialize import to_serialize
 
 from ..tasks.errors import ClusterLost, EdgemillError, InternalError
 from ..tasks.shards.carrier import Letter, Words, check_words, lost
@@ -79,7 +79,7 @@ class _Reception:
     @classmethod
     def at(cls, worker: Worker) -> _Reception:
         """The worker's; a new one if there is none."""
-        handler = worker.handlers.get(_HANDLER)
+        handler: Any = worker.handlers.get(_HANDLER)
         return cls(worker) if handler is None else handler.__self__
 
     def hold(self) -> None:
@@ -367,7 +367,7 @@ class WorkerCarrier:
 
     def __init__(self, desk: _Desk) -> None:
         self.rank, self.groups = desk.rank, desk.groups
-        self._desk, self._loop = desk, desk.worker.loop.asyncio_loop
+        self._desk, self._loop = desk, _loop(desk.worker)
         self._exchange = 0
         self._closed = False
         self._error: EdgemillError | None = None
@@ -398,7 +398,7 @@ class WorkerCarrier:
                 raise
             return desk
 
-        return cls(asyncio.run_coroutine_threadsafe(opened(), worker.loop.asyncio_loop).result())
+        return cls(asyncio.run_coroutine_threadsafe(opened(), _loop(worker)).result())
 
     def exchange(self, common: Words, own: Sequence[Words]) -> list[Letter]:
         """See `Carrier.exchange`."""
@@ -458,6 +458,12 @@ class WorkerCarrier:
             work.close()
         except TimeoutError:
             pass
+
+
+def _loop(worker: Any) -> asyncio.AbstractEventLoop:
+    """The event loop that a worker's connections belong to."""
+    found: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
+    return found
 
 
 def _messages(run: str, exchange: int, common: Words, own: Sequence[Words], rank: int) -> list[list[Message]]:

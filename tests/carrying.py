@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from edgemill.pipeline.carrier_choice import CarrierChoice, open_carrier
-from edgemill.pipeline.worker_carrier import WorkerCarrier
-from edgemill.tasks.errors import EdgemillError
 from edgemill.tasks.shards.carrier import Carrier, Words
 from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
 
@@ -147,83 +142,3 @@ def says_when(exchange: int, carrier: Carrier, pipe: Connection) -> None:
 def converses(plan: Plan, carrier: Carrier, pipe: Connection) -> None:
     """Go by the plan."""
     converse(carrier, plan)
-
-
-def on_worker(plan: Plan, run: str, rank: int, addresses: Sequence[str]) -> tuple[int, str]:
-    """Task: go by the plan with a carrier over Dask's connections; gives the words that came and the carrier's name."""
-    carrier = WorkerCarrier.open(run, rank, addresses, SECONDS)
-    try:
-        return converse(carrier, plan), carrier.name
-    except BaseException:
-        carrier.abandon()
-        raise
-    finally:
-        carrier.close()
-        carrier.close()
-
-
-def by_choice(plan: Plan, choice: CarrierChoice, run: str, rank: int) -> tuple[int, str]:
-    """Task: the same with the carrier that was chosen."""
-    carrier = open_carrier(choice, run, rank, SECONDS)
-    try:
-        return converse(carrier, plan), carrier.name
-    finally:
-        carrier.close()
-
-
-def leaves_at(exchange: int, how: str, run: str, rank: int, addresses: Sequence[str], silence: float = 25.0) -> Told:
-    """Task: exchange for ever, but group 1 leaves at one exchange; gives how it ends."""
-    carrier = WorkerCarrier.open(run, rank, addresses, SECONDS, silence)
-    nothing = np.zeros(3, np.uint32)
-    at = 0
-    try:
-        while True:
-            if rank == 1 and at == exchange:
-                if how in ("SIGKILL", "SIGSTOP"):
-                    os.kill(os.getpid(), getattr(signal, how))
-                getattr(carrier, how)()
-            carrier.exchange(nothing, [nothing] * carrier.groups)
-            at += 1
-    except EdgemillError as error:
-        return Told(type(error).__name__, str(error), at, [])
-    finally:
-        carrier.close()
-
-
-def spoils(run: str, field: str, rank: int, addresses: Sequence[str]) -> str:
-    """Task: group 1 takes part in another run or exchange; gives what that ends in."""
-    try:
-        carrier = WorkerCarrier.open(run, rank, addresses, SECONDS)
-    except EdgemillError as error:  # another one was faster
-        return f"{type(error).__name__}: {error}"
-    try:
-        if rank == 1 and field == "run":
-            carrier._desk.run = "another"
-        elif rank == 1:
-            carrier._exchange = 5
-        carrier.exchange(np.zeros(1, np.uint32), [np.zeros(1, np.uint32)] * len(addresses))
-    except EdgemillError as error:
-        carrier.abandon()
-        return f"{type(error).__name__}: {error}"
-    finally:
-        carrier._desk.run = run
-        carrier.close()
-    return ""
-
-
-def comes(run: str, rank: int, addresses: Sequence[str], seconds: float) -> str:
-    """Task: meet others; gives what that ends in."""
-    try:
-        WorkerCarrier.open(run, rank, addresses, seconds).close()
-    except EdgemillError as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
-async def left_on(dask_worker: Any) -> list[str]:
-    """What carriers have left in a worker's event loop; the ends of connections are waited for."""
-    comms = dask_worker._comms
-    while any(op == "edgemill_carrier" for op in comms.values()):
-        await asyncio.sleep(0.01)
-    tasks = [str(task.get_coro()) for task in asyncio.all_tasks() if "worker_carrier" in str(task.get_coro())]
-    return tasks + [name for name in dask_worker.handlers if "carrier" in name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,14 @@ import pytest
 from distributed import Client, Security
 
 import runs
-from carrying import Plan, Told, by_choice, comes, leaves_at, left_on, on_worker, spoils
+from carrying import Plan, Told
 from certificates import certificate
 from edgemill.pipeline import carrier_choice, worker_carrier
 from edgemill.pipeline.carrier_choice import carrier_for
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.worker_carrier import CarriersOfRun
 from edgemill.tasks.errors import UsageError
+from worker_groups import by_choice, comes, leaves_at, left_on, on_worker, spoils
 
 Groups = Callable[..., list[Any]]
 
@@ -53,8 +55,8 @@ def start(client: Client, task: Callable[..., Any], addresses: list[str]) -> lis
     return [client.submit(task, g, addresses, workers=[a], pure=False) for g, a in enumerate(addresses)]
 
 
-def assert_nothing_left(client: Client) -> None:
-    assert not any(client.run(left_on).values())
+def assert_nothing_left(client: Client, workers: list[str] | None = None) -> None:
+    assert not any(client.run(left_on, workers=workers).values())
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
@@ -183,4 +185,19 @@ def test_a_worker_that_is_killed(processes: Client) -> None:
     assert [one.error for one in told] == ["ClusterLost"] * 2
     assert all("group 1 of the shards is lost" in one.message or "ended before" in one.message for one in told)
     del tasks
-    assert_nothing_left(processes)
+    assert_nothing_left(processes, [addresses[0], addresses[2]])
+
+
+def test_a_worker_that_stands_still(processes: Client) -> None:
+    while len(addresses := addresses_of(processes)) < 3:  # one may have been killed before
+        processes.wait_for_workers(3)
+    pids = processes.run(os.getpid, workers=addresses)
+    tasks = start(processes, partial(leaves_at, 20, "SIGSTOP", "stopped", silence=4.0), addresses)
+    try:
+        told: list[Told] = processes.gather([tasks[0], tasks[2]])
+    finally:
+        os.kill(pids[addresses[1]], signal.SIGKILL)
+    assert [one.error for one in told] == ["ClusterLost"] * 2
+    assert any("group 1 of the shards gave no sign of life for 4 seconds" in one.message for one in told)
+    del tasks
+    assert_nothing_left(processes, [addresses[0], addresses[2]])
