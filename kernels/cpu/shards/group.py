@@ -186,6 +186,7 @@ class ShardGroup:
             self._words,
             self.kinds,
         )
+        self._use_threads(True)
         keeper, split = self._least.min(axis=0).tolist()
         low = 2**32 - 1
         self._common[:HEADER] = (
