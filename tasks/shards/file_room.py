@@ -70,9 +70,9 @@ class FileRoom:
 
     def at_random(self, array: NDArray[Any]) -> None:
         """See `Room.at_random`."""
-        base: Any = array.base
-        if isinstance(base, mmap.mmap):
-            base.madvise(mmap.MADV_RANDOM)
+        base: Any = array.base  # NumPy keeps the view that it has of the map
+        if isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap):
+            base.obj.madvise(mmap.MADV_RANDOM)
 
     def _look(self) -> None:
         while not self._closed.wait(EVERY):

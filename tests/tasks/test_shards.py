@@ -193,6 +193,19 @@ def test_headers_that_disagree(word: int) -> None:
         peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
 
 
+@pytest.mark.parametrize("word", [0, 3, 6])
+def test_a_letter_that_is_not_whole(word: int) -> None:
+    """The count of messages and the table before them are checked before any message is read."""
+
+    def change(letter: Letter) -> Letter:
+        own = letter.own.copy()
+        own[word] += 10**6
+        return Letter(letter.common, own)
+
+    with pytest.raises(InternalError, match="groups of shards disagree at level 0"):
+        peel_in_groups(ordered(drawn(1, 90, 4000)), 4, 2, wrap=spoiled(change))
+
+
 def test_groups_that_go_to_different_levels() -> None:
     """A group that takes another level for the next one is found out at the next exchange."""
 

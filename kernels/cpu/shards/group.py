@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...graph import IntArray, LongArray
 from . import halves as roles
 from .halves import GONE, LEFT, NEVER, STANDING
-from .letters import HEADER, LARGE, merge_runs, place_letters, read_headers
+from .letters import HEADER, LARGE, fits, merge_runs, place_letters, read_headers
 from .room import MEMORY, Room
 from .rounds import find_live, open_levels, play, start_halves, write_letters
 from .rows import ShardRows
@@ -186,6 +186,7 @@ class ShardGroup:
             self._words,
             self.kinds,
         )
+        self._use_threads(True)
         keeper, split = self._least.min(axis=0).tolist()
         low = 2**32 - 1
         self._common[:HEADER] = (
@@ -197,7 +198,7 @@ class ShardGroup:
         return self._common[:size], [self._words[a:b] for a, b in pairwise(starts)]
 
     def read(self, common: Sequence[Words], own: Sequence[Words]) -> Heard | None:
-        """Take the letters of all groups, by rank; None where their headers disagree or are cut short.
+        """Take the letters of all groups, by rank; None where headers disagree or letters are not whole.
 
         Raises ValueError where more edges leave than one round may have.
         """
@@ -205,7 +206,7 @@ class ShardGroup:
         self._mine, self._mine_start = _joined(own, self._mine)
         runs = (self._run, self._run_high, self._run_length)
         edges = read_headers(self._all, start, self._firsts, *runs, self._found_in_heads)
-        if edges < 0:
+        if edges < 0 or not fits(self._mine, self._mine_start, self._firsts, self.rows.shards):
             return None
         if edges > MOST_IN_A_ROUND:
             raise ValueError(f"{edges:,} edges leave in one round, {MOST_IN_A_ROUND:,} at most")

@@ -59,6 +59,24 @@ def read_headers(words, start, first, run, run_high, run_length, found):
 
 
 @njit(cache=True, nogil=True)
+def fits(words, start, first, shards):
+    """Whether the letters to this group of `shards` shards, `words[start[g]]` to `words[start[g + 1]]`, are whole."""
+    for g in range(start.size - 1):
+        table, size = start[g] + 1, (first[g + 1] - first[g]) * (shards + 1)
+        if start[g + 1] < table + size:
+            return False
+        messages, reached = np.int64(words[start[g]]), np.int64(0)
+        if start[g + 1] != table + size + 2 * messages:
+            return False
+        for i in range(table, table + size):
+            at = np.int64(words[i])
+            if at < reached or at > messages:
+                return False
+            reached = at
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _first_of(words, begin, length, hub):
     """How many of the ascending words are below `hub`."""
     low, high = np.int64(0), np.int64(length)
