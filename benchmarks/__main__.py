@@ -25,10 +25,11 @@ NAMES = (
     "gpu",
     "gpu_runs",
     "ids",
-    "simulate_partitions",
     "all_to_all",
+    "letters",
     "scaling",
     "shards",
+    "shard_counts",
 )
 
 

@@ -1,0 +1,103 @@
+"""Least squares for the model of docs/scaling.md: sums of terms, and curves of logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+
+@dataclass(frozen=True)
+class Span:
+    """Seconds or another amount, at best and at worst."""
+
+    least: float
+    most: float
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least + other.least, self.most + other.most)
+
+    def __mul__(self, factor: float) -> Span:
+        return Span(self.least * factor, self.most * factor)
+
+    def times(self, other: Span) -> Span:
+        """The product of two that are positive."""
+        return Span(self.least * other.least, self.most * other.most)
+
+    def __str__(self) -> str:
+        return f"{short(self.least)} - {short(self.most)}"
+
+
+def short(value: float) -> str:
+    """A number for a table."""
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Constants, and how well they do."""
+
+    name: str
+    terms: Mapping[str, float]
+    """What a constant is for → the constant."""
+    points: Sequence[tuple[str, float, float]]
+    """What was fitted to: its name, measured, and as the fit has it."""
+
+    @property
+    def worst(self) -> float:
+        """The largest relative error."""
+        return max(abs(said / value - 1) for _, value, said in self.points)
+
+
+class Fit(Fitted):
+    """A sum of terms, each with its constant."""
+
+    def __call__(self, *amounts: float) -> float:
+        """What it says of other amounts."""
+        return sum(constant * amount for constant, amount in zip(self.terms.values(), amounts, strict=True))
+
+    def span(self, *amounts: float) -> Span:
+        """The same, with the errors of the points in both directions."""
+        errors = [value / said for _, value, said in self.points]
+        return Span(self(*amounts) * min(errors), self(*amounts) * max(errors))
+
+
+def fit_sum(name: str, terms: Sequence[str], points: Sequence[tuple[str, float, Sequence[float]]]) -> Fit:
+    """Constants ≥ 0 with the least squared relative error; a point is its name, its value and an amount per term."""
+    amounts = np.array([own for _, _, own in points], float)
+    values = np.array([value for _, value, _ in points], float)
+    constants, _ = nnls(amounts / values[:, None], np.ones(len(values)))
+    return Fit(name, dict(zip(terms, constants.tolist(), strict=True)), _points(points, amounts @ constants))
+
+
+class Curve(Fitted):
+    """exp(a + b ln E), or with shards exp(a + b ln E + c ln P + d ln² P + e ln P ln E)."""
+
+    def __call__(self, edges: float, shards: float = 0) -> float:
+        """What it says of other edges and shards."""
+        return float(np.exp(np.dot(list(self.terms.values()), _logs(edges, shards))))
+
+
+LOGS = ("1", "ln E", "ln P", "ln² P", "ln P ln E")
+
+
+def _logs(edges: float, shards: float) -> list[float]:
+    e = float(np.log(edges))
+    if not shards:
+        return [1, e]
+    p = float(np.log(shards))
+    return [1, e, p, p * p, p * e]
+
+
+def fit_curve(name: str, points: Sequence[tuple[str, float, tuple[float, ...]]]) -> Curve:
+    """Constants with the least squared error of logarithms; a point is its name, its value, and edges and shards."""
+    logs = np.array([_logs(*own, *[0][: 2 - len(own)]) for _, _, own in points])
+    constants, *_ = np.linalg.lstsq(logs, np.log([value for _, value, _ in points]), rcond=None)
+    terms = dict(zip(LOGS, constants.tolist(), strict=False))
+    return Curve(name, terms, _points(points, np.exp(logs @ constants)))
+
+
+def _points(points: Sequence[tuple[str, float, object]], said: np.ndarray) -> list[tuple[str, float, float]]:
+    return [(name, value, float(own)) for (name, value, _), own in zip(points, said, strict=True)]
