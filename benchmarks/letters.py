@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import multiprocessing
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from statistics import median
 from typing import Any
 
 from distributed.comm.core import CommClosedError, connect, listen
 
+from benchmarks import ROOT
 from benchmarks.table import markdown
 
 WARM_UP = 5
@@ -43,14 +44,11 @@ async def _answer(comm: Any) -> None:
             await comm.write(await comm.read())
 
 
-async def _serve(address: Connection) -> None:
+async def _serve() -> None:
+    """Answer until the standard input ends, which it does when the process that started this one is gone."""
     async with listen("tcp://127.0.0.1:0", _answer) as listener:
-        address.send(listener.contact_address)
-        await asyncio.to_thread(address.recv)
-
-
-def _process(address: Connection) -> None:
-    asyncio.run(_serve(address))
+        print(listener.contact_address, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
 
 
 async def _rounds(address: str, peers: int, words: int, repeats: int) -> Letters:
@@ -74,15 +72,14 @@ async def _rounds(address: str, peers: int, words: int, repeats: int) -> Letters
 
 def measure(peers: list[int], words: int, repeats: int) -> list[Letters]:
     """Rounds with each number of peers."""
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_process, args=(there,))
-    process.start()
-    address = here.recv()
-    try:
-        return [asyncio.run(_rounds(address, count, words, repeats)) for count in peers]
-    finally:
-        here.send("end")
-        process.join()
+    command = [sys.executable, "-m", "benchmarks.letters"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            address = process.stdout.readline().strip()
+            return [asyncio.run(_rounds(address, count, words, repeats)) for count in peers]
+        finally:
+            process.stdin.close()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -99,3 +96,7 @@ def report(options: argparse.Namespace) -> None:
         [str(one.peers), *(f"{1e3 * median(taken):.2f}" for taken in (one.seconds, one.processor))] for one in found
     ]
     print(markdown(("peers", "an exchange, ms", "processor, ms"), rows))
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())

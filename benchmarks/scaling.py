@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import ROOT
-from benchmarks.scaling_fit import LOGS, Span, short
+from benchmarks.scaling_fit import Span, short
 from benchmarks.scaling_model import (
     FILL,
     LAYOUTS,
@@ -174,14 +174,14 @@ def _curves_table(model: Model) -> str:
     rows = [
         [
             own.name,
-            *(f"{own.terms[term]:.4g}" if term in own.terms else "" for term in LOGS),
+            *(f"{value:.4g}" for value in own.terms.values()),
             str(len(own.points)),
             f"{100 * own.worst:.0f}",
-            f"{own(SIZES[-1], 256 if len(own.terms) > 2 else 0):,.3g}",
+            f"{own(SIZES[-1]):,.3g}",
         ]
         for own in model.curves.values()
     ]
-    return markdown(("logarithm of", *LOGS, "points", "worst, %", "of 100 G edges"), rows)
+    return markdown(("R-MAT of E edges", "factor", "power of E", "points", "worst, %", "of 100 G edges"), rows)
 
 
 def _spans_table(model: Model) -> str:

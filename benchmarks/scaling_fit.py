@@ -1,4 +1,4 @@
-"""Least squares for the model of docs/scaling.md: sums of terms, and curves of logarithms."""
+"""Least squares for the model of docs/scaling.md: sums of terms, and powers of edges."""
 
 from __future__ import annotations
 
@@ -73,30 +73,20 @@ def fit_sum(name: str, terms: Sequence[str], points: Sequence[tuple[str, float, 
 
 
 class Curve(Fitted):
-    """exp(a + b ln E), or with shards exp(a + b ln E + c ln P + d ln² P + e ln P ln E)."""
+    """A power of the number of edges, times a constant."""
 
-    def __call__(self, edges: float, shards: float = 0) -> float:
-        """What it says of other edges and shards."""
-        return float(np.exp(np.dot(list(self.terms.values()), _logs(edges, shards))))
-
-
-LOGS = ("1", "ln E", "ln P", "ln² P", "ln P ln E")
+    def __call__(self, edges: float) -> float:
+        """What it says of so many edges."""
+        factor, power = self.terms.values()
+        return float(factor * edges**power)
 
 
-def _logs(edges: float, shards: float) -> list[float]:
-    e = float(np.log(edges))
-    if not shards:
-        return [1, e]
-    p = float(np.log(shards))
-    return [1, e, p, p * p, p * e]
-
-
-def fit_curve(name: str, points: Sequence[tuple[str, float, tuple[float, ...]]]) -> Curve:
-    """Constants with the least squared error of logarithms; a point is its name, its value, and edges and shards."""
-    logs = np.array([_logs(*own, *[0][: 2 - len(own)]) for _, _, own in points])
-    constants, *_ = np.linalg.lstsq(logs, np.log([value for _, value, _ in points]), rcond=None)
-    terms = dict(zip(LOGS, constants.tolist(), strict=False))
-    return Curve(name, terms, _points(points, np.exp(logs @ constants)))
+def fit_curve(name: str, points: Sequence[tuple[str, float, float]]) -> Curve:
+    """The power with the least squared error of logarithms; a point is its name, its value and its edges."""
+    edges = np.array([own for _, _, own in points])
+    power, factor = np.polyfit(np.log(edges), np.log([value for _, value, _ in points]), 1)
+    terms = {"factor": float(np.exp(factor)), "power": float(power)}
+    return Curve(name, terms, _points(points, np.exp(factor) * edges**power))
 
 
 def _points(points: Sequence[tuple[str, float, object]], said: np.ndarray) -> list[tuple[str, float, float]]:

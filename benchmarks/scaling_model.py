@@ -72,7 +72,7 @@ class Model:
     sums: Mapping[str, Fit]
     """What takes time → seconds; of ingest for machines of 1 and of 4 GPUs."""
     curves: Mapping[str, Curve]
-    """What R-MAT has, by edges, or by edges and shards."""
+    """What R-MAT has, by edges."""
     uneven: Span
     """Triangles of the busiest shard over the mean."""
     messages: Span
@@ -109,22 +109,15 @@ def fit_model(points: Sequence[Point], counts: Sequence[ShardCounts]) -> Model:
     graphs = list({one.graph: one for one in rmat}.values())
 
     def growth(name: str, value: Callable[[ShardCounts], float]) -> Curve:
-        return fit_curve(name, [(one.graph, value(one), (one.all_edges,)) for one in graphs])
-
-    def cut(name: str, value: Callable[[ShardCounts], float]) -> Curve:
-        own = [(f"{one.graph}, {one.shards}", value(one), (one.all_edges, one.shards)) for one in rmat]
-        return fit_curve(name, own)
+        return fit_curve(name, [(one.graph, value(one), one.all_edges) for one in graphs])
 
     curves = {
         "triangles": fit_curve(
-            "triangles an edge", [(p.graph, p.triangles / p.edges, (p.edges,)) for p in by_what["peel"]]
+            "triangles an edge", [(p.graph, p.triangles / p.edges, p.edges) for p in by_what["peel"]]
         ),
-        "rounds": fit_curve("rounds of one GPU", [(p.graph, p.rounds, (p.edges,)) for p in by_what["peel"]]),
+        "rounds": fit_curve("rounds of one GPU", [(p.graph, p.rounds, p.edges) for p in by_what["peel"]]),
         "vertices": growth("edges a vertex", lambda one: one.all_edges / one.vertices),
         "local": growth("share of edges with triangles", lambda one: one.edges / one.all_edges),
-        "support_max": growth("largest support", lambda one: one.support_max),
-        "both": cut("shards where both ends have rows, an edge", lambda one: one.both / one.edges),
-        "late": cut("of these, still when the edge is removed", lambda one: one.late / one.edges),
     }
     rounds = {p.graph: p for p in by_what["rounds"]}
     peeled = [one for one in counts if one.exchanges and one.shards in (16, 64)]
@@ -186,7 +179,7 @@ class Graph:
 
 def rmat(model: Model, edges: float) -> Graph:
     """R-MAT of so many edges, by the curves."""
-    of = {name: curve(edges) for name, curve in model.curves.items() if len(curve.terms) == 2}
+    of = {name: curve(edges) for name, curve in model.curves.items()}
     return Graph(edges, edges / of["vertices"], min(1.0, of["local"]) * edges, of["triangles"] * edges)
 
 
@@ -228,7 +221,6 @@ def moves(model: Model, machines: Machines, graph: Graph) -> list[Move]:
     """All exchanges of a run. w is the size of a vertex number before there are ranks."""
     w = 4 if graph.vertices < 2**31 else 8
     own, local = graph.edges / machines.shards, graph.local / machines.shards
-    letters = machines.shards * model.exchanges.most * model.curves["rounds"](graph.edges)
     one = Span(1, 1)
     return [
         Move(INGESTING, "ids, degrees, ranks, names", "2 to 25 E / P", Span(2, 25) * own),
@@ -241,7 +233,12 @@ def moves(model: Model, machines: Machines, graph: Graph) -> list[Move]:
         Move(MESSAGES, "partners of halves", "8 L / P", one * (8 * local)),
         Move(REMOVALS, "removals", "8 L", one * (8 * graph.local), True),
         Move(MESSAGES, "alarms, reports, grants", "8 for each, 2 to 4 L / P of them", model.messages * (8 * local)),
-        Move(MESSAGES, "headers of letters", "60 P an exchange", Span(30, 60) * letters),
+        Move(
+            MESSAGES,
+            "headers of letters",
+            "60 P an exchange",
+            exchanges_of(model, graph.edges) * (60 * machines.shards),
+        ),
         Move(INGESTING, "λ", "8 L / P", one * (8 * local)),
     ]
 
@@ -261,7 +258,7 @@ def times(model: Model, machines: Machines, graph: Graph, layout: Layout) -> dic
     works = [
         span_of_both(*(sums[f"{stage} {gpus}"].span(edges / machines.nodes, 1) for gpus in (1, 4))) for stage in INGEST
     ]
-    exchanges = model.exchanges.times(model.rounds) * model.curves["rounds"](edges)
+    exchanges = exchanges_of(model, edges)
     return {
         "ingest, publishing: work": sum_of(works),
         INGESTING: network(INGESTING),
@@ -276,6 +273,11 @@ def times(model: Model, machines: Machines, graph: Graph, layout: Layout) -> dic
         MESSAGES: network(MESSAGES),
         "removal: exchanges": exchanges.times(meetings(model, machines, layout)),
     }
+
+
+def exchanges_of(model: Model, edges: float) -> Span:
+    """Exchanges of graphs of so many edges."""
+    return model.exchanges.times(model.rounds) * model.curves["rounds"](edges)
 
 
 def meetings(model: Model, machines: Machines, layout: Layout) -> Span:
@@ -338,7 +340,6 @@ def limits(model: Model, machines: Machines) -> list[Limit]:
     """What breaks, the first one first."""
     room, shards = FILL * machines.memory, machines.shards
     rate = model.sums["scheduler"].terms["task"]
-    letters = meetings(model, machines, LAYOUTS[0]).least
 
     def held(graph: Graph, header: float, in_round: float) -> float:
         parts = memory(model, machines, graph)
@@ -371,9 +372,9 @@ def limits(model: Model, machines: Machines) -> list[Limit]:
             lambda g: rate * 3 * shards * g.edges / BLOCK_ROWS / 3600,
         ),
         limit(
-            "an hour of exchanges",
+            "an hour of exchanges, at worst",
             f"{shards} groups, Dask's comms",
-            lambda g: letters * model.exchanges.most * model.curves["rounds"](g.edges) / 3600,
+            lambda g: exchanges_of(model, g.edges).times(meetings(model, machines, LAYOUTS[0])).most / 3600,
         ),
     ]
     return sorted(found, key=lambda own: own.sparse)
