@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -73,7 +74,10 @@ async def _rounds(address: str, peers: int, words: int, repeats: int) -> Letters
 def measure(peers: list[int], words: int, repeats: int) -> list[Letters]:
     """Rounds with each number of peers."""
     command = [sys.executable, "-m", "benchmarks.letters"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             address = process.stdout.readline().strip()
