@@ -20,8 +20,8 @@ SECONDS = (0.00005, 60)
 """Least and most of what was measured."""
 PROJECTED = (0.01, 10_000)
 """Least and most seconds of the projection."""
-GROWTH = (1e5, 1e11)
-"""Edges of the panel of exchanges."""
+GROWTH = (0.1, 1e5)
+"""Least and most of the panel of exchanges, millions of edges."""
 EXCHANGES = (300, 300_000)
 
 TERMS: Mapping[str, tuple[str, Sequence[str]]] = {
@@ -56,28 +56,28 @@ def measured_picture(model: Model, counts: Sequence[ShardCounts]) -> str:
         mark, colour = FAMILIES.get(fit.name, FAMILIES["ingest and publishing"])
         for _, value, said in fit.points:
             seconds.mark((value, said), mark, colour)
-    across, up = [1e5, 1e7, 1e9, 1e11], powers(10, *EXCHANGES)
+    across, up = powers(10, *GROWTH), powers(10, *EXCHANGES)
     growth = Panel("Exchanges", GROWTH, EXCHANGES, size, across, up)
     rounds, span = model.curves["rounds"], _steps(*GROWTH)
     ratio = model.exchanges.most
     real = model.exchanges.times(model.rounds)
-    low, high = ([(edges, rounds(edges) * end) for edges in span] for end in (real.least, real.most))
+    low, high = ([(edges, rounds(1e6 * edges) * end) for edges in span] for end in (real.least, real.most))
     growth.between(low, high, "#1f77b4")
-    growth.line([(edges, rounds(edges) * ratio) for edges in span], "#2ca02c")
+    growth.line([(edges, rounds(1e6 * edges) * ratio) for edges in span], "#2ca02c")
     for one in counted(counts):
         kind = ("○", "#2ca02c") if one.graph.startswith("rmat") else ("×", "#1f77b4")
-        growth.mark((one.all_edges, one.exchanges), *kind)
+        growth.mark((one.all_edges / 1e6, one.exchanges), *kind)
     right = left + size[0] + 90
     names = [(mark, name, colour) for name, (mark, colour) in FAMILIES.items()]
     marks = [("○", "R-MAT, 16 shards", "#2ca02c"), ("×", "other graphs", "#1f77b4")]
-    lines = [("—", "rounds of one GPU, twice", "#2ca02c"), ("■", "as much fewer or more as real graphs", "#1f77b4")]
+    lines = [("—", "twice the rounds of one GPU", "#2ca02c"), ("■", "range of rounds of real graphs", "#1f77b4")]
     parts = [
         legend(names[:3], left, 20, 140),
         legend(names[3:], left, 38, 140),
-        legend(marks, right, 20, 170),
-        legend(lines, right, 38, 170),
+        legend(marks, right, 20, 200),
+        legend(lines, right, 38, 200),
         seconds.drawn(left, top, ("measured", "said")),
-        growth.drawn(right, top, ("edges", "")),
+        growth.drawn(right, top, ("M edges", "")),
     ]
     return document(right + size[0] + 30, top + size[1] + 50, parts)
 
