@@ -31,6 +31,8 @@ REMOVALS, MESSAGES = "removal: told to all", "removal: messages"
 """Terms that are bytes."""
 BITMAP = 0.25
 """Bytes a vertex of a bitmap with prefix counts (kernels/cpu/shards/rows.py)."""
+LOOKUPS = Span(2, 4)
+"""Reads at random for an edge in a shard: two row headers, and the rows where both ends have one."""
 FILL = 0.9
 """Share of a GPU's memory that may be taken."""
 
@@ -265,11 +267,11 @@ def times(model: Model, machines: Machines, graph: Graph, layout: Layout) -> dic
         "scheduler": scheduler(model, machines, tasks(machines, edges, shards, layout)),
         "triangles: work": model.uneven * (sums["support"](graph.triangles, 0) / shards),
         STREAMS: network(STREAMS),
-        "triangles: lookups": machines.lookup * (2 * edges),
+        "triangles: lookups": machines.lookup.times(LOOKUPS) * edges,
         "removal: work": model.uneven * (sums["peel"](graph.triangles, 0) / shards)
         + exchanges * sums["peel"].terms["round"],
         REMOVALS: network(REMOVALS),
-        "removal: lookups": machines.lookup * (2 * graph.local),
+        "removal: lookups": machines.lookup.times(LOOKUPS) * graph.local,
         MESSAGES: network(MESSAGES),
         "removal: exchanges": exchanges.times(meetings(model, machines, layout)),
     }
