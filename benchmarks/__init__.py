@@ -14,7 +14,6 @@
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
-    python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and simulated
     python -m benchmarks workers         the whole command with more and more worker processes on the same cores
     python -m benchmarks letters         what letters between many workers cost by Dask's comms
     python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and counted
