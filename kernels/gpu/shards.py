@@ -86,8 +86,8 @@ class ShardPeeling:
     """The peeling of the shard `links.rank` of a graph of `vertices` vertices and `edges` edges.
 
     `low`, `high` [local edges] uint32 are the ends of the edges with an end of its class, as ranks by ascending degree,
-    sorted by (low, high). `support` [local edges] int32 has their triangles at the start; later, `count`, `sums`, `level`
-    and `levels` are those of the peeling before. Raises ValueError for 2^27 triangles of one edge.
+    sorted by (low, high). `support` [local edges] int32 has their triangles at the start; later, `count`, `sums`,
+    `level` and `levels` are those of the peeling before. Raises ValueError for 2^27 triangles of one edge.
     """
 
     def __init__(
