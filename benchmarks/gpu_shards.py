@@ -45,11 +45,11 @@ PARTS = ("look", "write", "meet", "take in", "remove")
 def dealt(subgraph: Subgraph, count: int) -> list[ShardEdges]:
     """What each of so many shards stores."""
     low, high = (end.astype(np.uint32) for end in (subgraph.topology.low, subgraph.topology.high))
-    vertices, found = subgraph.topology.vertices, []
+    support, vertices, found = subgraph.first_counts(), subgraph.topology.vertices, []
     for own in range(count):
         part = shard_rows.Part(vertices, count, own)
         mine = cupy.flatnonzero(shard_rows.owned(part, high) | shard_rows.owned(part, low))
-        ends = low[mine], high[mine], subgraph.support[mine]
+        ends = low[mine], high[mine], support[mine]
         found.append(ShardEdges(own, count, Cut(vertices, count), *ends, edges=len(low)))
     return found
 
