@@ -54,7 +54,7 @@ struct Mail {
     int64 shards;
     int64 patience;     // nanoseconds to wait for a shard
     int64 most_edges;   // of a shard in an exchange
-    int64 most_events;  // likewise
+    int64 most_events;  // likewise, of halves that have something to tell
     Meeting* meeting;
     char* const* boxes;  // [shards]
 };
@@ -83,41 +83,43 @@ __device__ __forceinline__ void send(const Mail& mail, uint32 turn, uint32 whom,
     *reinterpret_cast<uint4*>(messages_of(mail, whom, turn, mail.rank) + place) = packed;
 }
 
-// One thread posts to all shards, and waits for their posts; gives how many messages it has posted.
+// One warp posts to all shards, a lane each, and waits for their posts; gives how many messages it has posted.
 __device__ __noinline__ uint32 post(const Mail& mail, uint32 edges, uint32 news, int least) {
     Meeting& meeting = *mail.meeting;
-    const int shards = static_cast<int>(mail.shards), rank = static_cast<int>(mail.rank);
-    const uint32 turn = seen(&meeting.turn) + 1;
-    const int slots = (turn & 1) * shards;
-    uint32 sent = 0;
-    for (int q = 0; q < shards; ++q) sent += seen(&meeting.out[q]);
+    const uint32 shards = static_cast<uint32>(mail.shards), rank = static_cast<uint32>(mail.rank), lane = threadIdx.x & 31;
+    const uint32 turn = seen(&meeting.turn) + 1, slots = (turn & 1) * shards;
+    const uint32 messages = lane < shards ? seen(&meeting.out[lane]) : 0;
+    const uint32 sent = static_cast<uint32>(warp_sum(static_cast<int>(messages)));
     if (sent) news |= SOME_TOLD;
-    for (int q = 0; q < shards; ++q) {
-        volatile Post* to = posts_of(mail, q) + slots + rank;
-        to->edges = edges;
-        to->messages = seen(&meeting.out[q]);
-        to->news = news;
-        to->least = least;
-        meeting.out[q] = 0;
-    }
-    __threadfence_system();
-    for (int q = 0; q < shards; ++q) static_cast<volatile Post*>(posts_of(mail, q) + slots + rank)->turn = turn;
-    const int64 begun = nanoseconds();
-    for (int q = 0; q < shards; ++q) {
-        volatile Post* from = posts_of(mail, rank) + slots + q;
-        while (from->turn != turn && !(news & LOST)) {
-            if (from->turn == NEVER || nanoseconds() - begun > mail.patience) news |= LOST;
-        }
-        if (news & LOST) break;
+    if (lane < shards) {
+        Post* to = posts_of(mail, lane) + slots + rank;
+        __stcg(reinterpret_cast<uint4*>(to), make_uint4(edges, messages, news, static_cast<uint32>(least)));
+        meeting.out[lane] = 0;
         __threadfence_system();
-        news |= from->news;
-        least = min(least, from->least);
-        meeting.edges[q] = from->edges;
-        meeting.messages[q] = from->messages;
+        static_cast<volatile Post*>(to)->turn = turn;
+        const Post* from = posts_of(mail, rank) + slots + lane;
+        const int64 begun = nanoseconds();
+        while (seen(&from->turn) != turn) {
+            if (seen(&from->turn) == NEVER || nanoseconds() - begun > mail.patience) {
+                news |= LOST;
+                break;
+            }
+        }
+        __threadfence_system();
+        const uint4 theirs = __ldcg(reinterpret_cast<const uint4*>(from));
+        meeting.edges[lane] = theirs.x;
+        meeting.messages[lane] = theirs.y;
+        news |= theirs.z;
+        least = min(least, static_cast<int>(theirs.w));
     }
-    meeting.news = news;
-    meeting.least = least;
-    meeting.turn = turn;
+    __syncwarp();
+    news = warp_or(news);
+    least = warp_min(least);
+    if (lane == 0) {
+        meeting.news = news;
+        meeting.least = least;
+        meeting.turn = turn;
+    }
     return sent;
 }
 
@@ -135,14 +137,19 @@ struct Arrived {
 __device__ __forceinline__ Arrived arrived(const Mail& mail, uint32 turn) {
     __shared__ uint32 until[MOST_SHARDS];
     __shared__ uint32 words[2];
-    if (threadIdx.x == 0) {
-        uint32 sum = 0;
-        for (int q = 0; q < static_cast<int>(mail.shards); ++q) until[q] = sum += seen(&mail.meeting->edges[q]);
-        words[0] = seen(&mail.meeting->news);
-        words[1] = seen(reinterpret_cast<const uint32*>(&mail.meeting->least));
+    const uint32 shards = static_cast<uint32>(mail.shards);
+    if (threadIdx.x < 32) {
+        uint32 sum = threadIdx.x < shards ? seen(&mail.meeting->edges[threadIdx.x]) : 0;
+        for (int step = 1; step < 32; step *= 2) {
+            const uint32 before = __shfl_up_sync(ALL_LANES, sum, step);
+            if (static_cast<int>(threadIdx.x) >= step) sum += before;
+        }
+        if (threadIdx.x < shards) until[threadIdx.x] = sum;
+        if (threadIdx.x == 0) words[0] = seen(&mail.meeting->news);
+        if (threadIdx.x == 1) words[1] = seen(reinterpret_cast<const uint32*>(&mail.meeting->least));
     }
     __syncthreads();
-    const uint32 news = words[0], edges = news & LOST ? 0 : until[mail.shards - 1];
+    const uint32 news = words[0], edges = news & LOST ? 0 : until[shards - 1];
     return {edges_of(mail, mail.rank, turn, 0), until, static_cast<uint32>(mail.most_edges), edges, news, static_cast<int>(words[1])};
 }
 

@@ -87,10 +87,12 @@ extern "C" __global__ void fill_parts(
 }
 
 extern "C" __global__ void trim_parts(int64 vertices, const int* __restrict__ count, uint4* rows, int2* entry) {
+    constexpr int ENTRIES = 4;  // of a lane under way at once
     const int lane = threadIdx.x & 31;
-    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
-    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + (threadIdx.x & ~31); i < vertices; i += stride) {
-        const int64 own = i + lane;
+    // The longest rows are those of the last vertices: they go to as many warps.
+    const int64 warps = (static_cast<int64>(gridDim.x) * blockDim.x) >> 5;
+    for (int64 first = (static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x) >> 5; first < vertices; first += 32 * warps) {
+        const int64 own = first + lane * warps;
         const uint4 mine = own < vertices ? rows[own] : make_uint4(0, 0, 0, 0);
         if (mine.y <= SHORT_PART) {
             uint32 kept = 0;
@@ -104,14 +106,21 @@ extern "C" __global__ void trim_parts(int64 vertices, const int* __restrict__ co
             const int whose = __ffs(lanes) - 1;
             const uint32 begin = __shfl_sync(ALL_LANES, mine.x, whose), size = __shfl_sync(ALL_LANES, mine.y, whose);
             uint32 kept = 0;
-            for (uint32 j = lane; j - lane < size; j += 32) {
-                const int2 one = j < size ? entry[begin + j] : make_int2(0, 0);
-                const bool stays = j < size && stands(count[one.y]);
-                const uint32 staying = __ballot_sync(ALL_LANES, stays);
-                if (stays) entry[begin + kept + __popc(staying & ((1u << lane) - 1))] = one;
-                kept += __popc(staying);
+            for (uint32 j = lane; j - lane < size; j += 32 * ENTRIES) {
+                int2 some[ENTRIES];
+                bool stays[ENTRIES];
+#pragma unroll
+                for (int k = 0; k < ENTRIES; ++k) some[k] = j + 32 * k < size ? entry[begin + j + 32 * k] : make_int2(0, -1);
+#pragma unroll
+                for (int k = 0; k < ENTRIES; ++k) stays[k] = some[k].y >= 0 && stands(count[some[k].y]);
+#pragma unroll
+                for (int k = 0; k < ENTRIES; ++k) {
+                    const uint32 staying = __ballot_sync(ALL_LANES, stays[k]);
+                    if (stays[k]) entry[begin + kept + __popc(staying & ((1u << lane) - 1))] = some[k];
+                    kept += __popc(staying);
+                }
             }
-            if (lane == 0) rows[i + whose].y = kept;
+            if (lane == 0) rows[first + whose * warps].y = kept;
         }
     }
 }

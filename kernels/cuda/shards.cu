@@ -16,7 +16,9 @@
 #ifndef PROFILE
 #define PROFILE 0
 #endif
-constexpr uint32 MANY = 64;
+#ifndef MANY
+#define MANY 64  // the part of all edges that leaves in a round, after which all halves are looked at
+#endif
 constexpr int NOTHING = 0x7FFFFFFF;
 
 // As shards.py reads and writes it. Lists and counters are empty between two launches.
@@ -68,31 +70,46 @@ struct Shard {
     const uint32* high;
 };
 
-// Every block of every shard waits for all others. The last one posts, while nobody else writes.
+// Every block of every shard waits for all others. A warp of the last one posts, while nobody else writes.
 __device__ __forceinline__ void meet(Barrier* barrier, const Shard& shard, uint32 turn, uint32 edges, uint32 news, int least) {
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (threadIdx.x < 32) {
         volatile Barrier* shared = barrier;
-        const uint32 seen_turn = shared->turn;
-        __threadfence_system();
-        if (atomicAdd(&barrier->arrived, 1u) == gridDim.x - 1) {
+        uint32 seen_turn = 0, last = 0;
+        if (threadIdx.x == 0) {
+            seen_turn = shared->turn;
             __threadfence_system();
-            shared->arrived = 0;
-            volatile State* state = shard.state;
-            shard.sums->sent += post(shard.mail, edges, news, least);
-            state->edges_told += edges;
-            state->exchanges += 1;
-            state->told[(turn & 1) ^ 1] = 0;
-            state->counters[0] = state->counters[1] = state->counters[2] = 0;
+            last = atomicAdd(&barrier->arrived, 1u) == gridDim.x - 1;
+        }
+        if (__shfl_sync(ALL_LANES, last, 0)) {
+            __threadfence_system();
+            const uint32 sent = post(shard.mail, edges, news, least);
             __threadfence();
-            shared->turn = seen_turn + 1;
-        } else {
+            __syncwarp();
+            if (threadIdx.x == 0) {
+                volatile State* state = shard.state;
+                shared->arrived = 0;
+                shard.sums->sent += sent;
+                state->edges_told += edges;
+                state->exchanges += 1;
+                state->told[(turn & 1) ^ 1] = 0;
+                state->counters[0] = state->counters[1] = state->counters[2] = 0;
+                __threadfence();
+                shared->turn = seen_turn + 1;
+            }
+        } else if (threadIdx.x == 0) {
             while (shared->turn == seen_turn) {
             }
         }
         __threadfence();
     }
     __syncthreads();
+}
+
+// Of four loops that follow each other: where this thread starts, so that short ones run side by side.
+__device__ __forceinline__ uint32 start_of(uint32 which) {
+    const uint32 block = blockIdx.x + gridDim.x - (which * gridDim.x >> 2);
+    return (block < gridDim.x ? block : block - gridDim.x) * blockDim.x + threadIdx.x;
 }
 
 // A 64-bit hash of an edge and its level (the finalizer of splitmix64, twice), as in kernels/cpu/shards/rounds.py.
@@ -166,8 +183,8 @@ __device__ __noinline__ int look_at_all(const Shard& shard, const Round& round, 
 
 // Writes edges queue[from .. from + edges) for all shards.
 __device__ __forceinline__ void send_edges(const Shard& shard, uint32 turn, uint32 from, uint32 edges) {
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    for (uint32 i = thread; i < edges; i += threads) {
+    const uint32 threads = gridDim.x * blockDim.x;
+    for (uint32 i = start_of(1); i < edges; i += threads) {
         const int half = __ldcg(&shard.queue[from + i]);
         const uint2 ends = make_uint2(shard.low[half], shard.high[half]);
         for (int64 q = 0; q < shard.mail.shards; ++q) edges_of(shard.mail, q, turn, shard.mail.rank)[i] = ends;
@@ -182,11 +199,11 @@ __device__ __forceinline__ void send_message(const Shard& shard, uint32 turn, in
 // Halves that gave an alarm in the exchange before, and were not given the other's count, are reporters. What they have lost since
 // is their first report.
 __device__ __noinline__ void settle_alarms(const Shard& shard, uint32 turn, int* count) {
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    const uint32 threads = gridDim.x * blockDim.x;
     const int before = (turn & 1) ^ 1;
     const uint32 size = __ldcg(&shard.state->told[before]);
     int reports = 0;
-    for (uint32 i = thread; i < size; i += threads) {
+    for (uint32 i = start_of(2); i < size; i += threads) {
         const int2 given = __ldcg(&shard.told[before][i]);
         const int now = __ldcg(&count[given.x]);
         if (role_of(now) != ALARMED) continue;
@@ -202,10 +219,10 @@ __device__ __noinline__ void settle_alarms(const Shard& shard, uint32 turn, int*
 // Tells of the halves in the ring from `from` on. A half may be there twice, so it is changed by compare and swap.
 __device__ __noinline__ void send_events(const Shard& shard, const Round& round, uint32 turn, uint32 from, uint32 events) {
     int* const count = round.count;
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    const uint32 threads = gridDim.x * blockDim.x;
     const int alarm = alarm_of(round.limits);
     int alarms = 0, reports = 0, grants = 0;
-    for (uint32 i = thread; i < events; i += threads) {
+    for (uint32 i = start_of(3); i < events; i += threads) {
         const int half = __ldcg(&shard.event[(from + i) % shard.room]);
         const int now = __ldcg(&count[half]), role = role_of(now), left = count_of(now);
         if (role == SPLIT && left <= alarm) {
@@ -272,27 +289,34 @@ __device__ __forceinline__ void take_in(const Shard& shard, const Round& round, 
     }
 }
 
-// Takes in messages, and marks the edges that leave in this round. Gives the sum of their hashes.
-__device__ __noinline__ unsigned long long receive(const Shard& shard, const Round& round, uint32 turn, const Arrived& came) {
-    int* const count = round.count;
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    int received = 0, marked = 0;
+// Takes in messages.
+__device__ __noinline__ void receive(const Shard& shard, const Round& round, uint32 turn) {
+    const uint32 threads = gridDim.x * blockDim.x;
+    int received = 0;
     for (uint32 q = 0; q < shard.cut.shards; ++q) {
+        if (q == shard.cut.own) continue;
         const uint4* box = reinterpret_cast<const uint4*>(messages_of(shard.mail, shard.mail.rank, turn, q));
-        for (uint32 i = thread, size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
+        for (uint32 i = start_of(1 + q % 3), size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
             const uint4 one = __ldcg(&box[i]);
             take_in(shard, round, q, {one.x, one.y, static_cast<int>(one.z), one.w});
             ++received;
         }
     }
     add_up(&shard.sums->received, received);
+}
+
+// Marks the edges that leave in this round. Gives the sum of their hashes.
+__device__ __noinline__ unsigned long long mark(const Shard& shard, const Round& round, const Arrived& came) {
+    const uint32 threads = gridDim.x * blockDim.x;
+    int* const count = round.count;
     unsigned long long fingerprint = 0;
-    for (uint32 i = thread; i < came.edges; i += threads) {
+    int marked = 0;
+    for (uint32 i = start_of(0); i < came.edges; i += threads) {
         const uint2 ends = leaving_edge(came, i);
         const bool at_low = class_of(shard.cut, ends.x) == shard.cut.own, at_high = class_of(shard.cut, ends.y) == shard.cut.own;
         int half = -1;
         if (at_low || at_high) {
-            half = half_of(round.rows, round.cut, ends.x, ends.y);
+            half = half_of(round.rows, shard.cut, ends.x, ends.y);
             if (half < 0 || !stands(__ldcg(&count[half]))) {
                 atomicAdd(&shard.sums->faults, 1ull);
             } else {
@@ -403,7 +427,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
         levels += quiet && marked;
         known = false;
         quiet = quiet && !marked;
-        fingerprint += receive(shard, round, turn, came);
+        fingerprint += mark(shard, round, came);
+        if (news & SOME_TOLD) receive(shard, round, turn);
         if (threadIdx.x == 0) round.limits.silent = marked > left / MANY;
         grid_barrier(barrier, &state->queued);
         watch.note(shard.sums, 3);

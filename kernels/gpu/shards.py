@@ -27,8 +27,10 @@ TRIM_WITH = 0.9
 """The same while another shard does so."""
 MOST_ROUNDS = 2000
 """Rounds of one launch, after which limits are looked at and progress is told."""
-MOST_AT_ONCE = 2**20
-"""Edges that leave, and halves with something to tell, of one shard in one exchange. The others wait for the next."""
+MOST_EDGES = 2**22
+"""Edges of one shard that leave in one exchange. The others wait for the next."""
+MOST_EVENTS = 2**20
+"""Likewise halves that have something to tell."""
 WARPS = 16
 """Of a block; as in shard_round.cuh."""
 _SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
@@ -44,11 +46,11 @@ _STANDING, _LEVEL, _LEVELS, _NEWS, _ROUNDS, _EXCHANGES, _TOLD = range(9, 16)
 class ShardMailbox(Mailbox):
     """What others write into are edges that leave, and messages about halves; shard_mail.cuh."""
 
-    def __init__(self, shards: int, edges: int, most_at_once: int = MOST_AT_ONCE) -> None:
-        self.most_at_once = max(1, min(edges, most_at_once))
-        """The same at all shards of a run, as `edges` are those of the whole graph."""
+    def __init__(self, shards: int, edges: int, most_edges: int = MOST_EDGES, most_events: int = MOST_EVENTS) -> None:
+        # The same at all shards of a run, as `edges` are those of the whole graph.
+        self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
         never = np.array([0, 0, _LOST, 0, NEVER, 0, 0, 0], np.uint32)
-        each = self.most_at_once * (_EDGE_BYTES + 2 * _MESSAGE_BYTES)
+        each = self.most_edges * _EDGE_BYTES + 2 * self.most_events * _MESSAGE_BYTES
         super().__init__(shards, never, 2 * shards * each)
 
 
@@ -106,7 +108,8 @@ class ShardPeeling:
         self.part = Part(vertices, len(links.pointers), links.rank)
         self._links, self.level, self.levels = links, level, levels
         self._in_rows = 0
-        self._most: int = links.mailbox.most_at_once  # type: ignore[attr-defined]
+        box: Any = links.mailbox
+        self._most_edges, self._most_events = int(box.most_edges), int(box.most_events)
         self.in_progress = edges > 0
         """Whether edges are left, and no shard has quit."""
         self._ends = (low, high)
@@ -158,11 +161,6 @@ class ShardPeeling:
             self._all[self._origin] = self._count
         return self._all
 
-    @property
-    def owned(self) -> Any:
-        """Whether this shard has the high end, bool [local edges]."""
-        return owned(self.part, self._ends[1])
-
     def launch(self, quit: bool) -> None:
         """Start to let levels go by, together with all others; with `quit` all stop after the first."""
         stop_at = max(int(SHRINK_AT * len(self._count)), int(TRIM_AT * self._in_rows))
@@ -196,16 +194,21 @@ class ShardPeeling:
             self._run("gather_halves", self._gathered)
 
     def intervals(self) -> tuple[Any, Any]:
-        """After `gather`: int32 [local edges] bounds of λ; they hold for edges of which this shard has the high end."""
+        """Bounds of λ of the edges of which this shard has the high end, int32; after `gather` if edges are left."""
         with self._stream:
-            self._heard(self._state.get().tolist())
+            mine = owned(self.part, self._ends[1])
             known = self.count
-            high = cupy.where(known < STANDING, known - LEFT, 0)
-            low = cupy.where(known < STANDING, high, self.level)
-            stand = cupy.flatnonzero(self._gathered >= STANDING)
-            whole = self._gathered[stand]
-            whole -= (whole + 2**27 >> 28) << 28
-            high[stand if self._origin is None else self._origin[stand]] = whole
+            if not self.left:
+                low = high = known[mine] - LEFT
+            else:
+                self._heard(self._state.get().tolist())
+                high = cupy.where(known < STANDING, known - LEFT, 0)
+                low = cupy.where(known < STANDING, high, self.level)[mine]
+                stand = cupy.flatnonzero(self._gathered >= STANDING)
+                whole = self._gathered[stand]
+                whole -= (whole + 2**27 >> 28) << 28
+                high[stand if self._origin is None else self._origin[stand]] = whole
+                high = high[mine]
         self._stream.synchronize()
         return low, high
 
@@ -232,12 +235,12 @@ class ShardPeeling:
 
     def _open_lists(self) -> None:
         """What does not depend on the halves that are left."""
-        shards, most = self.part.shards, self._most
+        shards = self.part.shards
         self._state = cupy.zeros(16, np.uint32)
         self._state[_LEVEL], self._state[_LEVELS] = self.level, self.levels
         self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
-        self._told = cupy.empty((2, most, 2), np.int32)
-        self._leaving = cupy.empty(shards * most, np.int32)
+        self._told = cupy.empty((2, self._most_events, 2), np.int32)
+        self._leaving = cupy.empty(shards * self._most_edges, np.int32)
         self._heavy = cupy.empty((_HEAVY, 2), np.uint32)
         self._boxes = cupy.asarray(np.array(self._links.pointers, np.uint64))
 
@@ -246,18 +249,18 @@ class ShardPeeling:
         self._rows: Any = build_part(self.part, low, high)
         self._in_rows = standing = int((count >= STANDING).sum())
         self._state[_STANDING] = standing
-        room = len(count) + 2 * self._most
+        room = len(count) + 2 * self._most_events
         self._queue, self._noted = cupy.empty_like(count), cupy.empty_like(count)
         self._event: Any = cupy.empty(room, np.int32)
-        part, most = self.part, self._most
+        part = self.part
         words = [
             part.vertices | part.shards << 32,
             part.own | room << 32,
             part.own,
             part.shards,
             int(PATIENCE_SECONDS * 1e9),
-            most,
-            most,
+            self._most_edges,
+            self._most_events,
             self._meeting.data.ptr,
             self._boxes.data.ptr,
             self._state.data.ptr,

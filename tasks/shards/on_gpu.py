@@ -90,7 +90,7 @@ def peel_shards_on_gpu(
                 peeling.settle()
             if progress is not None:
                 progress(running[0].level, running[0].left)
-        for peeling in running:
+        for peeling in running if running[0].left else ():
             peeling.gather()
         return [
             _result(one, peeling, before[i] if before else None)
@@ -133,7 +133,7 @@ def _start(edges: ShardEdges, links: Links, before: ShardOnGpu | None) -> ShardP
 
 def _result(edges: ShardEdges, peeling: ShardPeeling, before: ShardOnGpu | None) -> ShardOnGpu:
     low, high = peeling.intervals()
-    owned, sums = peeling.owned, peeling.sums
+    sums = peeling.sums
     if sums.faults:
         raise InternalError(f"{sums.faults} edges or messages did not fit what shard {edges.group} stores")
     return ShardOnGpu(
@@ -143,8 +143,8 @@ def _result(edges: ShardEdges, peeling: ShardPeeling, before: ShardOnGpu | None)
         levels=peeling.levels,
         left=sums.left,
         count=peeling.count,
-        low=low[owned],
-        high=high[owned],
+        low=low,
+        high=high,
         supports=peeling.supports if before is None else before.supports,
         exchanges=peeling.exchanges,
         rounds=peeling.rounds,

@@ -129,7 +129,9 @@ def test_levels_by_definition(
 def with_room_for(monkeypatch: pytest.MonkeyPatch, most_at_once: int, parts: list[ShardEdges]) -> list[ShardOnGpu]:
     with monkeypatch.context() as patch:
         box = shards_on_gpu.ShardMailbox
-        patch.setattr(kernels, "shard_mailbox", lambda like, shards, edges: box(shards, edges, most_at_once))
+        patch.setattr(
+            kernels, "shard_mailbox", lambda like, shards, edges: box(shards, edges, most_at_once, most_at_once)
+        )
         return peel(parts)
 
 
