@@ -181,19 +181,23 @@ __device__ __noinline__ int look_at_all(const Shard& shard, const Round& round, 
     return warp_min(least);
 }
 
+__device__ __forceinline__ uint2 ends_of(const Shard& shard, int half) {
+    return make_uint2(shard.low[half], shard.high[half]);
+}
+
 // Writes edges queue[from .. from + edges) for all shards.
 __device__ __forceinline__ void send_edges(const Shard& shard, uint32 turn, uint32 from, uint32 edges) {
     const uint32 threads = gridDim.x * blockDim.x;
     for (uint32 i = start_of(1); i < edges; i += threads) {
         const int half = __ldcg(&shard.queue[from + i]);
-        const uint2 ends = make_uint2(shard.low[half], shard.high[half]);
+        const uint2 ends = ends_of(shard, half);
         for (int64 q = 0; q < shard.mail.shards; ++q) edges_of(shard.mail, q, turn, shard.mail.rank)[i] = ends;
     }
 }
 
-__device__ __forceinline__ void send_message(const Shard& shard, uint32 turn, int half, int value, uint32 kind) {
-    const uint32 low = shard.low[half], high = shard.high[half], of_low = class_of(shard.cut, low);
-    send(shard.mail, turn, of_low == shard.cut.own ? class_of(shard.cut, high) : of_low, {low, high, value, kind});
+__device__ __forceinline__ void send_message(const Shard& shard, uint32 turn, uint2 ends, int value, uint32 kind) {
+    const uint32 of_low = class_of(shard.cut, ends.x);
+    send(shard.mail, turn, of_low == shard.cut.own ? class_of(shard.cut, ends.y) : of_low, {ends.x, ends.y, value, kind});
 }
 
 // Halves that gave an alarm in the exchange before, and were not given the other's count, are reporters. What they have lost since
@@ -205,12 +209,13 @@ __device__ __noinline__ void settle_alarms(const Shard& shard, uint32 turn, int*
     int reports = 0;
     for (uint32 i = start_of(2); i < size; i += threads) {
         const int2 given = __ldcg(&shard.told[before][i]);
+        const uint2 ends = ends_of(shard, given.x);  // early: they come together with the half
         const int now = __ldcg(&count[given.x]);
         if (role_of(now) != ALARMED) continue;
         count[given.x] = counted(REPORTER, 0);
         const int lost = count_of(now) - given.y;
         if (lost == 0) continue;
-        send_message(shard, turn, given.x, lost, REPORT);
+        send_message(shard, turn, ends, lost, REPORT);
         ++reports;
     }
     add_up(&shard.sums->reports, reports);
@@ -224,19 +229,20 @@ __device__ __noinline__ void send_events(const Shard& shard, const Round& round,
     int alarms = 0, reports = 0, grants = 0;
     for (uint32 i = start_of(3); i < events; i += threads) {
         const int half = __ldcg(&shard.event[(from + i) % shard.room]);
+        const uint2 ends = ends_of(shard, half);
         const int now = __ldcg(&count[half]), role = role_of(now), left = count_of(now);
         if (role == SPLIT && left <= alarm) {
             if (atomicCAS(&count[half], now, counted(ALARMED, left)) != now) continue;
             shard.told[turn & 1][room_for_one(&shard.state->told[turn & 1])] = make_int2(half, left);
-            send_message(shard, turn, half, left, ALARM);
+            send_message(shard, turn, ends, left, ALARM);
             ++alarms;
         } else if (role == REPORTER && left < 0) {
             if (atomicCAS(&count[half], now, counted(REPORTER, 0)) != now) continue;
-            send_message(shard, turn, half, left, REPORT);
+            send_message(shard, turn, ends, left, REPORT);
             ++reports;
         } else if (role == KEEPER && left > 2 * alarm + 1) {
             if (atomicCAS(&count[half], now, counted(SPLIT, left - left / 2)) != now) continue;
-            send_message(shard, turn, half, left / 2, GRANT);
+            send_message(shard, turn, ends, left / 2, GRANT);
             ++grants;
         }
     }
@@ -479,7 +485,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) gather_halves(
         const uint32 stop = base + min(most, halves - base);
         for (uint32 half = base + thread; half < stop; half += threads) {
             const int now = count[half];
-            if (stands(now) && class_of(shard.cut, shard.high[half]) != shard.cut.own) send_message(shard, turn, half, count_of(now), REPORT);
+            const uint2 ends = ends_of(shard, half);
+            if (stands(now) && class_of(shard.cut, ends.y) != shard.cut.own) send_message(shard, turn, ends, count_of(now), REPORT);
         }
         meet(barrier, shard, turn, 0, stop < halves ? SOME_TOLD : 0, 0);
         news = arrived(shard.mail, turn).news;
