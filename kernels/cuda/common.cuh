@@ -44,6 +44,15 @@ __device__ __forceinline__ uint32 warp_or(uint32 bits) {
 #endif
 }
 
+// For each lane the sum of the values of all lanes up to it.
+__device__ __forceinline__ uint32 sum_up_to(uint32 value) {
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32 before = __shfl_up_sync(ALL_LANES, value, step);
+        if ((threadIdx.x & 31) >= step) value += before;
+    }
+    return value;
+}
+
 __device__ __forceinline__ uint32 seen(const uint32* place) {
     return *static_cast<const volatile uint32*>(place);
 }

@@ -123,7 +123,7 @@ __device__ __noinline__ uint32 post(const Mail& mail, uint32 edges, uint32 news,
     return sent;
 }
 
-// What came with the last meeting, the same in all threads of a block.
+// What came with the last meeting.
 struct Arrived {
     const uint2* box;  // edges of the first shard
     const uint32* until;  // [shards] how many edges there are of all shards up to each, in shared memory
@@ -133,24 +133,23 @@ struct Arrived {
     int least;
 };
 
-// Reads the meeting. For all threads of a block.
-__device__ __forceinline__ Arrived arrived(const Mail& mail, uint32 turn) {
+// Reads the meeting. For all threads of a block, which share what it gives until they read the next one.
+__device__ __forceinline__ const Arrived& arrived(const Mail& mail, uint32 turn) {
     __shared__ uint32 until[MOST_SHARDS];
-    __shared__ uint32 words[2];
+    __shared__ Arrived came;
     const uint32 shards = static_cast<uint32>(mail.shards);
     if (threadIdx.x < 32) {
         uint32 sum = threadIdx.x < shards ? seen(&mail.meeting->edges[threadIdx.x]) : 0;
-        for (int step = 1; step < 32; step *= 2) {
-            const uint32 before = __shfl_up_sync(ALL_LANES, sum, step);
-            if (static_cast<int>(threadIdx.x) >= step) sum += before;
-        }
+        const uint32 news = seen(&mail.meeting->news), least = seen(reinterpret_cast<const uint32*>(&mail.meeting->least));
+        sum = sum_up_to(sum);
         if (threadIdx.x < shards) until[threadIdx.x] = sum;
-        if (threadIdx.x == 0) words[0] = seen(&mail.meeting->news);
-        if (threadIdx.x == 1) words[1] = seen(reinterpret_cast<const uint32*>(&mail.meeting->least));
+        if (threadIdx.x == 31) {
+            const uint2* box = edges_of(mail, mail.rank, turn, 0);
+            came = {box, until, static_cast<uint32>(mail.most_edges), news & LOST ? 0 : sum, news, static_cast<int>(least)};
+        }
     }
     __syncthreads();
-    const uint32 news = words[0], edges = news & LOST ? 0 : until[shards - 1];
-    return {edges_of(mail, mail.rank, turn, 0), until, static_cast<uint32>(mail.most_edges), edges, news, static_cast<int>(words[1])};
+    return came;
 }
 
 __device__ __forceinline__ uint2 leaving_edge(const Arrived& arrived, uint32 which) {

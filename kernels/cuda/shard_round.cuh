@@ -46,7 +46,8 @@ struct Limits {
     bool silent;  // nothing follows from a decrement: the caller looks at all halves after this round
 };
 
-// What a block has in shared memory to work on a round: fewer registers than arguments.
+// What a block has in shared memory to work on a round: fewer registers than arguments. What is used for each entry comes as an
+// argument of the kernel all the same.
 struct Round {
     Rows rows;
     Cut cut;
@@ -103,8 +104,7 @@ struct Kept {
 
 // A warp lowers counts for the triangles it has found, BATCH a lane under way at once.
 __device__ __forceinline__ void settle(
-    Work& work, int found, const Round& round) {
-    int* const count = round.count;
+    Work& work, int found, int* count, const Round& round) {
     uint32 triangles = 0;
     __syncwarp();
     for (int base = 0; base < found; base += PASS) {
@@ -154,7 +154,7 @@ __device__ __forceinline__ void settle(
 
 // A warp looks up the last of the entries that it keeps, PASS at most, in the longer rows.
 __device__ __forceinline__ void search(
-    Work& work, Kept& kept, const Round& round) {
+    Work& work, Kept& kept, const Rows& rows, int* count, const Round& round) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0);
     int2 mine[BATCH];
@@ -169,7 +169,7 @@ __device__ __forceinline__ void search(
         const uint32 buckets = work.buckets[place[k]];
         if (!buckets) continue;
         // Hardly any bucket is read again soon: it shall not drive what is out of the L2 cache.
-        const Bucket* home = &round.rows.table[(work.longer[place[k]] >> 1) + home_of(mine[k].x, buckets)];
+        const Bucket* home = &rows.table[(work.longer[place[k]] >> 1) + home_of(mine[k].x, buckets)];
         neighbours[k] = __ldcs(&home->neighbour);
         edges[k] = __ldcs(&home->edge);
     }
@@ -181,11 +181,11 @@ __device__ __forceinline__ void search(
             const uint32 buckets = work.buckets[place[k]], begin = work.longer[place[k]];
             const Row longer = {begin, begin >> 1, static_cast<int>(work.length[place[k]]), buckets};
             if (!buckets) {
-                other = find_in_short(longer, round.rows.entry, mine[k].x);
+                other = find_in_short(longer, rows.entry, mine[k].x);
             } else {
                 other = edge_in(neighbours[k], edges[k], mine[k].x);
                 if (other < 0 && neighbours[k].w != EMPTY) {
-                    other = find_in_table(longer, round.rows.table, mine[k].x, home_of(mine[k].x, buckets));
+                    other = find_in_table(longer, rows.table, mine[k].x, home_of(mine[k].x, buckets));
                 }
             }
             later = work.later[place[k]];
@@ -200,7 +200,7 @@ __device__ __forceinline__ void search(
     }
     kept.wanted = base;
     if (kept.found > FOUND - PASS) {
-        settle(work, kept.found, round);
+        settle(work, kept.found, count, round);
         kept.found = 0;
     }
     __syncwarp();
@@ -210,7 +210,8 @@ __device__ __forceinline__ void search(
 // whose own edge has left, or takes the triangle itself, are dropped: their halves lie together where rows ascend, so this spares
 // more requests than it costs. Those that the filter of the longer row lets through are looked up as they become many.
 __device__ __forceinline__ void take_unit(
-    Work& work, uint32 base, uint32 all, bool has, uint32 start, Kept& kept, const Round& round) {
+    Work& work, uint32 base, uint32 all, bool has, uint32 start, Kept& kept, const Rows& rows, int* count,
+    const Round& round) {
     const int lane = threadIdx.x & 31;
     int2 mine[ENTRIES];
     int place[ENTRIES], half[ENTRIES];
@@ -220,10 +221,10 @@ __device__ __forceinline__ void take_unit(
         const uint32 before = __ballot_sync(ALL_LANES, has && start < window);
         const uint32 bits = warp_or(has && start - window < 32 ? 1u << (start - window) : 0);
         place[k] = __popc(before) + __popc(bits << (31 - lane)) - 1;
-        mine[k] = at < all ? round.rows.entry[work.from[place[k]] + at] : make_int2(0, -1);
+        mine[k] = at < all ? rows.entry[work.from[place[k]] + at] : make_int2(0, -1);
     }
 #pragma unroll
-    for (int k = 0; k < ENTRIES; ++k) half[k] = mine[k].y < 0 ? counted(LEFT, 0) : __ldcg(&round.count[mine[k].y]);
+    for (int k = 0; k < ENTRIES; ++k) half[k] = mine[k].y < 0 ? counted(LEFT, 0) : __ldcg(&count[mine[k].y]);
     bool passes[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
@@ -231,7 +232,7 @@ __device__ __forceinline__ void take_unit(
         const uint32 buckets = passes[k] ? work.buckets[place[k]] : 0;
         if (buckets) {
             const uint32 home = (work.longer[place[k]] >> 1) + home_of(mine[k].x, buckets);
-            passes[k] = round.rows.filter[home] >> filter_bit(mine[k].x) & 1;
+            passes[k] = rows.filter[home] >> filter_bit(mine[k].x) & 1;
         }
     }
 #pragma unroll
@@ -244,7 +245,7 @@ __device__ __forceinline__ void take_unit(
         }
         kept.wanted += __popc(pass);
     }
-    while (kept.wanted >= PASS) search(work, kept, round);
+    while (kept.wanted >= PASS) search(work, kept, rows, count, round);
 }
 
 // What a lane brings: the rows of an edge, of the shorter one the entries from `from` on, `size` of them.
@@ -265,16 +266,12 @@ __device__ __forceinline__ Span look_up(uint2 ends, const Rows& rows, const Cut&
         swap ? make_uint2(of_one, of_other) : make_uint2(of_other, of_one)};
 }
 
-// A warp takes the spans of its lanes, and has found `found` triangles before; gives how many it keeps.
-__device__ __noinline__ int take_spans(Work& work, const Round& round, Span span, int found) {
+// A warp takes the spans of its lanes.
+__device__ __forceinline__ void take_spans(
+    Work& work, const Span& span, Kept& kept, const Rows& rows, int* count, const Round& round) {
     const int lane = threadIdx.x & 31;
     const bool has = span.size > 0;
-    Kept kept = {0, found};
-    uint32 sum = span.size;
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32 before = __shfl_up_sync(ALL_LANES, sum, step);
-        if (lane >= step) sum += before;
-    }
+    const uint32 sum = sum_up_to(span.size);
     const uint32 start = sum - span.size, all = __shfl_sync(ALL_LANES, sum, 31);
     const uint32 busy = __ballot_sync(ALL_LANES, has);
     if (has) {
@@ -287,10 +284,9 @@ __device__ __noinline__ int take_spans(Work& work, const Round& round, Span span
     }
     if (lane == 0) work.entries += all;
     __syncwarp();
-    for (uint32 base = 0; base < all; base += UNIT) take_unit(work, base, all, has, start, kept, round);
-    while (kept.wanted) search(work, kept, round);
+    for (uint32 base = 0; base < all; base += UNIT) take_unit(work, base, all, has, start, kept, rows, count, round);
+    while (kept.wanted) search(work, kept, rows, count, round);
     __syncwarp();
-    return kept.found;
 }
 
 // One lane's span is a part of an edge's entries, from `first` on.
@@ -300,62 +296,68 @@ __device__ __forceinline__ Span part_of(Span span, uint32 first, uint32 size) {
     return span;
 }
 
-// The next run of `chunk` items: one a warp is its own, the others come from the cursor; `end` and beyond for none.
-__device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint32 end, uint32 warps) {
-    if (warps * chunk >= end) return end;
+// How the edges of a round, or the heavy parts, go to warps.
+struct Share {
+    uint32 items;
+    uint32 chunk;  // items that a warp takes at a time; 0 where each edge is shared out to several
+    uint32* cursor;
+};
+
+// What this lane has of the items from `first` on.
+__device__ __noinline__ Span span_at(
+    const Round& round, const Arrived& arrived, const Share& share, bool parts, uint32 first, uint2* heavy, uint32* heavy_parts) {
+    const uint32 lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
+    const Span nothing = {0, 0, {0, 0, 0, 0}, {0, 0}};
+    if (share.chunk == 0) {
+        if (lane) return nothing;
+        const Span span = look_up(leaving_edge(arrived, first % share.items), round.rows, round.cut);
+        const uint32 teams = warps / share.items, size = ((span.size + UNIT - 1) / UNIT + teams - 1) / teams * UNIT;
+        return part_of(span, first / share.items * size, size);
+    }
+    const uint32 item = first + lane;
+    if (lane >= share.chunk || item >= share.items) return nothing;
+    if (parts) {
+        const uint2 part = __ldcg(&heavy[item]);
+        if (part.x == EMPTY) return nothing;
+        return part_of(look_up(leaving_edge(arrived, part.x), round.rows, round.cut), part.y * PART, PART);
+    }
+    Span span = look_up(leaving_edge(arrived, item), round.rows, round.cut);
+    if (span.size > PART) {
+        const uint32 count = (span.size + PART - 1) / PART, at = atomicAdd(heavy_parts, count);
+        const bool fits = at + count <= HEAVY;
+        for (uint32 p = 0; p < count && at + p < HEAVY; ++p) heavy[at + p] = make_uint2(fits ? item : EMPTY, p);
+        if (fits) span.size = 0;
+    }
+    return span;
+}
+
+// The next run of items: one a warp is its own, the others come from the cursor; `items` and beyond for none.
+__device__ __forceinline__ uint32 next_items(const Share& share, uint32 warps) {
+    if (share.chunk == 0 || warps * share.chunk >= share.items) return share.items;
     uint32 taken = 0;
-    if ((threadIdx.x & 31) == 0) taken = warps * chunk + atomicAdd(cursor, chunk);
+    if ((threadIdx.x & 31) == 0) taken = warps * share.chunk + atomicAdd(share.cursor, share.chunk);
     return __shfl_sync(ALL_LANES, taken, 0);
 }
 
 // One round, up to and with the barrier after it. `counters`, 0 at first: edges taken, heavy parts, heavy parts taken.
-__device__ __noinline__ void run_round(
-    Work& work, const Round& round, const Arrived& arrived, uint32* counters, uint2* heavy, Barrier* barrier) {
+__device__ __forceinline__ void run_round(
+    Work& work, const Rows& rows, int* count, const Round& round, const Arrived& arrived, uint32* counters, uint2* heavy,
+    Barrier* barrier) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
-    const uint32 edges = arrived.edges, lane = threadIdx.x & 31;
-    const Span nothing = {0, 0, {0, 0, 0, 0}, {0, 0}};
-    int found = 0;
-    if (edges <= warps) {
-        const uint32 parts = warps / edges, part = warp / edges;
-        if (part < parts) {
-            Span span = nothing;
-            if (lane == 0) {
-                span = look_up(leaving_edge(arrived, warp % edges), round.rows, round.cut);
-                const uint32 size = ((span.size + UNIT - 1) / UNIT + parts - 1) / parts * UNIT;
-                span = part_of(span, part * size, size);
-            }
-            settle(work, take_spans(work, round, span, 0), round);
+    const uint32 edges = arrived.edges;
+    Share share = {edges, edges <= warps ? 0 : max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * SHARES))), &counters[0]};
+    for (bool parts = false; true; parts = true) {
+        Kept kept = {0, 0};
+        uint32 first = share.chunk ? warp * share.chunk : warp < warps / edges * edges ? warp : EMPTY;
+        // One place for all kinds of work: it is long, and stays in registers.
+        for (bool more = first < share.items || (share.chunk == 0 && first != EMPTY); more; more = first < share.items) {
+            take_spans(work, span_at(round, arrived, share, parts, first, heavy, &counters[1]), kept, rows, count, round);
+            first = next_items(share, warps);
         }
+        settle(work, kept.found, count, round);
         grid_barrier(barrier, counters);
-        return;
+        if (parts || share.chunk == 0) return;
+        share = {min(__ldcg(&counters[1]), HEAVY), 1, &counters[2]};
+        if (share.items == 0) return;
     }
-    const uint32 chunk = max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * SHARES)));
-    for (uint32 first = warp * chunk; first < edges; first = next_items(&counters[0], chunk, edges, warps)) {
-        const uint32 edge = first + lane;
-        Span span = nothing;
-        if (lane < chunk && edge < edges) {
-            span = look_up(leaving_edge(arrived, edge), round.rows, round.cut);
-            if (span.size > PART) {
-                const uint32 parts = (span.size + PART - 1) / PART, at = atomicAdd(&counters[1], parts);
-                const bool fits = at + parts <= HEAVY;
-                for (uint32 p = 0; p < parts && at + p < HEAVY; ++p) heavy[at + p] = make_uint2(fits ? edge : EMPTY, p);
-                if (fits) span.size = 0;
-            }
-        }
-        found = take_spans(work, round, span, found);
-    }
-    settle(work, found, round);
-    grid_barrier(barrier, counters);
-    const uint32 parts = min(__ldcg(&counters[1]), HEAVY);
-    if (parts == 0) return;
-    found = 0;
-    for (uint32 p = warp; p < parts; p = next_items(&counters[2], 1, parts, warps)) {
-        const uint2 part = __ldcg(&heavy[p]);
-        if (part.x == EMPTY) continue;
-        Span span = nothing;
-        if (lane == 0) span = part_of(look_up(leaving_edge(arrived, part.x), round.rows, round.cut), part.y * PART, PART);
-        found = take_spans(work, round, span, found);
-    }
-    settle(work, found, round);
-    grid_barrier(barrier, counters);
 }

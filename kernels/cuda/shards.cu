@@ -311,8 +311,8 @@ __device__ __noinline__ void receive(const Shard& shard, const Round& round, uin
     add_up(&shard.sums->received, received);
 }
 
-// Marks the edges that leave in this round. Gives the sum of their hashes.
-__device__ __noinline__ unsigned long long mark(const Shard& shard, const Round& round, const Arrived& came) {
+// Marks the edges that leave in this round.
+__device__ __noinline__ void mark(const Shard& shard, const Round& round, const Arrived& came) {
     const uint32 threads = gridDim.x * blockDim.x;
     int* const count = round.count;
     unsigned long long fingerprint = 0;
@@ -335,13 +335,30 @@ __device__ __noinline__ unsigned long long mark(const Shard& shard, const Round&
         shard.leaving[i] = half;
     }
     marked = warp_sum(marked);
-    if (marked && (threadIdx.x & 31) == 0) atomicSub(&shard.state->halves, static_cast<uint32>(marked));
-    return fingerprint;
+    if (marked == 0) return;
+    for (int step = 16; step; step /= 2) fingerprint += __shfl_xor_sync(ALL_LANES, fingerprint, step);
+    if ((threadIdx.x & 31) == 0) {
+        atomicSub(&shard.state->halves, static_cast<uint32>(marked));
+        atomicAdd(&shard.sums->fingerprint, fingerprint);
+    }
 }
 
-// Nanoseconds since the last call, for one thread of the grid.
+// Where a shard is between two meetings. A block's first thread changes it while the others do not read it.
+struct Course {
+    uint32 turn;
+    uint32 queued;  // edges of the queue that were sent
+    uint32 told;    // events of the ring that were
+    uint32 levels;
+    uint32 rounds;  // of this launch
+    unsigned long long left;
+};
+
+// Adds the time since the last call, on one thread of the grid.
 struct Watch {
     int64 before;
+    __device__ __forceinline__ void start() {
+        before = nanoseconds();
+    }
     __device__ __forceinline__ void note(Sums* sums, int what) {
 #if PROFILE
         if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -360,6 +377,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
     extern __shared__ char shared[];
     __shared__ Shard shard;
     __shared__ Round round;
+    __shared__ Course course;
+    __shared__ Watch watch;
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     work.triangles[threadIdx.x & 31] = 0;
     if ((threadIdx.x & 31) == 0) work.entries = 0;
@@ -373,17 +392,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
     }
     __syncthreads();
     State* const state = shard.state;
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    uint32 turn = seen(&shard.mail.meeting->turn), queued = 0, told = 0, marked = 0, levels = state->levels, rounds = 0, news = 0;
-    unsigned long long left = shard.sums->left, fingerprint = 0;
+    if (threadIdx.x == 0) {
+        course = {seen(&shard.mail.meeting->turn), 0, 0, state->levels, 0, shard.sums->left};
+        watch.start();
+    }
+    uint32 marked = 0;
     bool open = true, known = false, quiet = true;
-    Watch watch = {nanoseconds()};
     grid_barrier(barrier, &state->queued);  // all have read the state
     while (true) {
         if (open) {
             known = round.limits.level > round.limits.last;
             if (known) {
-                if (thread == 0) state->notes = 0, state->least = NOTHING;
+                if (blockIdx.x == 0 && threadIdx.x == 0) state->notes = 0, state->least = NOTHING;
                 __syncthreads();
                 if (threadIdx.x == 0) round.limits.last = round.limits.level + WINDOW - 1;
                 grid_barrier(barrier, &state->queued);
@@ -397,74 +417,70 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
             quiet = true;
             watch.note(shard.sums, 0);
         }
-        ++turn;
-        const uint32 edges = min(static_cast<uint32>(shard.mail.most_edges), __ldcg(&state->queued) - queued);
-        const uint32 all = __ldcg(&state->events) - told, events = min(static_cast<uint32>(shard.mail.most_events), all);
-        for (uint32 i = thread; i < marked; i += threads) {
+        const uint32 turn = course.turn + 1;
+        const uint32 edges = min(static_cast<uint32>(shard.mail.most_edges), __ldcg(&state->queued) - course.queued);
+        const uint32 all = __ldcg(&state->events) - course.told, events = min(static_cast<uint32>(shard.mail.most_events), all);
+        for (uint32 i = start_of(0); i < marked; i += gridDim.x * blockDim.x) {
             const int half = shard.leaving[i];
             if (half >= 0) count[half] = counted(LEFT, round.limits.level);
         }
-        send_edges(shard, turn, queued, edges);
+        send_edges(shard, turn, course.queued, edges);
         settle_alarms(shard, turn, count);
-        send_events(shard, round, turn, told, events);
-        queued += edges;
-        told += events;
+        send_events(shard, round, turn, course.told, events);
         const uint32 here = __ldcg(&state->halves);
         uint32 own = quit;
         if (all > events) own |= SOME_TOLD;
         if (here && here <= stop_at) own |= FEW_LEFT;
-        if (all > shard.room && thread == 0) atomicAdd(&shard.sums->faults, 1ull);
+        if (all > shard.room && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&shard.sums->faults, 1ull);
         watch.note(shard.sums, 1);
         meet(barrier, shard, turn, edges, own, known ? __ldcg(&state->least) : round.limits.level + 1);
         watch.note(shard.sums, 2);
-        const Arrived came = arrived(shard.mail, turn);
-        news = came.news;
+        const Arrived& came = arrived(shard.mail, turn);
         marked = came.edges;
-        if (news & LOST) break;
-        if (!marked && !(news & SOME_TOLD)) {
-            const int next = max(round.limits.level + 1, quiet ? came.least : 0);
+        if (came.news & LOST) break;
+        if (threadIdx.x == 0) course.turn = turn, course.queued += edges, course.told += events;
+        if (!marked && !(came.news & SOME_TOLD)) {
             __syncthreads();
-            if (threadIdx.x == 0) round.limits.level = next;
+            if (threadIdx.x == 0) round.limits.level = max(round.limits.level + 1, quiet ? came.least : 0);
             __syncthreads();
-            if (!left || (news & (FEW_LEFT | QUIT)) || rounds >= most_rounds) break;
+            if (!course.left || (came.news & (FEW_LEFT | QUIT)) || course.rounds >= most_rounds) break;
             open = true;
             continue;
         }
-        levels += quiet && marked;
+        mark(shard, round, came);
+        if (came.news & SOME_TOLD) receive(shard, round, turn);
+        if (threadIdx.x == 0 && marked) {
+            round.limits.silent = marked > course.left / MANY;
+            course.left -= marked;
+            course.levels += quiet;
+            ++course.rounds;
+            if (round.limits.silent) course.told = 0;
+        }
         known = false;
         quiet = quiet && !marked;
-        fingerprint += mark(shard, round, came);
-        if (news & SOME_TOLD) receive(shard, round, turn);
-        if (threadIdx.x == 0) round.limits.silent = marked > left / MANY;
         grid_barrier(barrier, &state->queued);
         watch.note(shard.sums, 3);
         if (!marked) continue;
-        left -= marked;
-        ++rounds;
-        if (round.limits.silent) {
-            if (thread == 0) state->notes = 0, state->events = 0;
-            told = 0;
-        }
-        run_round(work, round, came, state->counters, shard.heavy, barrier);
+        if (round.limits.silent && blockIdx.x == 0 && threadIdx.x == 0) state->notes = 0, state->events = 0;
+        run_round(work, {row, entry, table, filter}, count, round, came, state->counters, shard.heavy, barrier);
         if (round.limits.silent) {
             look_at_all(shard, round, halves);
             grid_barrier(barrier, &state->queued);
         }
         watch.note(shard.sums, 4);
     }
-    if (fingerprint) atomicAdd(&shard.sums->fingerprint, fingerprint);
     if (work.triangles[threadIdx.x & 31]) {
         atomicAdd(&shard.sums->triangles, static_cast<unsigned long long>(work.triangles[threadIdx.x & 31]));
     }
     if ((threadIdx.x & 31) == 0) atomicAdd(&shard.sums->entries, work.entries);
     grid_barrier(barrier, &state->queued);
-    if (thread == 0) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
         state->queued = state->notes = state->events = state->told[0] = state->told[1] = 0;
         state->level = round.limits.level;
-        state->levels = levels;
-        state->news = news;
-        state->rounds += rounds;
-        shard.sums->left = left;
+        state->levels = course.levels;
+        state->news = seen(&shard.mail.meeting->news);
+        state->rounds += course.rounds;
+        shard.sums->left = course.left;
     }
 }
 
