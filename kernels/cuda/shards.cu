@@ -143,8 +143,8 @@ __device__ __noinline__ void look_at_noted(const Shard& shard, const Round& roun
     }
 }
 
-// All halves: edges that are to leave, those that may do so in this window, and what is to be told. Gives a bound for this warp:
-// edges that stand have as many triangles, or more.
+// All halves: edges that are to leave, those that may do so in this window, and what is to be told; the lists of the last two are
+// empty before. Gives a bound for this warp: edges that stand have as many triangles, or more.
 __device__ __noinline__ int look_at_all(const Shard& shard, const Round& round, uint32 halves) {
     int* const count = round.count;
     const Limits limits = round.limits;
@@ -403,9 +403,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
         if (open) {
             known = round.limits.level > round.limits.last;
             if (known) {
-                if (blockIdx.x == 0 && threadIdx.x == 0) state->notes = 0, state->least = NOTHING;
+                if (blockIdx.x == 0 && threadIdx.x == 0) state->notes = state->events = 0, state->least = NOTHING;
                 __syncthreads();
-                if (threadIdx.x == 0) round.limits.last = round.limits.level + WINDOW - 1;
+                if (threadIdx.x == 0) round.limits.last = round.limits.level + WINDOW - 1, course.told = 0;
                 grid_barrier(barrier, &state->queued);
                 const int least = look_at_all(shard, round, halves);
                 if ((threadIdx.x & 31) == 0 && least < NOTHING) atomicMin(&state->least, least);
