@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 import pytest
 
-from edgemill.kernels.gpu import peers
+from edgemill.kernels.gpu import peers, shards
 from edgemill.kernels.peers import Address
 
 
@@ -128,3 +128,19 @@ def test_a_mailbox_stays_where_it_is(cuda: Cuda) -> None:
     for box, addresses in ((moved, [own, own]), (mailbox, [elsewhere(own), own])):
         with pytest.raises(ConnectionError, match="the worker that kept partition 0 is gone"):
             peers.Links(0, box, addresses)
+
+
+def test_mailboxes_of_shards(cuda: Cuda) -> None:
+    """Room for so many edges of 8 bytes and twice so many messages of 16 from each shard, twice."""
+    mailbox = shards.ShardMailbox(3, 10**9, most_edges=10**6, most_events=10**5)
+    assert mailbox.posts_bytes == 2 * 3 * 32
+    assert mailbox.nbytes == 192 + 2 * 3 * (8 * 10**6 + 2 * 16 * 10**5)
+    small = shards.ShardMailbox(3, 70_000)
+    assert (small.most_edges, small.most_events) == (70_000, 70_000)
+    assert small.address().offsets == ()
+    own = small.address()
+    links = peers.Links(0, small, [own, replace(own, pointer=77)])
+    links.abandon()
+    assert cuda.written == [77, 77 + 2 * 32]
+    with pytest.raises(ValueError, match="33 subgraphs cannot be peeled in step, 32 at most"):
+        shards.ShardMailbox(33, 1)
