@@ -13,6 +13,7 @@
     python -m benchmarks explorer        the explorer's page in a browser
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
+    python -m benchmarks gpu_shards      λ by shards on the GPU
     python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other
     python -m benchmarks partitioners    what they make of it side by side, and a picture
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
