@@ -13,6 +13,7 @@
     python -m benchmarks explorer        the explorer's page in a browser
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
+    python -m benchmarks gpu_shards      λ by shards on the GPU
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
     python -m benchmarks workers         the whole command with more and more worker processes on the same cores
     python -m benchmarks letters         what letters between many workers cost by Dask's comms

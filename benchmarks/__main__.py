@@ -24,6 +24,7 @@ NAMES = (
     "explorer",
     "gpu",
     "gpu_runs",
+    "gpu_shards",
     "ids",
     "all_to_all",
     "letters",

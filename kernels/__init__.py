@@ -25,6 +25,7 @@ from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
     from .gpu.peers import Links, Mailbox, PeerPeeling
+    from .gpu.shards import ShardMailbox, ShardPeeling
 
 __all__ = [
     "add_up",
@@ -49,6 +50,8 @@ __all__ = [
     "positions",
     "reband",
     "row_numbers",
+    "shard_mailbox",
+    "shard_peeling",
     "sort_keys",
     "sort_strings",
     "sums_at",
@@ -149,16 +152,38 @@ def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
 
     `offsets` [subgraphs + 1] tells where the ghosts that each of them owns start. `address()` is for the others.
     """
-    return _gpu_twin(like).Mailbox(offsets)
+    return _gpu_twin(like).GhostMailbox(offsets)
 
 
-def link_up(like: IntArray, rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> Links:
+def link_up(like: NDArray[Any], rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> Links:
     """The way from subgraph `rank` of several to all mailboxes, whose `addresses` are given, its own among them.
 
     `abandon()` frees the others from waiting for it, `close()` lets go of their memory. Raises ConnectionError if they
     cannot be reached.
     """
     return _gpu_twin(like).Links(rank, mailbox, addresses)
+
+
+def shard_mailbox(like: NDArray[np.uint32], shards: int, edges: int) -> ShardMailbox:
+    """Memory, beside the array `like`, that the shards of a graph of so many edges write into, for one of them.
+
+    `address()` is for the others.
+    """
+    return _gpu_twin(like).ShardMailbox(shards, edges)
+
+
+def shard_peeling(
+    low: NDArray[np.uint32], high: NDArray[np.uint32], vertices: int, edges: int, links: Links, **start: Any
+) -> ShardPeeling:
+    """Peel one shard together with all others, which may be on other devices of this machine.
+
+    `low`, `high` are the ends of the edges that the shard stores: ranks by ascending degree, sorted by (low, high).
+    `start` is their `support`, or the `count`, `sums`, `level` and `levels` of a peeling before. Of the result,
+    `launch(quit)` and `settle()` peel while `in_progress`; `gather()` and `intervals()` give the bounds of λ; `level`,
+    `left`, `sums` tell how far it is. All shards make the same calls. Raises ValueError for 2^27 triangles of one edge,
+    MemoryError for a shard of 2^32 entries.
+    """
+    return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, links, **start)
 
 
 def peeling_in_step(

@@ -27,8 +27,8 @@ class Address:
     """In that process."""
     handle: bytes
     """For other processes of the machine; empty where CUDA shares nothing between processes."""
-    offsets: tuple[int, ...]
-    """[peers + 1] where the part of each peer starts, in edges."""
+    offsets: tuple[int, ...] = ()
+    """[peers + 1] where the part of each peer starts, in edges; of the mailboxes of partitions with ghosts."""
 
 
 def this_machine() -> str:

@@ -34,6 +34,35 @@ __device__ __forceinline__ int warp_min(int value) {
 #endif
 }
 
+// The same for all lanes: all of their bits.
+__device__ __forceinline__ uint32 warp_or(uint32 bits) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(ALL_LANES, bits);
+#else
+    for (int step = 16; step; step /= 2) bits |= __shfl_xor_sync(ALL_LANES, bits, step);
+    return bits;
+#endif
+}
+
+// For each lane the sum of the values of all lanes up to it.
+__device__ __forceinline__ uint32 sum_up_to(uint32 value) {
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32 before = __shfl_up_sync(ALL_LANES, value, step);
+        if ((threadIdx.x & 31) >= step) value += before;
+    }
+    return value;
+}
+
+__device__ __forceinline__ uint32 seen(const uint32* place) {
+    return *static_cast<const volatile uint32*>(place);
+}
+
+__device__ __forceinline__ int64 nanoseconds() {
+    int64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
 struct Barrier {
     uint32 arrived;
     uint32 turn;

@@ -14,12 +14,12 @@
 // peers stop where any has few enough edges left, or wants to `quit`.
 #define BANDS 0
 #include "cascade.cuh"
+#include "lists.cuh"
 #include "peers.cuh"
 
 constexpr int NEAR = 16;
 constexpr uint32 MANY = 64;
 constexpr int NOTHING = 0x7FFFFFFF;
-constexpr int STEPS = 16;  // edges that a lane looks at before a warp appends what it has found
 
 struct Peeling {
     int* queue;
@@ -28,31 +28,6 @@ struct Peeling {
     int* noted;
     uint32* notes;
 };
-
-// Appends together what the lanes of a warp have.
-__device__ __forceinline__ void append(int* list, uint32* size, bool has, int edge) {
-    const uint32 lanes = __ballot_sync(ALL_LANES, has);
-    if (!lanes) return;
-    const int lane = threadIdx.x & 31;
-    uint32 base = 0;
-    if (lane == 0) base = atomicAdd(size, static_cast<uint32>(__popc(lanes)));
-    base = __shfl_sync(ALL_LANES, base, 0);
-    if (has) list[base + __popc(lanes & ((1u << lane) - 1))] = edge;
-}
-
-// Appends in order what a warp has: the edge first + 32 s + lane where bit s of a lane's `has` is set.
-__device__ __forceinline__ void append_all(int* list, uint32* size, uint32 has, uint32 first) {
-    const int all = warp_sum(__popc(has)), lane = threadIdx.x & 31;
-    if (!all) return;
-    uint32 base = 0;
-    if (lane == 0) base = atomicAdd(size, static_cast<uint32>(all));
-    base = __shfl_sync(ALL_LANES, base, 0);
-    for (int step = 0; step < STEPS; ++step) {
-        const uint32 lanes = __ballot_sync(ALL_LANES, has >> step & 1);
-        if (has >> step & 1) list[base + __popc(lanes & ((1u << lane) - 1))] = first + 32 * step + lane;
-        base += __popc(lanes);
-    }
-}
 
 // Noted edges with at most `level` triangles join the frontier.
 __device__ __forceinline__ void look_at_noted(const Peeling& peeling, int level, int code) {

@@ -60,16 +60,6 @@ struct Met {
     int least;
 };
 
-__device__ __forceinline__ uint32 seen(const uint32* place) {
-    return *static_cast<const volatile uint32*>(place);
-}
-
-__device__ __forceinline__ int64 nanoseconds() {
-    int64 now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
-
 // One thread posts to all peers, and waits for their posts.
 __device__ __noinline__ void post(const Peers& peers, uint32 news, int least) {
     Meeting& meeting = *peers.meeting;

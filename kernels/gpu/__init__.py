@@ -7,20 +7,23 @@ from .lists import pack_lists
 from .lookup import lookup
 from .nest import nest
 from .peel import Peeling
-from .peers import Links, Mailbox, PeerPeeling
+from .peers import GhostMailbox, Links, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
+from .shards import ShardMailbox, ShardPeeling
 from .sort import order_pairs, sort_keys
 from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
     "Fixpoint",
+    "GhostMailbox",
     "Links",
-    "Mailbox",
     "Peeling",
     "PeerPeeling",
+    "ShardMailbox",
+    "ShardPeeling",
     "adjacency",
     "compact",
     "compile_all",

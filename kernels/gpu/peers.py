@@ -9,6 +9,7 @@ from typing import Any
 import cupy
 import numpy as np
 from cupy.cuda import runtime
+from numpy.typing import NDArray
 
 from ..graph import Topology
 from ..peers import MOST_PEERS, THIS_PROCESS, Address, this_machine
@@ -21,25 +22,28 @@ one at work may take is a round among its hubs, or its first rows.
 SHRINK_WITH = 0.7
 """Edges are numbered anew while another peer does so when this share of them is left."""
 _SOME_LEFT, _LOST, _QUIT = 2, 16, 8
-_NEVER = 2**32 - 1
-_POST_BYTES = 16
+NEVER = 2**32 - 1
+"""Turn of a peer that will not come any more."""
 _LEAST_BYTES = 2**21
 """What the driver shares between processes at once."""
 
 
 class Mailbox:
-    """Memory of one peer that the others write into: posts, then the edges that each sends.
+    """Memory of one peer that the others write into: posts, then what each sends.
 
-    `offsets` [peers + 1] tells where the edges of each start. Lies outside of CuPy's pool, as it is shared.
+    Lies outside of CuPy's pool, as it is shared.
     """
 
-    def __init__(self, offsets: Sequence[int]) -> None:
-        peers = len(offsets) - 1
+    offsets: tuple[int, ...] = ()
+    """See `Address`."""
+
+    def __init__(self, peers: int, never: NDArray[np.uint32], nbytes: int) -> None:
         if peers > MOST_PEERS:
             raise ValueError(f"{peers} subgraphs cannot be peeled in step, {MOST_PEERS} at most")
-        self.offsets = tuple(map(int, offsets))
-        self.posts_bytes = 2 * peers * _POST_BYTES
-        self.nbytes = max(_LEAST_BYTES, self.posts_bytes + 4 * self.offsets[-1])
+        self.never = never
+        """A post after which nobody waits for its sender."""
+        self.posts_bytes = 2 * peers * never.nbytes
+        self.nbytes = max(_LEAST_BYTES, self.posts_bytes + nbytes)
         self._memory = _allocated(self.nbytes)
         runtime.memset(self._memory.ptr, 0, self.posts_bytes)
         runtime.deviceSynchronize()
@@ -53,6 +57,15 @@ class Mailbox:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Moved, ()
+
+
+class GhostMailbox(Mailbox):
+    """What others write into are edges. `offsets` [peers + 1] tells where those of each start."""
+
+    def __init__(self, offsets: Sequence[int]) -> None:
+        self.offsets = tuple(map(int, offsets))
+        never = np.array([0, _LOST, 0, NEVER], np.uint32)
+        super().__init__(len(offsets) - 1, never, 4 * self.offsets[-1])
 
 
 class _Moved:
@@ -80,8 +93,7 @@ class Links:
         self.rank, self.mailbox = rank, mailbox
         self.here = sum(address.process == THIS_PROCESS for address in addresses)
         """Peers of this process."""
-        self.places = [address.offsets[rank] for address in addresses]
-        """Where each peer's mailbox has the part for this one, in edges."""
+        self.addresses = tuple(addresses)
         self._opened: list[int] = []
         try:
             self.pointers = [self._reach(address) for address in addresses]
@@ -91,12 +103,12 @@ class Links:
 
     def abandon(self) -> None:
         """Tell the others not to wait any more."""
-        never = np.array([0, _LOST, 0, _NEVER], np.uint32)
+        never = self.mailbox.never
         for q, pointer in enumerate(self.pointers):
             for slot in (self.rank, len(self.pointers) + self.rank) if q != self.rank else ():
                 with suppress(runtime.CUDARuntimeError):
-                    at = pointer + slot * _POST_BYTES
-                    runtime.memcpy(at, never.ctypes.data, _POST_BYTES, runtime.memcpyHostToDevice)
+                    at = pointer + slot * never.nbytes
+                    runtime.memcpy(at, never.ctypes.data, never.nbytes, runtime.memcpyHostToDevice)
 
     def close(self) -> None:
         """Let go of the others' memory."""
@@ -192,9 +204,10 @@ class PeerPeeling(Peeling):
         links, own = self._links, self._links.mailbox
         offsets, posts = own.offsets[:-1], own.posts_bytes
         received = links.pointers[links.rank] + posts
+        places = [address.offsets[links.rank] for address in links.addresses]
         tables = [
             links.pointers,
-            [pointer + posts + 4 * first for pointer, first in zip(links.pointers, links.places, strict=True)],
+            [pointer + posts + 4 * first for pointer, first in zip(links.pointers, places, strict=True)],
             [received + 4 * first for first in offsets],
             [self._ghost.data.ptr + 4 * first for first in offsets],
         ]

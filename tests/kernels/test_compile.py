@@ -22,6 +22,8 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "peel": [{"PEERS": 0}, {"PEERS": 1}],
     "reband": [{}],
     "rows": [{}],
+    "shard_rows": [{}],
+    "shards": [{}, {"PROFILE": 1}],
 }
 
 

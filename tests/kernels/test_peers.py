@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 import pytest
 
-from edgemill.kernels.gpu import peers
+from edgemill.kernels.gpu import peers, shards
 from edgemill.kernels.peers import Address
 
 
@@ -74,28 +74,27 @@ def elsewhere(own: Address, **other: Any) -> Address:
 
 
 def test_size(cuda: Cuda) -> None:
-    mailbox = peers.Mailbox([0, 0, 10**6])
+    mailbox = peers.GhostMailbox([0, 0, 10**6])
     assert mailbox.posts_bytes == 2 * 2 * 16
     assert mailbox.nbytes == 64 + 4 * 10**6
-    assert peers.Mailbox([0, 0]).nbytes == 2**21
+    assert peers.GhostMailbox([0, 0]).nbytes == 2**21
     with pytest.raises(ValueError, match="33 subgraphs cannot be peeled in step, 32 at most"):
-        peers.Mailbox([0] * 34)
+        peers.GhostMailbox([0] * 34)
 
 
 def test_no_room(cuda: Cuda) -> None:
     cuda.full = True
     with pytest.raises(MemoryError, match="2097152 bytes for what other partitions send: out of memory"):
-        peers.Mailbox([0, 0])
+        peers.GhostMailbox([0, 0])
     assert cuda.emptied == 1
 
 
 def test_links(cuda: Cuda) -> None:
-    mailbox = peers.Mailbox([0, 3, 3, 5])
+    mailbox = peers.GhostMailbox([0, 3, 3, 5])
     own = mailbox.address()
     here = replace(own, pointer=77, offsets=(0, 4, 6, 6))
     links = peers.Links(1, mailbox, [here, own, elsewhere(own)])
     assert links.pointers == [77, 10**6, 10**7]
-    assert links.places == [4, 3, 7]
     assert (links.here, cuda.opened) == (2, [b"handle"])
     links.abandon()
     assert cuda.written == [77 + 16, 77 + 64, 10**7 + 16, 10**7 + 64]  # both posts of rank 1 of 3, at all but its own
@@ -105,7 +104,7 @@ def test_links(cuda: Cuda) -> None:
 
 
 def test_what_cannot_be_reached(cuda: Cuda) -> None:
-    mailbox = peers.Mailbox([0, 3, 3, 5])
+    mailbox = peers.GhostMailbox([0, 3, 3, 5])
     own = mailbox.address()
     others = [elsewhere(own), elsewhere(own)]
     for other in (elsewhere(own, machine="far"), replace(others[0], handle=b""), replace(others[0], handle=b"broken")):
@@ -116,16 +115,32 @@ def test_what_cannot_be_reached(cuda: Cuda) -> None:
 
 def test_nothing_is_shared_between_processes_where_cuda_does_not(cuda: Cuda) -> None:
     cuda.shares = False
-    mailbox = peers.Mailbox([0, 3, 5])
+    mailbox = peers.GhostMailbox([0, 3, 5])
     own = mailbox.address()
     assert own.handle == b""
     assert peers.Links(0, mailbox, [own, replace(own, pointer=77)]).pointers == [10**6, 77]
 
 
 def test_a_mailbox_stays_where_it_is(cuda: Cuda) -> None:
-    mailbox = peers.Mailbox([0, 3, 5])
+    mailbox = peers.GhostMailbox([0, 3, 5])
     own = mailbox.address()
     moved = pickle.loads(pickle.dumps(mailbox))
     for box, addresses in ((moved, [own, own]), (mailbox, [elsewhere(own), own])):
         with pytest.raises(ConnectionError, match="the worker that kept partition 0 is gone"):
             peers.Links(0, box, addresses)
+
+
+def test_mailboxes_of_shards(cuda: Cuda) -> None:
+    """Room for so many edges of 8 bytes and twice so many messages of 16 from each shard, twice."""
+    mailbox = shards.ShardMailbox(3, 10**9, most_edges=10**6, most_events=10**5)
+    assert mailbox.posts_bytes == 2 * 3 * 32
+    assert mailbox.nbytes == 192 + 2 * 3 * (8 * 10**6 + 2 * 16 * 10**5)
+    small = shards.ShardMailbox(3, 70_000)
+    assert (small.most_edges, small.most_events) == (70_000, 70_000)
+    assert small.address().offsets == ()
+    own = small.address()
+    links = peers.Links(0, small, [own, replace(own, pointer=77)])
+    links.abandon()
+    assert cuda.written == [77, 77 + 2 * 32]
+    with pytest.raises(ValueError, match="33 subgraphs cannot be peeled in step, 32 at most"):
+        shards.ShardMailbox(33, 1)

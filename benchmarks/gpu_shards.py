@@ -1,0 +1,210 @@
+"""λ by shards on the GPU: one shard, and several on one device, against the peeling of one partition.
+
+    python -m benchmarks gpu_shards --scales 22,24 --shards 1,2,4 --repeats 3
+
+R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt to shards, outside the clock. Times are
+those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
+compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --devices
+each shard has a device, and a process, of its own, as many as there are shards; each process makes the graph itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing as mp
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import Any
+
+import cupy
+import numpy as np
+
+from benchmarks.gpu_graphs import rmat
+from benchmarks.table import markdown, millions, seconds
+from edgemill.kernels.cpu.shards import Cut
+from edgemill.kernels.gpu import shard_rows, source
+from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.shards.edges import ShardEdges
+from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums, open_shard_mailbox, peel_shards_on_gpu
+from edgemill.tasks.subgraph import Subgraph, build_subgraph
+from edgemill.tasks.triangulate import count_triangles
+
+HEAD = (
+    "scale",
+    "edges, M",
+    "shards",
+    "λ, s",
+    "of one partition",
+    "exchanges",
+    "rounds",
+    "entries/triangle",
+    "messages/edge",
+)
+PARTS = ("look", "write", "meet", "take in", "remove")
+
+
+def dealt(subgraph: Subgraph, count: int, owns: Sequence[int]) -> list[ShardEdges]:
+    """What these of so many shards store."""
+    low, high = (end.astype(np.uint32) for end in (subgraph.topology.low, subgraph.topology.high))
+    support, vertices, found = subgraph.first_counts(), subgraph.topology.vertices, []
+    for own in owns:
+        part = shard_rows.Part(vertices, count, own)
+        mine = cupy.flatnonzero(shard_rows.owned(part, high) | shard_rows.owned(part, low))
+        ends = low[mine], high[mine], support[mine]
+        found.append(ShardEdges(own, count, Cut(vertices, count), *ends, edges=len(low)))
+    return found
+
+
+def sample(edges: list[ShardEdges]) -> tuple[float, list[ShardOnGpu]]:
+    """One pass: seconds, and what was found."""
+    cupy.cuda.Device().synchronize()
+    start = time.perf_counter()
+    mailboxes = [open_shard_mailbox(one) for one in edges]
+    states = peel_shards_on_gpu(edges, mailboxes, [mailbox.address() for mailbox in mailboxes])
+    cupy.cuda.Device().synchronize()
+    return time.perf_counter() - start, states
+
+
+def compare(subgraph: Subgraph, edges: list[ShardEdges], states: list[ShardOnGpu], known: Any) -> None:
+    """Raises ValueError where λ differs."""
+    check_sums(states)
+    high = subgraph.topology.high.astype(np.uint32)
+    for one, state in zip(edges, states, strict=True):
+        mine = known[shard_rows.owned(shard_rows.Part(one.cut.vertices, one.groups, one.group), high)]
+        if not bool((mine == state.low).all() & (mine == state.high).all()):
+            raise ValueError(f"shard {one.group} of {one.groups} has another λ")
+
+
+def made(scale: int) -> Subgraph:
+    """The graph, with the supports of its edges."""
+    owned = rmat(scale)
+    return build_subgraph(owned, count_triangles(owned, {}), 1, {})
+
+
+def timed_alone(subgraph: Subgraph, repeats: int) -> tuple[float, Any]:
+    """Seconds of one partition's peeling, and its λ."""
+    times, known = [], None
+    for _ in range(repeats + 1):
+        cupy.cuda.Device().synchronize()
+        start = time.perf_counter()
+        known = peel(subgraph).low
+        cupy.cuda.Device().synchronize()
+        times.append(time.perf_counter() - start)
+    return median(times[1:]), known
+
+
+class Row:
+    """A line of the table, from the shards' sums."""
+
+    def __init__(self, scale: int, edges: ShardEdges, taken: float, alone: float, states: list[ShardOnGpu]) -> None:
+        sums = [state.sums for state in states]
+        entries, triangles, messages = (
+            sum(getattr(one, name) for one in sums) for name in ("entries", "triangles", "sent")
+        )
+        self.cells = [
+            f"{scale}",
+            millions(edges.edges),
+            f"{edges.groups}",
+            seconds(taken),
+            f"{taken / alone:.2f}",
+            f"{states[0].exchanges}",
+            f"{states[0].rounds}",
+            f"{entries / triangles:.2f}",
+            f"{messages / edges.edges:.2f}",
+        ]
+        self.spent = {name: round(ns / 1e9, 4) for name, ns in zip(PARTS, sums[0].spent, strict=True)}
+
+
+def on_own_device(
+    rank: int, count: int, scale: int, repeats: int, profile: bool, peers: Sequence[Any], meet: Any, to: Any
+) -> None:
+    """One of several processes: peels one shard on one device. `peers` are queues of addresses, by rank."""
+    measure(profile)
+    with cupy.cuda.Device(rank):
+        subgraph = made(scale)
+        alone, known = timed_alone(subgraph, repeats)
+        (edges,) = dealt(subgraph, count, [rank])
+        cupy.get_default_memory_pool().free_all_blocks()
+        times, states = [], []
+        for _ in range(repeats + 1):
+            mailbox = open_shard_mailbox(edges)
+            for queue in peers:
+                queue.put((rank, mailbox.address()))
+            addresses = [address for _, address in sorted((peers[rank].get() for _ in peers), key=lambda pair: pair[0])]
+            meet.wait()
+            start = time.perf_counter()
+            states = peel_shards_on_gpu([edges], [mailbox], addresses)
+            cupy.cuda.Device().synchronize()
+            times.append(time.perf_counter() - start)
+            meet.wait()
+            del mailbox
+        high = subgraph.topology.high.astype(np.uint32)
+        mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
+        right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
+        nothing = np.empty(0, np.int32)
+        slim = replace(states[0], count=nothing, low=nothing, high=nothing)
+        to.put(
+            (rank, right, median(times[1:]), alone, replace(edges, low=nothing, high=nothing, support=nothing), slim)
+        )
+
+
+def across_devices(scale: int, count: int, repeats: int, profile: bool) -> Row:
+    """Peel with a process for each shard."""
+    context = mp.get_context("spawn")
+    peers, to, meet = [context.Queue() for _ in range(count)], context.Queue(), context.Barrier(count)
+    shared = (count, scale, repeats, profile, peers, meet, to)
+    processes = [context.Process(target=on_own_device, args=(rank, *shared)) for rank in range(count)]
+    for process in processes:
+        process.start()
+    found = sorted((to.get(timeout=300) for _ in processes), key=lambda one: one[0])
+    for process in processes:
+        process.join()
+    check_sums([one[5] for one in found])
+    if not all(one[1] for one in found):
+        raise ValueError(f"{count} shards have another λ")
+    return Row(scale, found[0][4], max(one[2] for one in found), found[0][3], [one[5] for one in found])
+
+
+def measure(profile: bool) -> None:
+    """Have the kernels measure themselves."""
+    if profile:
+        source.kernel = partial(source.kernel, PROFILE=1)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
+    parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
+    parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
+    parser.add_argument("--devices", action="store_true", help="a device for each shard")
+    parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
+
+
+def report(options: argparse.Namespace) -> None:
+    print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), f"CuPy {cupy.__version__}")
+    counts, rows = [int(count) for count in options.shards.split(",")], []
+    if not options.devices:
+        measure(options.profile)
+    for scale in map(int, options.scales.split(",")):
+        if options.devices:
+            rows += [across_devices(scale, count, options.repeats, options.profile) for count in counts]
+        else:
+            rows += on_one_device(scale, counts, options.repeats)
+        if options.profile:
+            print(*(row.spent for row in rows[-len(counts) :]), sep="\n", flush=True)
+    print(markdown(HEAD, [row.cells for row in rows]))
+
+
+def on_one_device(scale: int, counts: Sequence[int], repeats: int) -> list[Row]:
+    """Peel with all shards in this process."""
+    subgraph, pool, rows = made(scale), cupy.get_default_memory_pool(), []
+    alone, known = timed_alone(subgraph, repeats)
+    for count in counts:
+        edges = dealt(subgraph, count, range(count))
+        pool.free_all_blocks()
+        passes = [sample(edges) for _ in range(repeats + 1)]
+        compare(subgraph, edges, passes[-1][1], known)
+        rows.append(Row(scale, edges[0], median(taken for taken, _ in passes[1:]), alone, passes[-1][1]))
+    return rows

@@ -1,0 +1,288 @@
+"""Peeling of shards in step, on one device or on several of one machine; shards.cu tells how."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import runtime
+from numpy.typing import NDArray
+
+from ..held import Held
+from ..peers import MOST_PEERS
+from . import source
+from .peers import NEVER, PATIENCE_SECONDS, Links, Mailbox
+from .shard_rows import LEFT, MOST_TRIANGLES, STANDING, Part, build_part, owned, split_counts, trim_part
+
+SHRINK_AT = 0.5
+"""Halves are numbered anew when this share of them is left in a shard, as in `peel`."""
+SHRINK_WITH = 0.6
+"""The same while another shard does so."""
+TRIM_AT = 0.8
+"""Edges that left are taken out of the rows when this share of the halves is left that were there the last time."""
+TRIM_WITH = 0.9
+"""The same while another shard does so."""
+MOST_ROUNDS = 2000
+"""Rounds of one launch, after which limits are looked at and progress is told."""
+MOST_EDGES = 2**22
+"""Edges of one shard that leave in one exchange. The others wait for the next."""
+MOST_EVENTS = 2**20
+"""Likewise halves that have something to tell."""
+WARPS = 16
+"""Of a block; as in shard_round.cuh."""
+_SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
+"""Bytes of a block: Work of shard_round.cuh for each of its warps."""
+_HEAVY = 2**20
+"""Parts of heavy edges that a round has room for; as in shard_round.cuh."""
+_QUIT, _LOST = 8, 16
+_POST_BYTES, _EDGE_BYTES, _MESSAGE_BYTES = 32, 8, 16
+_STANDING, _LEVEL, _LEVELS, _NEWS, _ROUNDS, _EXCHANGES, _TOLD = range(9, 16)
+"""Words of State in shards.cu."""
+
+
+class ShardMailbox(Mailbox):
+    """What others write into are edges that leave, and messages about halves; shard_mail.cuh."""
+
+    def __init__(self, shards: int, edges: int, most_edges: int = MOST_EDGES, most_events: int = MOST_EVENTS) -> None:
+        # The same at all shards of a run, as `edges` are those of the whole graph.
+        self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
+        never = np.array([0, 0, _LOST, 0, NEVER, 0, 0, 0], np.uint32)
+        each = self.most_edges * _EDGE_BYTES + 2 * self.most_events * _MESSAGE_BYTES
+        super().__init__(shards, never, 2 * shards * each)
+
+
+@dataclass(frozen=True)
+class ShardSums(Held):
+    """What one shard has counted; sums over all shards obey the rules of conservation."""
+
+    left: int
+    """Edges of the whole graph that stand."""
+    entries: int
+    """Entries of rows read."""
+    triangles: int
+    """Triangles removed."""
+    fingerprint: int
+    """Sum of the hashes of edges that left, added where the high end is, subtracted where the low end is; mod 2^64."""
+    sent: int
+    """Messages."""
+    received: int
+    alarms: int
+    reports: int
+    grants: int
+    faults: int
+    """Messages and edges that did not fit the halves here: 0."""
+    spent: tuple[int, ...]
+    """Nanoseconds of looking at halves, writing, meeting, taking in and removing, where the kernel measures."""
+
+    @classmethod
+    def of(cls, words: NDArray[np.uint64]) -> ShardSums:
+        """From Sums of shards.cu."""
+        counted = dict(zip((field.name for field in fields(cls)), map(int, words), strict=False))
+        return cls(**{**counted, "spent": tuple(map(int, words[10:]))})  # type: ignore[arg-type]
+
+
+class ShardPeeling:
+    """The peeling of the shard `links.rank` of a graph of `vertices` vertices and `edges` edges.
+
+    `low`, `high` [local edges] uint32 are the ends of the edges with an end of its class, as ranks by ascending degree,
+    sorted by (low, high). `support` [local edges] int32 has their triangles at the start; later, `count`, `sums`,
+    `level` and `levels` are those of the peeling before. Raises ValueError for 2^27 triangles of one edge.
+    """
+
+    def __init__(
+        self,
+        low: Any,
+        high: Any,
+        vertices: int,
+        edges: int,
+        links: Links,
+        support: Any = None,
+        count: Any = None,
+        sums: Any = None,
+        level: int = 0,
+        levels: int = 0,
+    ) -> None:
+        self.part = Part(vertices, len(links.pointers), links.rank)
+        self._links, self.level, self.levels = links, level, levels
+        self._in_rows = 0
+        box: Any = links.mailbox
+        self._most_edges, self._most_events = int(box.most_edges), int(box.most_events)
+        self.in_progress = edges > 0
+        """Whether edges are left, and no shard has quit."""
+        self._ends = (low, high)
+        self._origin: Any = None  # number at the start of each half there is now; None for the same
+        self._sums: Any = cupy.zeros(15, np.uint64) if sums is None else cupy.asarray(sums)
+        self.supports = 0
+        """Triangles of the edges of which this shard has the high end, added up."""
+        if support is not None:
+            if int(support.max() if len(support) else 0) >= MOST_TRIANGLES:
+                raise ValueError(
+                    f"an edge of {int(support.max()):,} triangles; GPUs count up to {MOST_TRIANGLES - 1:,}"
+                )
+            count, self.supports = split_counts(self.part, low, high, support)
+            self._sums[0] = edges
+        self.rounds = self.exchanges = self.told = 0
+        self._stream = cupy.cuda.get_current_stream()
+        if links.here > 1:
+            self._stream.synchronize()
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+        with self._stream:
+            self._open_lists()
+            if support is not None:
+                self._all = count  # by the numbers at the start
+                self._start(low, high, count)
+            else:
+                self._all, self._low, self._high, self._count = count.copy(), low, high, count
+                self._shrink()
+        self._stream.synchronize()
+
+    @property
+    def left(self) -> int:
+        """Edges of the whole graph that stand."""
+        return int(self._sums[0])
+
+    @property
+    def sums(self) -> ShardSums:
+        """What was counted."""
+        return ShardSums.of(self.words)
+
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """The same, for a peeling that goes on."""
+        return np.asarray(self._sums.get())
+
+    @property
+    def count(self) -> Any:
+        """int32 [local edges] halves with their roles; LEFT + λ for edges that left."""
+        if self._origin is not None:
+            self._all[self._origin] = self._count
+        return self._all
+
+    def launch(self, quit: bool) -> None:
+        """Start to let levels go by, together with all others; with `quit` all stop after the first."""
+        stop_at = max(int(SHRINK_AT * len(self._count)), int(TRIM_AT * self._in_rows))
+        limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS), np.uint32(_QUIT if quit else 0))
+        with self._stream:
+            self._run("shards", *limits)
+
+    def settle(self) -> None:
+        """Wait until all have stopped, and number halves anew if few enough are left.
+
+        Raises ConnectionError if another shard did not come.
+        """
+        with self._stream:
+            state = self._state.get().tolist()
+            news = self._heard(state)
+            self.level, self.levels = state[_LEVEL], state[_LEVELS]
+            self.rounds, self.exchanges, self.told = state[_ROUNDS], state[_EXCHANGES], state[_TOLD]
+            self.in_progress = bool(self._sums[0]) and not news & _QUIT
+            standing = state[_STANDING]
+            if 0 < standing <= int(SHRINK_WITH * len(self._count)):
+                self._shrink()
+            elif 0 < standing <= int(TRIM_WITH * self._in_rows):
+                trim_part(self._rows, self._count)
+                self._in_rows = standing
+        self._stream.synchronize()
+
+    def gather(self) -> None:
+        """Start to bring the halves of edges that stand together, at the shard of the high end."""
+        with self._stream:
+            self._gathered = self._count.copy()
+            self._run("gather_halves", self._gathered)
+
+    def intervals(self) -> tuple[Any, Any]:
+        """Bounds of λ of the edges of which this shard has the high end, int32; after `gather` if edges are left."""
+        with self._stream:
+            mine = owned(self.part, self._ends[1])
+            known = self.count
+            if not self.left:
+                low = high = known[mine] - LEFT
+            else:
+                self._heard(self._state.get().tolist())
+                high = cupy.where(known < STANDING, known - LEFT, 0)
+                low = cupy.where(known < STANDING, high, self.level)[mine]
+                stand = cupy.flatnonzero(self._gathered >= STANDING)
+                whole = self._gathered[stand]
+                whole -= (whole + 2**27 >> 28) << 28
+                high[stand if self._origin is None else self._origin[stand]] = whole
+                high = high[mine]
+        self._stream.synchronize()
+        return low, high
+
+    def wait(self) -> None:
+        """Until nothing of it runs any more, whatever became of it."""
+        with suppress(runtime.CUDARuntimeError):
+            self._stream.synchronize()
+
+    def _heard(self, state: list[int]) -> int:
+        news = state[_NEWS]
+        if news & _LOST:
+            raise ConnectionError(f"another shard has failed, or not moved for {PATIENCE_SECONDS:.0f} s")
+        return news
+
+    def _run(self, name: str, *own: Any) -> None:
+        share = self._links.here
+        kernel = source.kernel(f"shards:{name}", cooperative=share == 1)
+        block = 32 * WARPS
+        rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
+        halves = np.uint32(len(self._count))
+        arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
+        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
+
+    def _open_lists(self) -> None:
+        """What does not depend on the halves that are left."""
+        shards = self.part.shards
+        self._state = cupy.zeros(16, np.uint32)
+        self._state[_LEVEL], self._state[_LEVELS] = self.level, self.levels
+        self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
+        self._told = cupy.empty((2, self._most_events, 2), np.int32)
+        self._leaving = cupy.empty(shards * self._most_edges, np.int32)
+        self._heavy = cupy.empty((_HEAVY, 2), np.uint32)
+        self._boxes = cupy.asarray(np.array(self._links.pointers, np.uint64))
+
+    def _start(self, low: Any, high: Any, count: Any) -> None:
+        self._low, self._high, self._count = low, high, count
+        self._rows: Any = build_part(self.part, low, high)
+        self._in_rows = standing = int((count >= STANDING).sum())
+        self._state[_STANDING] = standing
+        room = len(count) + 2 * self._most_events
+        self._queue, self._noted = cupy.empty_like(count), cupy.empty_like(count)
+        self._event: Any = cupy.empty(room, np.int32)
+        part = self.part
+        words = [
+            part.vertices | part.shards << 32,
+            part.own | room << 32,
+            part.own,
+            part.shards,
+            int(PATIENCE_SECONDS * 1e9),
+            self._most_edges,
+            self._most_events,
+            self._meeting.data.ptr,
+            self._boxes.data.ptr,
+            self._state.data.ptr,
+            self._sums.data.ptr,
+            self._queue.data.ptr,
+            self._noted.data.ptr,
+            self._event.data.ptr,
+            self._told[0].data.ptr,
+            self._told[1].data.ptr,
+            self._leaving.data.ptr,
+            self._heavy.data.ptr,
+            low.data.ptr,
+            high.data.ptr,
+        ]
+        self._described = cupy.asarray(np.array(words, np.uint64))
+
+    def _shrink(self) -> None:
+        if self._origin is not None:
+            self._all[self._origin] = self._count
+        self._rows = self._queue = self._noted = self._event = None  # room for those of the edges that are left
+        stay = cupy.flatnonzero(self._count >= STANDING).astype(np.int32)
+        self._origin = stay if self._origin is None else self._origin[stay]
+        low, high, count = self._low[stay], self._high[stay], self._count[stay]
+        self._low = self._high = self._count = None
+        self._start(low, high, count)
