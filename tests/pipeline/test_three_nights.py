@@ -39,6 +39,7 @@ SETTINGS = """
 input: {path: 'edges/{date}', complete_marker: _SUCCESS, least_rows: 10}
 output: {path: 'results/{date}', overwrite: true}
 partitioning: {count: 3, method: hash}
+bounding: {method: band}
 checkpoint: {every_exchanges: 2}
 nightly: {keep: 2}
 """
