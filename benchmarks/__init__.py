@@ -13,11 +13,13 @@
     python -m benchmarks explorer        the explorer's page in a browser
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_runs        whole runs on one GPU or several
-    python -m benchmarks simulate_partitions   what so many partitions would hold and tell each other
     python -m benchmarks all_to_all      what an exchange of everybody with everybody costs the scheduler
     python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and simulated
     python -m benchmarks workers         the whole command with more and more worker processes on the same cores
+    python -m benchmarks letters         what letters between many workers cost by Dask's comms
+    python -m benchmarks scaling         the model of docs/scaling.md, from what was measured and counted
     python -m benchmarks shards          rows cut by the third vertex: counts, evenness and times in one process
+    python -m benchmarks shard_counts    the same counts, and the rows of shards, as a CSV
 
 Run them in the project's root, in an environment that has edgemill; `--help` after a name shows its options. Each
 prints the machine and a Markdown table, checks the answers it timed, and ends with an error if one is wrong. Final

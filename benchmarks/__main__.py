@@ -25,11 +25,12 @@ NAMES = (
     "gpu",
     "gpu_runs",
     "ids",
-    "simulate_partitions",
     "all_to_all",
+    "letters",
     "scaling",
     "shards",
     "workers",
+    "shard_counts",
 )
 
 

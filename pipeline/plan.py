@@ -61,6 +61,8 @@ SHARD_BYTES = 130
 """Of an edge with triangles in its two shards, wherever the worker is."""
 RESIDENT_BYTES = 40
 """What stays in memory of it where rows lie in files: counts, and what a round works with."""
+LEAST_RESIDENT = 64 * 2**20
+"""Bytes of rows in files that stay in memory, however little there is."""
 UNEVEN = 1.5
 """Of several workers, the one with most has so many times its share: partitions are not moved once they are placed."""
 GPU_EDGE_BYTES = 120
@@ -116,6 +118,12 @@ class Plan:
         """Whether rows of shards lie in files, as they do not fit the workers' memory."""
         limit = self.capacity.memory_bytes
         return self.in_shards and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+
+    @property
+    def resident_bytes(self) -> int:
+        """What a worker may keep in memory of rows that lie in files: a part of what is left beside all else."""
+        free = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES - self.partition_bytes
+        return max(LEAST_RESIDENT, free)
 
     @property
     def replication(self) -> float:

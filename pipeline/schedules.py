@@ -53,7 +53,7 @@ def bound(search: Search, plan: Plan, keeper: Keeper) -> Bounded:
 
 def _schedule(search: Search, plan: Plan) -> Schedule:
     if plan.in_shards:
-        return PeelShards(search, plan.on_disk)
+        return PeelShards(search, plan.resident_bytes if plan.on_disk else None)
     if plan.method == "peel":
         return PeelAlone(search) if len(search.subgraphs) == 1 else PeelTogether(search)
     return Banding(search) if plan.method == "band" else Fixpoint(search)

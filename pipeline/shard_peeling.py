@@ -7,16 +7,19 @@ last checkpoint. With fewer workers than groups a worker holds several.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from operator import getitem
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from distributed import get_worker
 
-from ..kernels.cpu.shards import MEMORY
+from ..kernels.cpu.shards import MEMORY, Room
 from ..tasks.bound.intervals import Intervals
 from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
-from ..tasks.shards import Figures, ShardEdges, ShardState
+from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardState
 from ..tasks.shards.together import peel_groups
 from .carrier_choice import CarrierKind
 from .carriers import Meeting
@@ -32,9 +35,10 @@ __all__ = ["PeelShards"]
 class PeelShards(Peeling):
     """Peels groups of shards in step. What they tell each other is counted as one exchange of the run."""
 
-    def __init__(self, search: Search, on_disk: bool) -> None:
+    def __init__(self, search: Search, resident_bytes: int | None) -> None:
+        """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps so much in memory."""
         super().__init__(search)
-        self._on_disk = on_disk
+        self._resident_bytes = resident_bytes
         self._tries = 0
         self._carrier: CarrierKind = "memory"
 
@@ -55,7 +59,7 @@ class PeelShards(Peeling):
                     None if before is None else [before[g] for g in meeting.held_by(worker)],
                     seconds,
                     engine.capacity.threads,
-                    self._on_disk,
+                    self._resident_bytes,
                     self._topic if worker == 0 else None,
                 )
                 for worker in range(meeting.workers)
@@ -115,15 +119,22 @@ def _peel_groups(
     before: Sequence[Outcome] | None,
     seconds: float | None,
     threads: int,
-    on_disk: bool,
+    resident_bytes: int | None,
     topic: str | None,
 ) -> list[Outcome]:
     """Task: peel the groups of one worker."""
     states = None if before is None else [outcome.state for outcome in before]
     tell = teller(topic) if topic else None
-    with meeting.carriers_of(worker) as carriers:
-        found = peel_groups(edges, carriers, states, seconds, tell, threads=threads, room=MEMORY)
+    with meeting.carriers_of(worker) as carriers, _room(resident_bytes) as room:
+        found = peel_groups(edges, carriers, states, seconds, tell, threads=threads, room=room)
     return [Outcome(state, bundle(state.group, {}), None) for state in found]
+
+
+def _room(resident_bytes: int | None) -> AbstractContextManager[Room]:
+    """Where rows lie: in memory, or in files of the worker, of which so many bytes stay in memory."""
+    return (
+        nullcontext(MEMORY) if resident_bytes is None else FileRoom(Path(get_worker().local_directory), resident_bytes)
+    )
 
 
 def _intervals(outcome: Outcome) -> Intervals:

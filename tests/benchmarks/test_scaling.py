@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import exp, log
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import all_to_all, scaling, scaling_pictures
+from benchmarks import all_to_all, letters, scaling, scaling_pictures, shard_counts
 from benchmarks.graphs import graph
-from benchmarks.scaling import FOLDER, Machines, Model, Point, fit_curve, fit_model, fit_sum, jobs, limits, stage_times
-from benchmarks.simulate_partitions import Simulated, read_csv, simulate
+from benchmarks.row_counts import count_rows
+from benchmarks.scaling import FOLDER
+from benchmarks.scaling_fit import Span, fit_curve, fit_sum
+from benchmarks.scaling_model import (
+    LAYOUTS,
+    Graph,
+    Machines,
+    Model,
+    fit_model,
+    limits,
+    meetings,
+    memory,
+    moves,
+    read_points,
+    rmat,
+    solve,
+    sum_of,
+    times,
+)
+from benchmarks.shard_counts import ShardCounts, read_csv, write_csv
 from benchmarks.svg import Panel, powers
-from benchmarks.whole_graph import whole_graph
+from edgemill.kernels.cpu.shards import Cut
 
 PAGE = FOLDER.with_suffix(".md")
 
 
 @pytest.fixture(scope="module")
-def points() -> list[Point]:
-    return scaling.read_points(FOLDER / "measured.csv")
+def counts() -> list[ShardCounts]:
+    return read_csv(FOLDER / "shards.csv")
 
 
 @pytest.fixture(scope="module")
-def simulated() -> list[Simulated]:
-    return read_csv(FOLDER / "simulated.csv")
-
-
-@pytest.fixture(scope="module")
-def model(points: list[Point], simulated: list[Simulated]) -> Model:
-    return fit_model(points, simulated)
+def model(counts: list[ShardCounts]) -> Model:
+    return fit_model(read_points(FOLDER / "measured.csv"), counts)
 
 
 def test_a_sum_finds_its_constants() -> None:
@@ -44,74 +58,95 @@ def test_a_sum_finds_its_constants() -> None:
 
 
 def test_a_curve_finds_its_constants() -> None:
-    def value(partitions: float, edges: float) -> float:
-        p = log(partitions)
-        return exp(log(3) + 0.5 * p - 0.02 * p**2 + 0.1 * log(edges) + 0.01 * p * log(edges))
-
-    at = [(p, e) for p in (4, 16, 64, 256) for e in (1e5, 1e6, 1e7)]
-    found = fit_curve("curve", list(scaling.LOGS), [("", value(*own), own) for own in at])
-    assert list(found.terms.values()) == pytest.approx([log(3), 0.5, -0.02, 0.1, 0.01])
-    assert found(1000, 1e11) == pytest.approx(value(1000, 1e11)) and found.worst < 1e-9
+    found = fit_curve("curve", [("", 5 * edges**0.3, edges) for edges in (1e5, 1e6, 1e7)])
+    assert list(found.terms.values()) == pytest.approx([5, 0.3]) and found.worst < 1e-9
+    assert found(1e11) == pytest.approx(5 * 1e11**0.3)
 
 
 def test_the_model_says_what_was_measured(model: Model) -> None:
     """Well enough that a wrong file or a wrong term would show."""
-    assert model.support.worst < 0.1 and model.peel.worst < 0.1
-    assert all(own.worst < 0.5 for own in model.sums) and all(own.worst < 0.1 for own in model.curves)
+    assert model.sums["support"].worst < 0.1 and model.sums["peel"].worst < 0.1
+    assert all(own.worst < 0.5 for own in model.sums.values())
+    assert all(own.worst < 0.1 for own in model.curves.values())
 
 
-def test_exchanges_measured_are_those_simulated(points: list[Point], simulated: list[Simulated]) -> None:
-    counted = {(one.graph, one.method, one.partitions): one.exchanges for one in simulated}
-    measured = [point for point in points if point.what == "band on CPU"]
-    assert [counted[point.graph, point.method, int(point.partitions)] for point in measured] == [
-        point.exchanges for point in measured
-    ]
-
-
-def test_more_of_everything_takes_longer(model: Model, simulated: list[Simulated]) -> None:
+def test_more_of_everything_takes_longer(model: Model) -> None:
     machines = Machines()
-    for job in jobs(model, simulated, 1e11, machines.workers):
-        times = stage_times(model, machines, job, 256, 256)
-        larger = stage_times(model, machines, replace(job, edges=2 * job.edges, triangles=2 * job.triangles), 256, 256)
-        fewer = stage_times(model, replace(machines, nodes=16), job, 256, 256)
-        whole, twice, half = map(scaling.total, (times, larger, fewer))
-        assert 0 < whole.least <= whole.most < twice.most <= 2 * whole.most and whole.most < half.most
-        assert all(span.least <= span.most for parts in times.values() for span in parts.values())
-        for here, there in zip(limits(model, machines), limits(model, replace(machines, memory=282e9)), strict=True):
-            assert 0 < here.breaks(job) <= there.breaks(job) <= 2.001 * here.breaks(job)
+    for layout in LAYOUTS:
+        small, large = (times(model, machines, rmat(model, edges), layout) for edges in (1e10, 1e11))
+        assert all(0 <= span.least <= span.most <= large[term].most for term, span in small.items())
+        fewer = times(model, replace(machines, nodes=16), rmat(model, 1e11), layout)
+        assert fewer["removal: work"].most > large["removal: work"].most
+        assert fewer["scheduler"].most <= large["scheduler"].most
 
 
-def test_a_graph_fits_until_its_limit(model: Model, simulated: list[Simulated]) -> None:
+def test_each_remedy_takes_less_time(model: Model) -> None:
+    machines, graph = Machines(), rmat(model, 1e11)
+    totals = [sum_of(list(times(model, machines, graph, layout).values())) for layout in LAYOUTS]
+    for before, after in pairwise(totals):
+        assert after.least < before.least and after.most < before.most
+
+
+def test_what_all_gpus_want_does_not_shrink(model: Model) -> None:
+    """With more GPUs; all else does, but for the headers of letters."""
+    few, many = (moves(model, Machines(nodes), rmat(model, 1e11)) for nodes in (16, 32))
+    for here, there in zip(few, many, strict=True):
+        if here.shared:
+            assert here.each == there.each
+        elif here.exchange != "headers of letters":
+            assert there.each.most == pytest.approx(here.each.most / 2)
+
+
+def test_a_letter_to_each_takes_longer_than_steps(model: Model) -> None:
     machines = Machines()
-    for job in jobs(model, simulated, 1e11, machines.workers):
-        (memory, *_) = limits(model, machines)
-        held = job.held * job.most * memory.breaks(job) / machines.workers * scaling.EDGE_BYTES
-        assert held == pytest.approx(scaling.FILL * machines.memory)
+    all_groups, nodes, steps, _ = (meetings(model, machines, layout) for layout in LAYOUTS)
+    assert steps.most < nodes.least < all_groups.least
+    assert steps == Span(76e-6 + 5 * 64e-6, 118e-6 + 5 * 144e-6)
 
 
-def test_the_page_is_what_the_benchmark_prints(points: list[Point], simulated: list[Simulated]) -> None:
+def test_a_graph_fits_until_its_limit(model: Model) -> None:
+    machines = Machines()
+    found = {own.term: own for own in limits(model, machines)}
+    edges = found["memory, with the largest round in one piece"].rmat
+    assert sum_of(list(memory(model, machines, rmat(model, edges)).values())).most == pytest.approx(0.9 * 141e9)
+    assert rmat(model, found["vertices"].rmat).vertices == pytest.approx(2**32)
+    assert found["vertices"].sparse == pytest.approx(10 * 2**32)
+    assert solve(lambda edges: edges / 7e9) == pytest.approx(7e9)
+
+
+def test_memory_of_a_gpu(model: Model) -> None:
+    parts = memory(model, Machines(1, 4), Graph(1e9, 1e7, 8e8, 1e10))
+    assert parts["row headers"].most == 16e7 and parts["entries and halves"].least == pytest.approx(28 * 4e8)
+    assert parts["tables of long rows"] == Span(0, 17 * 4e8)
+
+
+def test_the_page_is_what_the_benchmark_prints(model: Model, counts: list[ShardCounts]) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for title, table in scaling.tables(points, simulated, Machines(), 1e11).items():
+    for title, table in scaling.tables(model, counts, Machines()).items():
         assert f"<!-- {title} -->\n\n{table}\n" in page, f"run python -m benchmarks scaling --write {PAGE}"
 
 
-def test_pictures_are_what_the_benchmark_draws(points: list[Point], simulated: list[Simulated]) -> None:
+def test_pictures_are_what_the_benchmark_draws(model: Model, counts: list[ShardCounts]) -> None:
     """And the page shows them; every point that was fitted to has its mark, and all lies within the axes."""
-    drawn = scaling_pictures.pictures(points, simulated, Machines(), 1e11)
+    drawn = scaling_pictures.pictures(model, counts, Machines())
     page = PAGE.read_text(encoding="utf-8")
     for name, picture in drawn.items():
         kept = (FOLDER / name).read_text(encoding="utf-8")
         assert picture == kept, "run python -m benchmarks scaling --pictures docs/scaling"
         assert f"](scaling/{name})" in page
-    fitted = sum(len(fit.points) for fit in fit_model(points, simulated).sums)
-    copies = sum(one.graph.startswith("rmat") and one.method == "hash" and one.partitions >= 4 for one in simulated)
-    held = sum(point.what == "held" for point in points)
-    assert drawn["measured.svg"].count('font-size="11"') == fitted + copies + held
+    fitted = sum(len(fit.points) for fit in model.sums.values())
+    assert drawn["measured.svg"].count('font-size="11"') == fitted + len(scaling_pictures.counted(counts))
     for picture in drawn.values():
         sizes = [
             float(value) for value in re.findall(r'points="([^"]*)"', picture) for value in re.split("[ ,]", value)
         ]
         assert min(sizes) >= 0 and max(sizes) <= 400
+
+
+def test_every_term_is_drawn_once(model: Model) -> None:
+    terms = times(model, Machines(), rmat(model, 1e11), LAYOUTS[0])
+    drawn = [name for _, names in scaling_pictures.TERMS.values() for name in names]
+    assert all(sum(name.split(": ")[-1] == own for own in drawn) == 1 for name in terms)
 
 
 def test_a_panel() -> None:
@@ -123,16 +158,8 @@ def test_a_panel() -> None:
     panel.upright(10, "here")
     drawn = panel.drawn(5, 6)
     assert "translate(5,6)" in drawn and 'points="0.0,100.0 200.0,0.0"' in drawn and 'd="M100.0 0V100"' in drawn
-    assert [text for text in re.findall(r">([^<>]+)</text>", drawn)] == [
-        "one",
-        "0.1",
-        "1",
-        "10",
-        "1",
-        "10",
-        "100",
-        "here",
-    ]
+    labels = ["one", "0.1", "1", "10", "1", "10", "100", "here"]
+    assert re.findall(r">([^<>]+)</text>", drawn) == labels
     assert powers(2, 3, 40) == [4, 8, 16, 32]
 
 
@@ -145,13 +172,50 @@ def test_tables_are_put_into_a_page(tmp_path: Path) -> None:
         scaling.write_page(page, {"Three": ""})
 
 
+@pytest.mark.parametrize("shards", [1, 2, 3, 8])
+def test_rows_are_counted(shards: int) -> None:
+    """Against sets, on a drawn graph with drawn λ."""
+    rng = np.random.default_rng(shards)
+    ends = np.array(np.triu_indices(12, 1), np.int32)
+    low, high = ends[:, rng.random(ends.shape[1]) < 0.4]
+    lam = rng.integers(0, 4, len(low)).astype(np.int32)
+    classes = Cut(12, shards).classes(np.arange(12, dtype=np.uint32)).tolist()
+    edges = list(zip(low.tolist(), high.tolist(), lam.tolist(), strict=True))
+
+    def shards_of(vertex: int, least: int) -> set[int]:
+        ends = [(v if u == vertex else u, value) for u, v, value in edges if vertex in (u, v)]
+        return {classes[other] for other, value in ends if value >= least}
+
+    rows = sum(len(shards_of(vertex, 0)) for vertex in range(12))
+    both = sum(len(shards_of(u, 0) & shards_of(v, 0)) for u, v, _ in edges)
+    late = sum(len(shards_of(u, value) & shards_of(v, value)) for u, v, value in edges)
+    assert count_rows(low, high, lam, 12, shards) == (rows, both, late)
+    assert late <= both and rows > 0
+
+
+def test_counts_are_kept_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "shards.csv"
+    one = ShardCounts("a", 4, 9, 8, 7, 6, 5, 4, 3, 0.25, 20, 12, 10, 1.5, 1.25, 30, 20, 10, 1.5, 0.5, 0.25)
+    other = replace(one, shards=16, exchanges=0, alarms=0)
+    write_csv(path, [one, other])
+    write_csv(path, [replace(other, rows=99)])
+    assert read_csv(path) == [one, replace(other, rows=99)]
+    assert read_csv(tmp_path / "none.csv") == []
+
+
 @pytest.mark.slow
-def test_simulated_lines_are_found_again(simulated: list[Simulated], tmp_path: Path) -> None:
-    whole = whole_graph(graph("rmat14", tmp_path))
-    for kept in simulated:
-        if kept.graph == "rmat14" and kept.partitions in (4, 256):
-            found, _ = simulate(whole, kept.method, kept.partitions)
-            assert replace(found, seconds=0, placing=0.0) == replace(kept, seconds=0, placing=0.0)
+def test_counted_lines_are_found_again(counts: list[ShardCounts], tmp_path: Path) -> None:
+    kept = [one for one in counts if one.graph == "rmat14"]
+    found = shard_counts.counts_of(graph("rmat14", tmp_path), [one.shards for one in kept], 2, in_shards=False)
+    for here, there in zip(found, kept, strict=True):
+        assert (here.rows, here.both, here.late, here.stored) == (there.rows, there.both, there.late, there.stored)
+
+
+@pytest.mark.slow
+def test_letters() -> None:
+    found = letters.measure([1, 3], words=8, repeats=2)
+    assert [one.peers for one in found] == [1, 3]
+    assert all(len(one.seconds) == len(one.processor) == 2 and min(one.seconds) > 0 for one in found)
 
 
 @pytest.mark.slow
