@@ -1,0 +1,32 @@
+"""Workers that take longer for each level of peeling by shards, and tell of each one: a fault can strike at any level.
+
+`client.run(pace)`, or `dask worker --preload` with this file.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from edgemill.pipeline import peeling
+from edgemill.tasks.shards.peeling import Peeling
+
+SECONDS = 0.05
+"""For a level."""
+
+
+def pace(seconds: float = SECONDS) -> None:
+    """On a worker: take so long for each level from now on."""
+    peeling._PROGRESS_SECONDS = -1.0
+    following = Peeling._next_level
+
+    def slower(self: Peeling, *arguments: Any) -> None:
+        time.sleep(seconds)
+        following(self, *arguments)
+
+    Peeling._next_level = slower  # type: ignore[method-assign]
+
+
+def dask_setup(worker: Any) -> None:
+    """Dask calls this as the worker starts."""
+    pace()
