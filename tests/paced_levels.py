@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from functools import wraps
 from typing import Any
 
 from edgemill.pipeline import peeling
@@ -18,13 +19,14 @@ SECONDS = 0.05
 def pace(seconds: float = SECONDS) -> None:
     """On a worker: take so long for each level from now on."""
     peeling._PROGRESS_SECONDS = -1.0
-    following = Peeling._next_level
+    following = getattr(Peeling._next_level, "__wrapped__", Peeling._next_level)
 
+    @wraps(following)
     def slower(self: Peeling, *arguments: Any) -> None:
         time.sleep(seconds)
         following(self, *arguments)
 
-    Peeling._next_level = slower  # type: ignore[method-assign]
+    Peeling._next_level = slower  # type: ignore[method-assign, assignment]
 
 
 def dask_setup(worker: Any) -> None:

@@ -100,6 +100,11 @@ def left_on_worker(dask_worker: Any) -> list[str]:
     return handlers + threads + maps
 
 
+def executing(dask_worker: Any) -> list[str]:
+    """What a worker runs, wanted or not."""
+    return [str(key) for key in dask_worker.active_threads.values()]
+
+
 def note(kind: str, outcome: str, silence: float, noticed: float | None) -> None:
     """Add a trial to the file that EDGEMILL_SHARD_FAULTS names: kind, how it ended, seconds of silence, to notice."""
     file = os.environ.get("EDGEMILL_SHARD_FAULTS")

@@ -1,11 +1,12 @@
 """Faults while workers peel a graph in shards: killed and frozen workers, a killed driver, a cut link.
 
-`make faults` takes all seeds. With EDGEMILL_SHARD_FAULTS=FILE each trial adds a line to it: how long the run was silent.
+`make faults` takes all seeds. With EDGEMILL_SHARD_FAULTS=FILE each trial adds a line to it: how long a run was silent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
 import signal
@@ -16,25 +17,28 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
-from distributed import Client
-
+import dask
 import paced_levels
-import runs
+import pytest
 import shard_faults
+from distributed import Client
+from distributed.utils import get_mp_context
+from shard_faults import MOST_SILENT_SECONDS, Told
+
+import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster import connect
 from edgemill.pipeline.settings import ClusterSettings
 from edgemill.tasks.generate import generate
 from hosts import hosts
 from processes import DASK, EDGEMILL, ended, started
-from shard_faults import MOST_SILENT_SECONDS, Told
 from trials import Trials
 
 CARRIERS = ("shared-memory", "dask")
 LEVELS = 36
 """At which edges of the graph leave; each worker tells the driver of a few more."""
-TESTS = str(Path(paced_levels.__file__).parent)
+PACED = str(paced_levels.__file__)
+TESTS = str(Path(PACED).parent)
 HOW: dict[str, Any] = {"device": "cpu", "partitions": 2}
 
 
@@ -64,17 +68,15 @@ def kept(drawn: random.Random) -> dict[str, Any]:
     return {"every_seconds": drawn.choice([0.3, 1000.0])}
 
 
-@contextmanager
-def without_nannies(folder: Path) -> Iterator[Client]:
-    """A client of two worker processes that nobody starts again."""
-    with runs.cluster(n_workers=0) as client, ExitStack() as running:
-        address = client.scheduler.address  # type: ignore[union-attr]
-        for name in ("one", "two"):
-            words = [*DASK, "worker", address, "--name", name, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-            words += ["--local-directory", str(folder / name)]
-            running.enter_context(started(folder / f"{name}.log", *words, PYTHONPATH=TESTS))
-        client.wait_for_workers(2, timeout=60)
-        yield client
+@pytest.fixture(scope="module", autouse=True)
+def quick_starts() -> Iterator[None]:
+    """Worker processes are forked from one that has imported what they need."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context()  # has Dask set modules of its own
+        multiprocessing.get_context("forkserver").set_forkserver_preload(
+            ["distributed", "edgemill.pipeline.mining", "paced_levels"]
+        )
+        yield
 
 
 @pytest.mark.parametrize("seed", seeds(0, 3))
@@ -84,12 +86,19 @@ def test_a_killed_worker(
     """Its nanny starts another one, or the worker that is left holds the groups of both."""
     drawn = random.Random(seed)
     carrier, alone = CARRIERS[seed % 2], seed % 4 >= 2
-    with without_nannies(tmp_path) if alone else runs.two_processes() as client:
+    if seed == 3:
+        monkeypatch.setattr("edgemill.pipeline.engine._RETURN_SECONDS", 1)  # nobody comes
+    with runs.two_processes() as client:
         client.run(paced_levels.pace)
         pid = drawn.choice(sorted(client.run(os.getpid).values()))
-        told = Told(monkeypatch, drawn.randrange(1, LEVELS), lambda: os.kill(pid, signal.SIGKILL))
-        if alone and seed == 3:
-            monkeypatch.setattr("edgemill.pipeline.engine._RETURN_SECONDS", 1)  # nobody comes
+
+        def kill() -> None:
+            nannies: list[Any] = list(client.cluster.workers.values())  # type: ignore[union-attr]
+            for nanny in nannies if alone else []:
+                nanny.close_gracefully()  # starts no other worker
+            os.kill(pid, signal.SIGKILL)
+
+        told = Told(monkeypatch, drawn.randrange(1, LEVELS), kill)
         result = mine(
             dense, tmp_path / "out", client=client, bounding={"carrier": carrier}, checkpoint=kept(drawn), **HOW
         )
@@ -140,10 +149,10 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The file of a scheduler with two workers, which live longer than any run."""
     folder = tmp_path_factory.mktemp("standing")
     file = folder / "scheduler.json"
-    words = [["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]]
+    words: list[list[str]] = [["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]]
     for name in ("one", "two"):
         words.append(["worker", "--name", name, "--nthreads", "1", "--no-nanny", "--no-dashboard"])
-        words[-1] += ["--local-directory", str(folder / name), "--preload", paced_levels.__file__]
+        words[-1] += ["--local-directory", str(folder / name), "--preload", PACED]
     with ExitStack() as running:
         for number, own in enumerate(words):
             log = folder / f"{number}.log"
@@ -154,9 +163,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("seed", seeds(0))
-def test_a_killed_driver(
-    dense: Path, plain: Result, standing: Path, tmp_path: Path, trials: Trials, seed: int
-) -> None:
+def test_a_killed_driver(dense: Path, plain: Result, standing: Path, tmp_path: Path, trials: Trials, seed: int) -> None:
     """The same command goes on from what was kept, on the workers whose tasks nobody waits for any more."""
     drawn = random.Random(seed)
     out, carrier = tmp_path / "out", CARRIERS[seed % 2]
@@ -191,13 +198,8 @@ def test_tasks_that_nobody_waits_for_end(dense: Path, standing: Path, tmp_path: 
 
 async def all_ended(client: Client) -> None:
     """Ends when no worker runs a task."""
-    while any((await client.run(executing)).values()):
+    while any((await client.run(shard_faults.executing)).values()):
         await asyncio.sleep(0.1)
-
-
-def executing(dask_worker: Any) -> list[str]:
-    """What a worker runs, wanted or not."""
-    return [str(key) for key in dask_worker.active_threads.values()]
 
 
 @pytest.mark.slow
@@ -211,7 +213,7 @@ def test_a_cut_link(dense: Path, plain: Result, tmp_path: Path, trials: Trials, 
         running.enter_context(started(tmp_path / "scheduler.log", *scheduler.inside, *DASK, *words))
         for name, host in (("one", one), ("two", two)):
             words = ["worker", f"tcp://{scheduler.address}:8786", "--name", name, "--no-dashboard", "--nthreads", "1"]
-            words += ["--local-directory", str(tmp_path / name), "--preload", paced_levels.__file__]
+            words += ["--local-directory", str(tmp_path / name), "--preload", PACED]
             log = tmp_path / f"{name}.log"
             running.enter_context(started(log, *host.inside, *DASK, *words, PYTHONPATH=TESTS))
         more = ["--scheduler", f"tcp://{scheduler.address}:8786"]
@@ -225,8 +227,8 @@ def test_a_cut_link(dense: Path, plain: Result, tmp_path: Path, trials: Trials, 
         assert done.returncode == 0, done.stderr
     result = Result(tmp_path / "out")
     assert shard_faults.same(result, plain)
-    log = shard_faults.log_of(result)
-    times, names = shard_faults.times_of(log), [line["event"] for line in log]
+    told = shard_faults.log_of(result)
+    times, names = shard_faults.times_of(told), [line["event"] for line in told]
     noticed = None
     if outcome == "same":
         noticed = times[names.index("rolled_back")] - times[names.index("struck")]
