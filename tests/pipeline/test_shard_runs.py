@@ -81,9 +81,9 @@ def check_intervals(result: Result, plain: Result) -> None:
     assert verify(result.path).ok
 
 
-def assert_clean(client: Client) -> None:
+def assert_clean(client: Client, result: Result) -> None:
     runs.assert_nothing_left(client)
-    assert not [name for name in os.listdir(carrier_choice.SHARED_MEMORY) if name.startswith("edgemill-")]
+    assert not [name for name in os.listdir(carrier_choice.SHARED_MEMORY) if result.manifest.run in name]
     handlers = client.run(lambda dask_worker: [name for name in dask_worker.handlers if "carrier" in name])
     assert not any(handlers.values())
 
@@ -122,7 +122,7 @@ def test_as_in_one_process(
     assert sum(part.owned for part in manifest.partitions) == in_triangles
     assert manifest.plan is not None
     assert manifest.plan.replication == 1
-    assert_clean(processes)
+    assert_clean(processes, result)
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
@@ -177,7 +177,7 @@ def test_a_limit(rows: Path, plain: Result, processes: Client, tmp_path: Path, c
     bounding = {"carrier": carrier, "max_seconds": 1e-9}
     result = mine(rows, tmp_path / "out", client=processes, partitions=3, bounding=bounding, **QUIET)
     check_intervals(result, plain)
-    assert_clean(processes)
+    assert_clean(processes, result)
 
 
 @pytest.mark.parametrize("levels", [1, 2, 9])
