@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ...kernels.cpu.meeting import await_change, load, store
 from ...kernels.cpu.shards import Cut, give_sides, take_sides
 from ...kernels.threads import kernel_threads
 from .carrier import MemoryCarrier
@@ -26,3 +27,7 @@ def warm_shards(threads: int) -> None:
         give_sides(*fixed, *sides, counts[0], words, counts[1])
         take_sides(*fixed, words[0], np.zeros(3, np.int64), counts[2], *sides)
     carrier.close()
+    own = np.zeros(1, np.uint32)
+    store(own, 0, 1)
+    own.flags.writeable = False  # as those of other groups are
+    await_change(own, 0, load(own, 0), 1)

@@ -26,6 +26,7 @@ from edgemill.pipeline.cluster import connect, has_gpu_workers
 from edgemill.pipeline.settings import ClusterSettings
 from edgemill.pipeline.watch import workers_of
 from edgemill.tasks.generate import generate
+from edgemill.tasks.shards import warm_shards
 
 Mine = Callable[..., Result]
 
@@ -92,6 +93,8 @@ def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path,
     with runs.two_processes() as client:
         for method in ("auto", "band", "fixpoint"):
             client.run(warm, "peel" if method == "auto" else method, 5)
+            if method == "auto":
+                client.run(warm_shards, 1)
             before = client.run(kernel_types)
             mine(rows, tmp_path / method, client=client, partitions=5, method=method)
             assert client.run(kernel_types) == before
