@@ -536,7 +536,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
 ) -> None:
     """Its manifest, a footer, or rows: no answer is no damage, and no mistake that `verify` finds."""
     out = Place("memory://goes-away/result")
-    run(rows, out, client)
+    run(rows, out, client, method="band")  # in two buckets: files enough
     files = type(out.files)
     asked = itertools.count(1)
 
@@ -681,7 +681,8 @@ def test_an_object_that_is_replaced_during_a_run(
 @pytest.mark.slow
 def test_a_killed_driver(rows: Path, plain: Result, s3: dict[str, Any], tmp_path: Path) -> None:
     """The same command follows the dead run's lock, clears what it left, and goes on from its checkpoint."""
-    place, settings = Place("s3://bucket/killed", s3), ["--partitions", "2", "--set", "checkpoint.every_exchanges=2"]
+    place, settings = Place("s3://bucket/killed", s3), ["--partitions", "2", "--method", "band"]
+    settings += ["--set", "checkpoint.every_exchanges=2"]
     command = ["run", "--input", str(rows), "--output", place.url, "--device", "cpu", *settings]
     with start(s3, tmp_path, KILLED, *command) as killed:
         killed.communicate()
