@@ -28,6 +28,7 @@ from shard_faults import MOST_SILENT_SECONDS, Told
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.mining import MOST_TRIES
 from edgemill.pipeline.settings import ClusterSettings
 from edgemill.tasks.generate import generate
 from hosts import hosts
@@ -115,6 +116,23 @@ def test_a_killed_worker(
     kind = "a worker that peels shards is killed" + (", and none comes in its place" if alone else "")
     shard_faults.note(kind, "same", told.silence, told.noticed)
     trials(kind, "same")
+
+
+@pytest.mark.slow
+def test_workers_killed_time_and_again(
+    dense: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More often than a run tries at one place: what is kept in between counts."""
+    with runs.cluster(n_workers=2, threads_per_worker=1, preload=[PACED]) as client:
+        nannies: list[Any] = list(client.cluster.workers.values())  # type: ignore[union-attr]
+
+        def kill() -> None:
+            os.kill(nannies[0].pid, signal.SIGKILL)
+
+        told = Told(monkeypatch, 8, kill, again=MOST_TRIES)
+        result = mine(dense, tmp_path / "out", client=client, checkpoint={"every_seconds": 0.1}, **HOW)
+    assert told.names.count("rolled_back") == MOST_TRIES + 1
+    assert shard_faults.same(result, plain)
 
 
 STRIKING = """
