@@ -211,7 +211,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield file
 
 
-@pytest.mark.parametrize("seed", seeds(0))
+@pytest.mark.parametrize("seed", seeds())
 def test_a_killed_driver(dense: Path, plain: Result, standing: Path, tmp_path: Path, trials: Trials, seed: int) -> None:
     """The same command goes on from what was kept, on the workers whose tasks nobody waits for any more."""
     drawn = random.Random(seed)
