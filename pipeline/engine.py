@@ -279,6 +279,20 @@ class Engine:
             raise StateLost(str(error)) from error
         return tasks
 
+    def wait_beside(self, futures: Sequence[Future], held: Sequence[Future]) -> None:
+        """Wait for `futures`, made of results `held` of `together`, which no other worker could do again.
+
+        Raises as `wait` does, StateLost if a worker went away that `held` them.
+        """
+        finished = as_completed(list(futures), loop=self._client.loop)
+        try:
+            self._watched(partial(_all_ended, finished), list(self._workers)[: len(held)])
+            self._raise_what_failed(futures)
+        except ClusterLost as error:
+            for future in (*futures, *held):  # a lost one that is wanted would wait for its worker for ever
+                future.release()
+            raise StateLost(str(error)) from error
+
     def _raise_what_failed(self, tasks: Sequence[Future]) -> None:
         """Raises what a task raised; that it lost another one only where none has a reason of its own."""
         lost = None

@@ -69,7 +69,7 @@ class PeelShards(Peeling):
         workers = meeting.workers
         places = [(tasks[g % workers], g // workers) for g in range(len(edges))]
         found = engine.map("peeled", getitem, places, [g % workers for g in range(len(edges))])
-        engine.wait(found)
+        engine.wait_beside(found, tasks)
         # Alone, a group cannot be peeled again.
         return engine.detach("peel-held", found, _lost, [()] * len(found))
 

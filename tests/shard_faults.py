@@ -26,21 +26,27 @@ TRIES = 8
 
 
 class Told:
-    """The events of runs in this process, with their times. `strike` is called once, after so many levels."""
+    """The events of runs in this process, with their times. `strike` is called after so many levels, once or `again`
+    after as many more.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, levels: int, strike: Callable[[], None]) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, levels: int, strike: Callable[[], None], again: int = 0
+    ) -> None:
         self.times: list[float] = []
         self.names: list[str] = []
         self.struck: float | None = None
-        left, emit = levels, Events.emit
+        strikes, emit = [levels * n for n in range(1, again + 2)], Events.emit
+        told = 0
 
         def note(events: Events, event: str, /, **fields: Any) -> None:
-            nonlocal left
+            nonlocal told
             emit(events, event, **fields)
             self.times.append(time.monotonic())
             self.names.append(event)
-            left -= event == "level"
-            if event == "level" and left == 0:
+            told += event == "level"
+            if strikes and told == strikes[0]:
+                del strikes[0]
                 self.struck = time.monotonic()
                 strike()
 

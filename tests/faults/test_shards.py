@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -28,7 +29,10 @@ from shard_faults import MOST_SILENT_SECONDS, Told
 import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster import connect
+from edgemill.pipeline.engine import Engine, Future
+from edgemill.pipeline.mining import MOST_TRIES
 from edgemill.pipeline.settings import ClusterSettings
+from edgemill.pipeline.watch import workers_of
 from edgemill.tasks.generate import generate
 from hosts import hosts
 from processes import DASK, EDGEMILL, ended, started
@@ -117,6 +121,49 @@ def test_a_killed_worker(
     trials(kind, "same")
 
 
+@pytest.mark.slow
+def test_workers_killed_time_and_again(
+    dense: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More often than a run tries at one place: what is kept in between counts."""
+    with runs.cluster(n_workers=2, threads_per_worker=1, preload=[PACED]) as client:
+        nannies: list[Any] = list(client.cluster.workers.values())  # type: ignore[union-attr]
+
+        def kill() -> None:
+            os.kill(nannies[0].pid, signal.SIGKILL)
+
+        told = Told(monkeypatch, 8, kill, again=MOST_TRIES)
+        result = mine(dense, tmp_path / "out", client=client, checkpoint={"every_seconds": 0.1}, **HOW)
+    assert told.names.count("rolled_back") == MOST_TRIES + 1
+    assert shard_faults.same(result, plain)
+
+
+@pytest.mark.timeout(150)
+def test_a_worker_killed_once_it_has_peeled(
+    dense: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has come to is lost, and no other worker could do its task again."""
+    together, killed = Engine.together, list[str]()
+    with runs.two_processes() as client:
+
+        def kill(self: Engine, name: str, *arguments: Any) -> list[Future]:
+            tasks = together(self, name, *arguments)
+            if not killed:
+                address, pid = client.run(os.getpid).popitem()
+                killed.append(address)
+                os.kill(pid, signal.SIGKILL)
+                while address in workers_of(client):
+                    time.sleep(0.05)
+            return tasks
+
+        monkeypatch.setattr(Engine, "together", kill)
+        result = mine(dense, tmp_path / "out", client=client, checkpoint={"every_seconds": 0.5}, **HOW)
+        shard_faults.assert_nothing_left(client, result.manifest.run)
+    assert len(killed) == 1
+    assert [line["event"] for line in shard_faults.log_of(result)].count("rolled_back") == 1
+    assert shard_faults.same(result, plain)
+
+
 STRIKING = """
 import os, signal, subprocess, sys
 from edgemill.pipeline.cli import edgemill
@@ -164,7 +211,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield file
 
 
-@pytest.mark.parametrize("seed", seeds(0))
+@pytest.mark.parametrize("seed", seeds())
 def test_a_killed_driver(dense: Path, plain: Result, standing: Path, tmp_path: Path, trials: Trials, seed: int) -> None:
     """The same command goes on from what was kept, on the workers whose tasks nobody waits for any more."""
     drawn = random.Random(seed)
