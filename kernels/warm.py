@@ -10,10 +10,10 @@ import numpy as np
 
 from . import cpu
 from .cpu import adjacency, cascade, fixpoint, intersect, lists, lookup, nest, scan, sort, strings
-from .cpu.shards import Cut, closing
+from .cpu.shards import Cut, arrivals, closing, cut
 from .graph import Topology
 
-_MODULES = (adjacency, cascade, closing, fixpoint, intersect, lists, lookup, nest, scan, sort, strings)
+_MODULES = (adjacency, arrivals, cascade, closing, cut, fixpoint, intersect, lists, lookup, nest, scan, sort, strings)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
 def _warm_closing() -> None:
     """Supports by shards, of a triangle whose edges come in two runs."""
     low, high, starts = (np.array(part, np.uint32) for part in ([0, 1, 0], [1, 2, 2], [0, 2, 3]))
-    merged = closing.merge_rows(low, high, np.array([0, 2, 3]), 3)
+    runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
+    merged = closing.merge_rows(low, high, runs, 3)
+    arrivals.arrange(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
+    Cut(3, 1).classes(low)
     rows = closing.close_rows(merged, Cut(3, 1), 0, 1)
     closing.count_closed(rows, starts, low[:2], merged.high, np.zeros(3, np.int32))
 

@@ -16,6 +16,7 @@ from distributed import Worker, get_worker
 
 from ..tasks.errors import UsageError
 from ..tasks.shards.carrier import Carrier, MemoryCarrier
+from ..tasks.shards.group_file import PREFIX
 from ..tasks.shards.shared_memory import SharedMemoryCarrier
 from .engine import Engine
 from .worker_carrier import WorkerCarrier
@@ -89,7 +90,7 @@ def _offer() -> _Offer:
     tokens = {}
     for folder in (SHARED_MEMORY, worker.local_directory):
         with suppress(OSError):
-            handle, path = tempfile.mkstemp(prefix="edgemill-offer-", dir=folder)
+            handle, path = tempfile.mkstemp(prefix=f"{PREFIX}offer-", dir=folder)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 found = os.fstat(handle)

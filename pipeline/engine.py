@@ -43,8 +43,8 @@ _RETURN_SECONDS = 30
 """How long to wait for the worker that comes in place of a lost one."""
 _ENDING_SECONDS = 10
 """How long to wait for all workers to hear that a run has ended."""
-_NOTICING_SECONDS = 40
-"""How long to wait for tasks to notice that one of them is lost; they take 30 at most."""
+_NOTICING_SECONDS = 30
+"""How long to wait for tasks to notice that one of them is lost, once the first has."""
 _GOODBYES = ("closing-worker", "retired")
 """What Dask notes of a worker that is closed, as by a cluster that shrinks, and not of one that is killed."""
 _RESTARTS = "worker-restart-memory"

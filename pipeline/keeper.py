@@ -30,6 +30,8 @@ class Keeper:
     ) -> None:
         self._checkpoint, self._graph, self._engine, self._events = checkpoint, graph, engine, events
         self._how = how
+        self.saves = 0
+        """How often it has kept the search."""
 
     def due(self, exchanges: int) -> bool:
         """Whether it is time to keep what so many exchanges have come to."""
@@ -62,6 +64,7 @@ class Keeper:
         )
         kept = self._files(index["files"], now.stamp)
         states = self._engine.detach(f"{now.name}-kept", now.states, _read_again, kept)
+        self.saves += 1
         self._events.emit("kept", exchange=len(self._events.exchanges))
         return Round(self._engine, now.name, states, now.mailed, now.number)
 

@@ -100,15 +100,15 @@ class Counts(_Record):
 
 
 class PartitionRecord(_Record):
-    """Sizes of one partition; owned = inner + peripheral + cut."""
+    """Sizes of one partition, or of one group of shards, of edges with triangles; owned = inner + peripheral + cut."""
 
     partition: int
     owned: int
     """Edges that this partition decides."""
     ghost: int
-    """Edges of other partitions that share a triangle with an owned edge."""
+    """Edges of other partitions that share a triangle with an owned edge; groups of shards have none."""
     inner: int
-    """Owned edges with both ends and all common neighbours in this partition."""
+    """Owned edges with both ends and all common neighbours in this partition; in a group of shards, with both ends."""
     peripheral: int
     """Owned edges with both ends here and a common neighbour elsewhere."""
     cut: int

@@ -360,12 +360,15 @@ def _find_lambda(
         return _manifest(settings, source, graph, bounded, unsettled, published, record, staging.prefix, device, events)
 
     put = to_device if plan.ingest_on_device else to_host
-    furthest, tries = -1, 0
+    furthest, saves, tries = -1, 0, 0
     while True:
         try:
             return attempt()
         except StateLost as error:
-            furthest, tries = (len(events.exchanges), 1) if len(events.exchanges) > furthest else (furthest, tries + 1)
+            # Peeling makes no exchanges: it gets further by what is kept.
+            further = len(events.exchanges) > furthest or keeper.saves > saves
+            tries = 1 if further else tries + 1
+            furthest, saves = max(furthest, len(events.exchanges)), keeper.saves
             if tries == MOST_TRIES:
                 raise
             events.emit("rolled_back", exchange=len(events.exchanges))

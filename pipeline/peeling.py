@@ -12,6 +12,7 @@ from operator import attrgetter, getitem, methodcaller
 from typing import Any, NamedTuple
 
 from distributed import get_worker
+from distributed.core import Status
 
 from ..kernels.peers import Address
 from ..tasks.bound.peel import Peeled, peel, peel_intervals
@@ -28,6 +29,7 @@ __all__ = ["PeelAlone", "PeelTogether", "Peeling", "teller", "wait_for_all"]
 
 _PROGRESS_SECONDS = 0.2
 """How often peeling tells its level."""
+_GONE = (Status.closing, Status.closed, Status.failed)
 
 
 class Peeling(Schedule):
@@ -188,7 +190,7 @@ def _peel_in_step(
     topic: str | None,
 ) -> list[Outcome]:
     earlier = None if before is None else [outcome.state for outcome in before]
-    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic) if topic else None)
+    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic))
     return [_outcome(*both) for both in zip(subgraphs, found, strict=True)]
 
 
@@ -196,15 +198,23 @@ def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
     return Outcome(peeled, bundle(subgraph.partition, {}), None)
 
 
-def teller(topic: str) -> Callable[[int, int], None]:
-    """Tells the driver of levels, from a task, now and then."""
-    told = time.monotonic()
+def teller(topic: str | None) -> Callable[[int, int], None]:
+    """Tells the driver of levels, from a task, now and then, if there is a `topic`. To be made in the task's thread.
+
+    What it gives raises ClusterLost in a task that nobody waits for any more, as when the driver was killed: Dask lets
+    such a task run, and it would keep others from its worker.
+    """
+    worker = get_worker()
+    key, told = worker.get_current_task(), time.monotonic()
 
     def tell(level: int, left: int) -> None:
         nonlocal told
-        if time.monotonic() - told > _PROGRESS_SECONDS:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled" or worker.status in _GONE:
+            raise ClusterLost("nobody waits for this task any more")
+        if topic is not None and time.monotonic() - told > _PROGRESS_SECONDS:
             told = time.monotonic()
-            get_worker().log_event(topic, {"level": level, "unsettled": left})
+            worker.log_event(topic, {"level": level, "unsettled": left})
 
     return tell
 

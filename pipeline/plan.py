@@ -328,6 +328,7 @@ class Plan:
             apart=not self.capacity.in_process,
             placed=together,
             homes=together or self.method == "peel",
+            edges=self.edges,
         )
         return layout.tasks(self.partitioning)
 
@@ -375,11 +376,15 @@ class Plan:
             least = Copies(self.graph.with_triangles, 1 / self.partitions, "estimated")
             replace(self, copies=least).refuse_if_hopeless()
             return
-        more = "raise partitioning.count"
+        parts, ghosts, more = "partitions", " with its ghosts", "raise partitioning.count"
+        if self.in_shards:
+            parts, ghosts, more = "groups of shards", "", "start more workers"
+            if self.partitions < self.capacity.workers:
+                more = "raise partitioning.count"
         if self.largest_edges > MAX_LOCAL_EDGES:
             raise OutOfRoom(
-                f"the largest of {self.partitions} partitions would hold about {self.largest_edges:,} edges with its "
-                f"ghosts, over the {MAX_LOCAL_EDGES:,} allowed: {more}"
+                f"the largest of {self.partitions} {parts} would hold about {self.largest_edges:,} edges{ghosts}, over "
+                f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
             )
         if not self._fits_device():
             raise OutOfRoom(
@@ -393,7 +398,7 @@ class Plan:
                 f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes), or start fewer of them"
             )
         if limit and self.worker_bytes > limit:
-            what, change = f"{self.at_once} of {self.partitions} partitions", more
+            what, change = f"{self.at_once} of {self.partitions} {parts}", more
             if self._reading_bytes > self._bounding_bytes:
                 what = f"{self._blocks_at_once} of {len(self.blocks)} blocks, of up to {self.block_rows:,} rows,"
                 change = "lower ingest.rows_per_block, write smaller row groups"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .extracting import ABREAST
+from .sharding import batches_of
 
 __all__ = ["Layout"]
 
@@ -29,11 +30,13 @@ class Layout:
     """Whether all receivers have workers that are known beforehand."""
     homes: bool
     """Whether partitions have."""
+    edges: int = 0
+    """Of the graph. They say how many batches pass by shards."""
 
     def tasks(self, method: str) -> int:
-        """Of all stages but for bounding's steps, with vertices placed by a partitioning method."""
-        before = self._ingest() + self._placing(method) + self._owned() + self._triangles()
-        return before + self._results() + self._extract() + self._publish()
+        """Of all stages but for bounding's steps, with vertices placed by a partitioning method, or in `shards`."""
+        cut = self._shards() if method == "shards" else self._placing(method) + self._owned() + self._triangles()
+        return self._ingest() + cut + self._results() + self._extract() + self._publish()
 
     def _looks(self, results: int) -> int:
         return results if self.apart else 0
@@ -78,6 +81,20 @@ class Layout:
 
     def _triangles(self) -> int:
         return 2 * self._exchange(self.partitions, self.partitions, self.homes) + self._looks(self.partitions)
+
+    def _shards(self) -> int:
+        """Triangles of groups of shards, told to buckets, and the edges of each group. Partitions are groups here."""
+        groups, buckets = self.partitions, self.buckets
+        asked = buckets + self._exchange(buckets, groups, self.homes) + self._looks(buckets)
+        told = self._exchange(groups, buckets) + self._looks(buckets + groups)
+        edges = self._exchange(buckets, groups, self.homes) + 2 * groups + self._looks(groups)
+        return asked + self._passed_by() + told + edges
+
+    def _passed_by(self) -> int:
+        """Every bucket passes by every group, in waves of as many batches as there are groups."""
+        waves = len(batches_of([self.edges // max(1, self.buckets)] * self.buckets, self.partitions))
+        shown = min(self.partitions, waves)
+        return shown * (self.buckets + waves) + 2 * self.partitions * waves
 
     def _results(self) -> int:
         return self._exchange(self.partitions, self.buckets)

@@ -17,6 +17,7 @@ def describe(plan: Plan) -> str:
     """The plan as lines of text."""
     source, graph, capacity, copies = plan.source, plan.graph, plan.capacity, plan.copies
     limit = f"{format_bytes(capacity.memory_bytes)} each" if capacity.memory_bytes else "no limit of memory"
+    part = "group" if plan.in_shards else "partition"
     sample, triangles = "all rows looked at", f", ~{graph.with_triangles:.0%} of them in triangles"
     if graph.rows_looked_at < source.rows:
         triangles = ""
@@ -60,7 +61,7 @@ def describe(plan: Plan) -> str:
     rows += [
         (
             "memory",
-            f"{_bytes(plan.partition_bytes)} for the largest partition, {_bytes(plan.unspilled_bytes)} a worker, of "
+            f"{_bytes(plan.partition_bytes)} for the largest {part}, {_bytes(plan.unspilled_bytes)} a worker, of "
             f"which it may spill all but {_bytes(plan.worker_bytes)}",
         ),
         (

@@ -124,9 +124,8 @@ def _peel_groups(
 ) -> list[Outcome]:
     """Task: peel the groups of one worker."""
     states = None if before is None else [outcome.state for outcome in before]
-    tell = teller(topic) if topic else None
     with meeting.carriers_of(worker) as carriers, _room(resident_bytes) as room:
-        found = peel_groups(edges, carriers, states, seconds, tell, threads=threads, room=room)
+        found = peel_groups(edges, carriers, states, seconds, teller(topic), threads=threads, room=room)
     return [Outcome(state, bundle(state.group, {}), None) for state in found]
 
 

@@ -200,8 +200,8 @@ def collect_intervals(
     engine.spread(len(supports))
     ends = list(zip(rows, intervals, strict=True))
     at = engine.homes and engine.homes[: len(rows)]
-    sent = send(engine, "send-intervals", "intervals", _send_intervals, ends, at)
-    results = exchange(engine, "intervals", sent, answers.collect_intervals, [(own,) for own in supports])
+    sent = send(engine, "send-results", "results", _send_intervals, ends, at)
+    results = exchange(engine, "results", sent, answers.collect_intervals, [(own,) for own in supports])
     engine.wait(results)
     return results
 

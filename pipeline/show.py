@@ -44,7 +44,11 @@ def print_result(manifest: Manifest, path: str, console: Console) -> None:
     parts: list[tuple[str, RenderableType]] = [("", _counts(manifest, path))]
     if manifest.lam.histogram:
         parts.append(("lambda" if manifest.converged else "lambda, lower ends", _histogram(manifest.lam.histogram)))
-    parts += [("partitions", _partitions(manifest)), ("bounding", _bounding(manifest)), ("stages", _stages(manifest))]
+    parts += [
+        (f"{_part(manifest)}s", _partitions(manifest)),
+        ("bounding", _bounding(manifest)),
+        ("stages", _stages(manifest)),
+    ]
     for title, body in parts:
         if title:
             console.print(Text(f"\n{title}", "bold"))
@@ -113,9 +117,16 @@ def _histogram(histogram: list[tuple[int, int]]) -> Table:
     return table
 
 
+def _part(manifest: Manifest) -> str:
+    """What a partition of the manifest is."""
+    return "partition" if manifest.bounding.shards is None else "group"
+
+
 def _partitions(manifest: Manifest) -> Table:
-    names = ("partition", "owned", "ghost", "inner", "peripheral", "cut", "vertices")
-    table = grid(*(f"{name}>" for name in names))
+    names = ["partition", "owned", "ghost", "inner", "peripheral", "cut", "vertices"]
+    if manifest.bounding.shards is not None:
+        names = ["partition", "owned", "inner", "cut", "vertices"]
+    table = grid(*(f"{name}>".replace("partition", _part(manifest)) for name in names))
     for partition in manifest.partitions[:MOST_PARTITIONS]:
         table.add_row(*(f"{getattr(partition, name):,}" for name in names))
     if hidden := manifest.partitions[MOST_PARTITIONS:]:
@@ -131,7 +142,13 @@ def _bounding(manifest: Manifest) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_row("method", one_line(bounding.method))
     table.add_row("steps", f"{bounding.steps:,}")
-    table.add_row("exchanges", f"{bounding.exchanges:,}")
+    if (how := bounding.shards) is None:
+        table.add_row("exchanges", f"{bounding.exchanges:,}")
+    else:
+        table.add_row("shards", f"{how.shards:,}")
+        table.add_row("carrier", one_line(how.carrier))
+        table.add_row("exchanges", f"{how.exchanges:,}")
+        table.add_row("busiest / mean", f"{how.busiest:.2f}")
     table.add_row("evaluations", f"{bounding.evaluations:,}")
     if exchanges:  # peeling keeps no record of single ones
         table.add_row("messages", f"{sum(exchange.messages for exchange in exchanges):,}")

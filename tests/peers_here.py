@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from edgemill import kernels
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.peers import Address
+from edgemill.pipeline import planning
+from edgemill.pipeline.plan import Plan
 
 
 class Mailbox:
@@ -128,3 +131,12 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "mailbox", mailbox)
     monkeypatch.setattr(kernels, "link_up", Links)
     monkeypatch.setattr(kernels, "peeling_in_step", PeerPeeling)
+
+
+def plan_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have CPUs, which peel shards, peel as many partitions as are asked for, as GPUs do."""
+
+    def plan(one: Plan, count: int | str) -> Plan:
+        return replace(one, partitions=count if isinstance(count, int) else 1)
+
+    monkeypatch.setattr(planning, "_plan_on_cpus", plan)

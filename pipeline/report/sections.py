@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ...tasks.passwords import without_passwords
-from ..manifest import ExchangeRecord, Manifest, PartitionRecord
+from ..manifest import ExchangeRecord, Manifest, PartitionRecord, ShardsRecord
 from .charts import bars, curves, ribbons
 from .parts import Section, Table, clipped, counted, duration, number, share, size, span
 
@@ -18,6 +18,11 @@ MOST_STEPS = 24
 MOST_POINTS = 300
 MOST_BARS = 48
 MOST_PARTITIONS = 16
+_CARRIERS = {
+    "memory": "the memory of one process",
+    "shared-memory": "memory that the workers of a host share",
+    "dask": "Dask's connections",
+}
 OUTSIDE = "outside of stages"
 """A row beside those of stages, with which they add up to the run."""
 
@@ -84,6 +89,8 @@ def share_of_time(seconds: float, total: float) -> str:
 def bounding(manifest: Manifest) -> Section:
     """Steps and exchanges, with edges settled and messages."""
     how, exchanges = manifest.bounding, manifest.exchanges
+    if how.shards is not None:
+        return _by_shards(manifest, how.shards)
     text = [
         f"Method {how.method}: {counted(how.steps, 'step')}, {counted(how.exchanges, 'exchange')} between partitions, "
         f"{counted(how.evaluations, 'look')} at an edge."
@@ -118,6 +125,30 @@ def bounding(manifest: Manifest) -> Section:
     return Section("bounding", "Steps and exchanges", text, charts, [_steps(exchanges)])
 
 
+def _by_shards(manifest: Manifest, how: ShardsRecord) -> Section:
+    """How shards were peeled."""
+    steps, seconds = manifest.bounding.steps, sum(exchange.seconds for exchange in manifest.exchanges)
+    text = [
+        f"Method {manifest.bounding.method}: {counted(steps, 'level')} in {duration(seconds)}, by {_shards(how)}. "
+        f"What carried between groups: {_CARRIERS.get(how.carrier, clipped(how.carrier))}."
+    ]
+    rows = [
+        ("exchanges: all groups tell each other what to remove", number(how.exchanges)),
+        ("rounds: exchanges after which edges were removed", number(how.rounds)),
+        ("edges removed", number(manifest.bounding.evaluations)),
+        ("alarms: halves of a count so low that the other shard was asked", number(how.alarms)),
+        ("reports: losses that were told to the shard that keeps the count", number(how.reports)),
+        ("grants: counts that were split again", number(how.grants)),
+        ("bytes that groups sent each other", size(how.bytes)),
+        ("entries of rows that the busiest shard read, over the mean", f"{how.busiest:.2f}"),
+    ]
+    return Section("bounding", "Steps and exchanges", text, [], [Table("Peeling by shards", ("", "count>"), rows)])
+
+
+def _shards(how: ShardsRecord) -> str:
+    return f"{counted(how.shards, 'shard')} in {counted(how.groups, 'group')}"
+
+
 def _steps(exchanges: Sequence[ExchangeRecord]) -> Table:
     by_step = [[*run] for _, run in groupby(exchanges, lambda exchange: exchange.step)]
     rows = []
@@ -142,6 +173,8 @@ def _steps(exchanges: Sequence[ExchangeRecord]) -> Table:
 def partitions(manifest: Manifest) -> Section:
     """Balance and replication."""
     found = manifest.partitions
+    if manifest.bounding.shards is not None:
+        return _groups(manifest, manifest.bounding.shards)
     edges, owned, ghosts = manifest.counts.edges, [p.owned for p in found], sum(p.ghost for p in found)
     if len(found) < 2:
         return Section("partitions", "Partitions", ["One partition holds the whole graph."], [], [])
@@ -161,8 +194,7 @@ def partitions(manifest: Manifest) -> Section:
         ],
     )
     ranked = sorted(found, key=lambda p: (-p.owned - p.ghost, p.partition))
-    shown = [run[0] for run in _runs(ranked, MOST_BARS)]
-    some = "" if len(shown) == len(ranked) else f" {len(shown)} of {number(len(ranked))}, evenly picked."
+    shown, some = _picked(ranked)
     chart = bars(
         "Edges of each partition",
         f"Partitions by the edges they hold, the largest first: their own, and ghosts of others.{some}",
@@ -170,16 +202,48 @@ def partitions(manifest: Manifest) -> Section:
         {"owned": [p.owned for p in shown], "ghost": [p.ghost for p in shown]},
         "partition",
     )
-    return Section("partitions", "Partitions", text, [chart], [kinds, _partition_table(ranked)])
-
-
-def _partition_table(ranked: Sequence[PartitionRecord]) -> Table:
     names = ("owned", "ghost", "inner", "peripheral", "cut", "vertices")
+    table = _ranked("Partitions, the largest first", "partition", ranked, names)
+    return Section("partitions", "Partitions", text, [chart], [kinds, table])
+
+
+def _groups(manifest: Manifest, how: ShardsRecord) -> Section:
+    """Balance of groups of shards, which the manifest has as partitions."""
+    found = manifest.partitions
+    held = sum(p.owned for p in found)
+    text = [
+        f"The graph is stored once, in {_shards(how)}: {number(held)} edges are in triangles, and "
+        f"{number(manifest.counts.edges - held)} are not and need no shard."
+    ]
+    if len(found) < 2:
+        return Section("partitions", "Groups of shards", text, [], [])
+    most = max(p.owned for p in found) * len(found) / max(1, held)
+    text.append(f"The largest group decides {most:.2f} times as many edges as the mean.")
+    ranked = sorted(found, key=lambda p: (-p.owned, p.partition))
+    shown, some = _picked(ranked)
+    chart = bars(
+        "Edges of each group",
+        f"Groups of shards by the edges that they decide, the most first.{some}",
+        [str(p.partition) for p in shown],
+        {"owned": [p.owned for p in shown]},
+        "group",
+    )
+    table = _ranked("Groups, the largest first", "group", ranked, ("owned", "inner", "cut", "vertices"))
+    return Section("partitions", "Groups of shards", text, [chart], [table])
+
+
+def _picked(ranked: Sequence[PartitionRecord]) -> tuple[list[PartitionRecord], str]:
+    """As many as a chart has bars for, and a sentence that says so if these are not all."""
+    shown = [run[0] for run in _runs(ranked, MOST_BARS)]
+    return shown, "" if len(shown) == len(ranked) else f" {len(shown)} of {number(len(ranked))}, evenly picked."
+
+
+def _ranked(caption: str, one: str, ranked: Sequence[PartitionRecord], names: Sequence[str]) -> Table:
     rows = [(number(p.partition), *(number(getattr(p, name)) for name in names)) for p in ranked[:MOST_PARTITIONS]]
     if rest := ranked[MOST_PARTITIONS:]:
         sums = (number(sum(getattr(p, name) for p in rest)) for name in names)
         rows.append((f"{number(len(rest))} smaller", *sums))
-    return Table("Partitions, the largest first", ("partition>", *(f"{name}>" for name in names)), rows)
+    return Table(caption, (f"{one}>", *(f"{name}>" for name in names)), rows)
 
 
 def plan(manifest: Manifest) -> Section:
@@ -204,8 +268,10 @@ def plan(manifest: Manifest) -> Section:
     looked = f"{number(expected.rows_looked_at)} of {number(counts.rows)} rows were looked at before the run."
     if most:
         looked = "No row had to be looked at before the run: all fits one partition even if each of them is an edge."
+    how = manifest.bounding.shards
+    parts = counted(len(manifest.partitions), "partition") if how is None else _shards(how)
     text = [
-        f"{looked} {counted(len(manifest.partitions), 'partition')}: {clipped(expected.reason)}. "
+        f"{looked} {parts}: {clipped(expected.reason)}. "
         f"{size(expected.worker_bytes)} of memory were expected of a worker that spills nothing."
     ]
     return Section("plan", "Plan and outcome", text, [], [table])

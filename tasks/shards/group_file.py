@@ -28,7 +28,7 @@ from ..own_files import open_own, plain
 from .carrier import Words
 from .futex import address_of, wake_all
 
-__all__ = ["BEAT", "POSTED", "GroupFile", "OtherFile", "Room", "remove_abandoned"]
+__all__ = ["BEAT", "POSTED", "PREFIX", "GroupFile", "OtherFile", "Room", "remove_abandoned"]
 
 POSTED = 0
 """Word of the head: the group's last exchange."""
@@ -38,7 +38,8 @@ _READY, _NONCE, _GROUPS, _SLOTS, _SEEN = 64, 40, 41, 48, 64
 """`_READY` is a word, the others are places in the head as uint64. A slot has four: number of the file, first byte,
 bytes, and one that is free."""
 _IS_READY = 0x6D696C6C
-_PREFIX = "edgemill-shards-"
+PREFIX = "edgemill-shards-"
+"""Files of this name that nobody has locked are removed after a while."""
 _ABANDONED_SECONDS = 600
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
 
@@ -238,7 +239,7 @@ class OtherFile(_File):
 
 def path_of(folder: str, name: str, rank: int) -> Path:
     """The file of a group."""
-    return Path(folder) / plain(f"{_PREFIX}{name}-{rank}")
+    return Path(folder) / plain(f"{PREFIX}{name}-{rank}")
 
 
 def is_locked(handle: int) -> bool:
@@ -256,7 +257,7 @@ def remove_abandoned(folders: Sequence[str], name: str | None = None) -> None:
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.startswith(_PREFIX if name is None else f"{_PREFIX}{name}-"):
+                if entry.name.startswith(PREFIX if name is None else f"{PREFIX}{name}-"):
                     with suppress(OSError):
                         old = name is not None or time.time() - entry.stat().st_mtime > _ABANDONED_SECONDS
                         if old and entry.stat(follow_symlinks=False).st_uid == os.geteuid():

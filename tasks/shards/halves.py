@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.cpu.shards.arrivals import arrange
 from ...kernels.cpu.shards.closing import merge_rows
 from ...kernels.held import Held
 from .. import order
@@ -105,14 +106,11 @@ def build_edges(group: int, dealing: Dealing, edges: int, parts: Mapping[int, Su
     owned = dealing.group_of(high) == group
     entries = int(np.count_nonzero(owned)) + int(np.count_nonzero(dealing.group_of(low) == group))
     merged = merge_rows(low, high, runs, dealing.cut.vertices)
-    origin = merged.origin
-    found = ShardEdges(group, dealing.groups, dealing.cut, low[origin], merged.high, support[origin], edges)
-    del low, high, support, merged
-    at = origin[owned[origin]]  # where the owned edges came, in the order of `found`
-    del origin
-    number = np.cumsum(owned, dtype=np.uint32) - np.uint32(1)
-    bucket = np.array(senders, np.int16)[np.searchsorted(runs, at, side="right") - 1]
-    rows = OwnedRows(group, bucket, row[number[at]])
+    low, support, bucket, row = arrange(
+        merged.origin, owned, low, support, row, runs, np.array(senders or [0], np.int16)
+    )
+    found = ShardEdges(group, dealing.groups, dealing.cut, low, merged.high, support, edges)
+    rows = OwnedRows(group, bucket, row)
     size = found.low.nbytes + found.high.nbytes + found.support.nbytes
     sizes = len(found.low), len(rows), entries, dealing.vertices(group)
     counts = ShardCounts(group, dealing.shards(group), *sizes, size)

@@ -50,7 +50,7 @@ def events(result: Result, name: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["event"] == name]
 
 
-BANDING = ["--partitions", "3", "--set", "checkpoint.every_exchanges=3"]
+BANDING = ["--partitions", "3", "--method", "band", "--set", "checkpoint.every_exchanges=3"]
 PEELING = ["--partitions", "1", "--set", "checkpoint.every_seconds=0"]
 
 

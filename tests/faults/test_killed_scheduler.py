@@ -62,7 +62,7 @@ def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) ->
     """The command, which at some exchange sends a signal to a process: exchange, process, signal."""
     with Client(scheduler_file=str(scheduler), set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
-    settings = ["--partitions", "3", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
+    settings = ["--partitions", "3", "--method", "band", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
     settings += ["--scheduler-file", str(scheduler), "--set", "cluster.waiting_seconds=5"]
     command = ["run", "--input", str(rows), "--output", str(out), *settings]
     return subprocess.run(
@@ -85,7 +85,7 @@ def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) ->
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
     with cluster(tmp_path / "first") as (first, process), cluster(tmp_path / "second") as (second, _):
-        plain = mine(rows, tmp_path / "plain", partitions=3, device="cpu")
+        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu")
         exchanges = plain.manifest.bounding.exchanges
         at = int(share * exchanges)
         assert at > 3

@@ -26,7 +26,11 @@ from edgemill.pipeline.rounds import Round
 from edgemill.pipeline.telemetry import Events
 from trials import Trials
 
-HOW: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 4, "method": "hash"}}
+HOW: dict[str, Any] = {
+    "device": "cpu",
+    "partitioning": {"count": 4, "method": "hash"},
+    "bounding": {"method": "band"},
+}
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
 
 

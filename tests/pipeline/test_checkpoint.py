@@ -162,7 +162,7 @@ def change_index(path: Path, **other: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda kept: flip(next(kept.rglob("subgraphs-1.zip"))), "is not what was written: it was cut off or changed"),
+        (lambda kept: flip(next(kept.rglob("subgraphs-0.zip"))), "is not what was written: it was cut off or changed"),
         (lambda kept: next(kept.rglob("edges-0.zip")).unlink(), "cannot be read: No such file or directory"),
         (lambda kept: (kept / "graph.json").write_text("{"), "is damaged"),
         (lambda kept: (kept / "graph.json").write_text("{}"), "is damaged"),
@@ -191,8 +191,8 @@ def test_a_checkpoint_that_cannot_be_used(
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        ({"partitions": 2}, "number of partitions"),
-        ({"partitioning": {"method": "hash", "count": 3}}, "partitioning.method"),
+        ({"partitions": 99}, "number of shards"),
+        ({"partitioning": {"method": "hash", "count": 3}, "method": "band"}, "partitioning.method"),
         ({"input.nulls": "drop"}, "input.nulls"),
         ({"source_column": "dst", "target_column": "src"}, "choice of columns"),
     ],
@@ -204,6 +204,12 @@ def test_other_settings(
     result = again(rows, tmp_path / "out", **settings)
     assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another {name}"]
     assert "read" in stages(result)
+
+
+def test_another_number_of_partitions(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
+    ended(monkeypatch, rows, tmp_path / "out", method="band")
+    result = again(rows, tmp_path / "out", method="band", partitions=2)
+    assert refusals(result) == [f"the checkpoint {place(tmp_path / 'out')} was made with another number of partitions"]
 
 
 def test_another_input(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
@@ -245,7 +251,7 @@ def ended_in_banding(monkeypatch: pytest.MonkeyPatch, rows: Path, out: Path, aft
     ],
 )
 def test_banding_goes_on(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path, after: int, method: str) -> None:
-    how: dict[str, Any] = {"partitioning": {"count": 3, "method": method}}
+    how: dict[str, Any] = {"partitioning": {"count": 3, "method": method}, "method": "band"}
     plain = again(rows, tmp_path / "plain", **how)
     assert plain.manifest.bounding.exchanges > 9
     ended_in_banding(monkeypatch, rows, tmp_path / "out", after, **how)
@@ -269,7 +275,7 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     assert names == ["1", "6", "7"]  # the graph, and two of bands
     folder = index_of(kept / "progress.json")["folder"]
     flip(kept / folder / "states-2.zip")
-    result = again(rows, tmp_path / "out")
+    result = again(rows, tmp_path / "out", method="band")
     (told,) = refusals(result)
     assert "is not what was written" in told
     assert tables(result) == tables(plain)
@@ -277,7 +283,7 @@ def test_of_two_generations_the_one_before_serves_when_the_last_is_damaged(
     ended_in_banding(monkeypatch, rows, tmp_path / "again", 6)
     for name in ("progress.json", "progress.before.json"):
         (place(tmp_path / "again") / name).write_text("[]")
-    result = again(rows, tmp_path / "again")
+    result = again(rows, tmp_path / "again", method="band")
     assert len(refusals(result)) == 2
     assert tables(result) == tables(plain)
     assert logged(result, "exchange")[0]["exchange"] == 1
@@ -299,14 +305,14 @@ def test_bands_of_another_graph_are_not_used(monkeypatch: pytest.MonkeyPatch, ro
     kept = place(tmp_path / "out")
     change_index(kept / "progress.json", made_of={"graph": "graph-of-yesterday"})
     (kept / "progress.before.json").unlink()
-    result = again(rows, tmp_path / "out")
+    result = again(rows, tmp_path / "out", method="band")
     assert refusals(result) == [f"the checkpoint {kept} was made with another graph"]
     assert logged(result, "exchange")[0]["exchange"] == 1
 
 
 def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     ended_in_banding(monkeypatch, rows, tmp_path / "out", 4)
-    cut = again(rows, tmp_path / "out", max_exchanges=3)
+    cut = again(rows, tmp_path / "out", max_exchanges=3, method="band")
     assert not cut.converged
     assert cut.manifest.bounding.exchanges == 4
     assert logged(cut, "exchange") == []

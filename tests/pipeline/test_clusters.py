@@ -45,10 +45,10 @@ def tables(result: Result) -> tuple[pa.Table, pa.Table]:
     return result.edges.to_table(), result.vertices.to_table()
 
 
-@pytest.mark.parametrize("partitions", [pytest.param(3, marks=pytest.mark.slow), 7])
-def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int) -> None:
-    result = mine(rows, tmp_path / "out", workers=2, partitions=partitions)
-    here = mined(rows, partitions=partitions)
+@pytest.mark.parametrize(("partitions", "method"), [pytest.param(3, "band", marks=pytest.mark.slow), (7, "band")])
+def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int, method: str) -> None:
+    result = mine(rows, tmp_path / "out", workers=2, partitions=partitions, method=method)
+    here = mined(rows, partitions=partitions, method=method)
     assert tables(result) == tables(here)
     assert [output.sha256 for output in result.manifest.outputs] == [output.sha256 for output in here.manifest.outputs]
     assert result.manifest.partitions == here.manifest.partitions
@@ -58,6 +58,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
 @pytest.mark.parametrize(
     "bounding",
     [
+        {},
         {"method": "band"},
         pytest.param({"method": "fixpoint"}, marks=pytest.mark.slow),
         pytest.param({"method": "fixpoint", "operator": "tridn"}, marks=pytest.mark.slow),
@@ -89,8 +90,8 @@ def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Pat
 
 def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path, rows: Path) -> None:
     with runs.two_processes() as client:
-        for method in ("band", "fixpoint"):
-            client.run(warm, method, 5)
+        for method in ("auto", "band", "fixpoint"):
+            client.run(warm, "peel" if method == "auto" else method, 5)
             before = client.run(kernel_types)
             mine(rows, tmp_path / method, client=client, partitions=5, method=method)
             assert client.run(kernel_types) == before

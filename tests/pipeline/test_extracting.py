@@ -63,7 +63,7 @@ def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
     monkeypatch.setattr("edgemill.pipeline.extracting.supports_of", counting)
     rows = [*combinations(range(12), 2), *((12, leaf) for leaf in range(13, 35))]
     path = write_rows(tmp_path / "rows.parquet", rows) if clique else FACEBOOK
-    check_dense(mine(path, tmp_path / "out", device="cpu", partitions=3))
+    check_dense(mine(path, tmp_path / "out", device="cpu", partitions=3, method="band"))
     assert found == counts
 
 
@@ -78,6 +78,8 @@ def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Engine, "map", map_)
     monkeypatch.setattr("edgemill.pipeline.extracting.ABREAST", 2)
-    result = mine(FACEBOOK, tmp_path / "out", partitions=7, cluster={"device": "cpu", "threads_per_worker": 2})
+    result = mine(
+        FACEBOOK, tmp_path / "out", partitions=7, method="band", cluster={"device": "cpu", "threads_per_worker": 2}
+    )
     assert joins == [4, 2, 1]
     check_dense(result)

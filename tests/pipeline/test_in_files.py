@@ -299,7 +299,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("method", "bounding", "processes"), [("hash", "band", True), ("range", "fixpoint", True), ("range", "band", False)]
+    ("method", "bounding", "processes"),
+    [
+        ("hash", "band", True),
+        ("range", "fixpoint", True),
+        ("range", "band", False),
+        ("auto", "peel", True),
+        ("auto", "peel", False),
+    ],
 )
 def test_a_run_in_waves(
     rows: Path,
@@ -395,7 +402,7 @@ def test_a_run_of_one_partition_at_a_time(rows: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr("edgemill.pipeline.calling._turns", turns)
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
     monkeypatch.setattr(Plan, "at_once", property(lambda _: 1))
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "cluster": {"threads_per_worker": 2}}
+    how: dict[str, Any] = {"device": "cpu", "partitions": 3, "method": "band", "cluster": {"threads_per_worker": 2}}
     result = mine(rows, tmp_path / "out", **how)
     assert result.edges.to_table() == plain.edges.to_table()
     assert turns[1].entered > len(result.manifest.exchanges) > 3
@@ -407,7 +414,7 @@ def test_one_run_after_the_other(
 ) -> None:
     """The second takes links in a process where the first one's worker was."""
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}}
+    how: dict[str, Any] = {"device": "cpu", "partitions": 3, "method": "band"}
     found = [mine(rows, tmp_path / str(i), client=client, **how) for i, client in enumerate([None, two_workers])]
     assert found[0].edges.to_table() == found[1].edges.to_table()
     assert in_files._folders == []

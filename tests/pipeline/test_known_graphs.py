@@ -1,6 +1,7 @@
-"""λ of real graphs, edge by edge, from Parquet to Parquet: by any number of partitions and all partitioners.
+"""λ of real graphs, edge by edge, from Parquet to Parquet: by any number of shards, and by bands with all partitioners.
 
-The whole matrix, every graph of the catalogue by 1, 2, 7 and 16 partitions and all partitioners:
+The whole matrix, every graph of the catalogue by one partition, by 2, 3, 7 and 16 shards, and by bands in 2, 7 and 16
+partitions by all partitioners:
 `pytest -m "slow or not slow" tests/pipeline/test_known_graphs.py`
 """
 
@@ -22,6 +23,8 @@ from known_graphs import SKIP_REASON, KnownGraph, known_graph, known_graphs
 
 Mine = Callable[..., Result]
 PARTITIONERS = tuple(METHODS)
+SHARDS = (2, 3, 7, 16)
+PARTITIONS = (2, 7, 16)
 LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
 LARGEST_QUICK_IN_MANY = 1_000_000
@@ -33,16 +36,20 @@ DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.j
 
 
 def matrix() -> Iterator[object]:
-    """Every case; the quick ones are one partition for each graph, and another count for each second, in turn."""
+    """Every case; the quick ones are one partition for each graph, and another count for each second, in turn: shards,
+    and bands for each fourth.
+    """
+    cases = [(1, "alone"), *((count, "shards") for count in SHARDS)]
+    cases += [(count, partitioner) for count in PARTITIONS for partitioner in PARTITIONERS]
     for turn, graph in enumerate(known_graphs()):
-        many = (2, 7, 16)[turn % 3], PARTITIONERS[turn // 2 % len(PARTITIONERS)]
-        quick = {(1, PARTITIONERS[turn % 2])} if graph.edges <= LARGEST_QUICK else set()
+        quick = {(1, "alone")} if graph.edges <= LARGEST_QUICK else set()
         if turn % 2 and graph.edges <= LARGEST_QUICK_IN_MANY:
-            quick.add(many)
-        for count in (1, 2, 7, 16):
-            for partitioner in PARTITIONERS:
-                marks = [] if (count, partitioner) in quick else [pytest.mark.slow]
-                yield pytest.param(graph, count, partitioner, marks=marks, id=f"{graph.name}-{count}-{partitioner}")
+            quick.add((SHARDS[turn // 2 % len(SHARDS)], "shards"))
+            if turn % 4 == 1:
+                quick.add((PARTITIONS[turn // 4 % len(PARTITIONS)], PARTITIONERS[turn // 4 % len(PARTITIONERS)]))
+        for count, way in cases:
+            marks = [] if (count, way) in quick else [pytest.mark.slow]
+            yield pytest.param(graph, count, way, marks=marks, id=f"{graph.name}-{count}-{way}")
 
 
 needs_catalogue = pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
@@ -50,18 +57,18 @@ needs_catalogue = pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_RE
 
 @needs_catalogue
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("graph", "count", "partitioner"), list(matrix()))
-def test_matrix(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
-    check(mined, graph, count, partitioner)
+@pytest.mark.parametrize(("graph", "count", "way"), list(matrix()))
+def test_matrix(mined: Mine, graph: KnownGraph, count: int, way: str) -> None:
+    check(mined, graph, count, way)
 
 
 @needs_catalogue
 @pytest.mark.timeout(3600)
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [127, 128, 129, 130])
-@pytest.mark.parametrize("partitioner", ["range", "hash"])
-def test_about_128_partitions(mined: Mine, count: int, partitioner: str) -> None:
-    check(mined, known_graph("facebook_combined"), count, partitioner)
+@pytest.mark.parametrize("way", ["shards", "range", "hash"])
+def test_about_128_partitions(mined: Mine, count: int, way: str) -> None:
+    check(mined, known_graph("facebook_combined"), count, way)
 
 
 @needs_catalogue
@@ -71,13 +78,17 @@ def test_about_128_partitions_of_a_small_graph(mined: Mine, count: int) -> None:
     check(mined, known_graph("ppi-yeast-cc"), count, "range")
 
 
-def check(mined: Mine, graph: KnownGraph, count: int, partitioner: str) -> None:
-    result = mined(graph.path, partitions=count, partitioning={"method": partitioner})
+def check(mined: Mine, graph: KnownGraph, count: int, way: str) -> None:
+    """`way` is alone, shards, or a partitioner, whose partitions find λ by bands."""
+    how = {"method": "band", "partitioning.method": way} if way in PARTITIONERS else {}
+    result = mined(graph.path, partitions=count, **how)
     counts, lam = result.manifest.counts, result.manifest.lam
     assert (counts.rows, counts.self_loops, counts.duplicates) == (graph.rows, graph.self_loops, graph.duplicates)
     assert (counts.edges, counts.vertices, counts.triangles) == (graph.edges, graph.vertices, graph.triangles)
     assert (lam.max, lam.sum) == (graph.lambda_max, graph.lambda_sum)
-    assert (result.converged, len(result.manifest.partitions)) == (True, count)
+    shards = result.manifest.bounding.shards
+    assert (result.converged, shards is not None) == (True, way == "shards")
+    assert (len(result.manifest.partitions) if shards is None else shards.shards) == count
     check_groups(result, graph.name)
     if graph.lambda_path is not None:
         edges = result.edges.to_table()

@@ -53,9 +53,10 @@ def test_intervals_hold_lambda(tmp_path: Path, mined: Mine, method: dict[str, An
     check(result)
 
 
-def test_peeling_too(tmp_path: Path, mined: Mine) -> None:
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_peeling_too(tmp_path: Path, mined: Mine, partitions: int) -> None:
     path = runs.write_rows(tmp_path / "rows.parquet", CLIQUES)
-    check(mined(path, partitions=1, bounding={"method": "peel", "max_seconds": 1e-9}))
+    check(mined(path, partitions=partitions, bounding={"method": "peel", "max_seconds": 1e-9}))
 
 
 def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path, mined: Mine) -> None:
@@ -65,10 +66,13 @@ def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path, mined: Mine
     assert runs.column(result, "lambda") == oracles.networkx_lambda(CLIQUES)
 
 
-def test_the_command_exits_5(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "limit", [["--method", "band", "--max-exchanges", "1"], ["--max-seconds", "1e-9"]], ids=["exchanges", "seconds"]
+)
+def test_the_command_exits_5(tmp_path: Path, limit: list[str]) -> None:
     path, out = runs.write_rows(tmp_path / "rows.parquet", CLIQUES), tmp_path / "out"
-    arguments = ["run", "--input", str(path), "--output", str(out), "--partitions", "3", "--max-exchanges", "1"]
-    found = CliRunner().invoke(edgemill, arguments)
+    arguments = ["run", "--input", str(path), "--output", str(out), "--partitions", "3"]
+    found = CliRunner().invoke(edgemill, [*arguments, *limit])
     result = Result(out)
     assert found.exit_code == 5
     assert f"{result.manifest.unsettled} edges are unsettled" in found.stderr

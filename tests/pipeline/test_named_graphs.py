@@ -13,6 +13,9 @@ import runs
 from edgemill.pipeline import Result
 
 Mine = Callable[..., Result]
+Way = tuple[int, dict[str, Any]]
+WAYS: list[Way] = [(1, {}), (3, {}), (3, {"method": "band"})]
+"""Partitions, and how λ is found: alone, by shards, by bands."""
 METHODS: list[dict[str, Any]] = [
     {"method": "band"},
     {"method": "fixpoint"},
@@ -37,21 +40,23 @@ FAMILIES: dict[str, tuple[list[runs.Edge], int]] = {
 }
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_lambda_of_families(tmp_path: Path, mined: Mine, family: str, partitions: int) -> None:
-    rows, lam = FAMILIES[family]
-    result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=partitions)
+def test_lambda_of_families(tmp_path: Path, mined: Mine, family: str, way: Way) -> None:
+    (rows, lam), (partitions, how) = FAMILIES[family], way
+    result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=partitions, **how)
     assert runs.column(result, "lambda") == {(min(edge), max(edge)): lam for edge in rows}
     assert set(runs.vertex_column(result, "lambda").values()) == {lam}
     assert result.manifest.lam.histogram == [(lam, len(rows))]
-    assert len(result.manifest.partitions) == partitions
+    shards = result.manifest.bounding.shards
+    found = len(result.manifest.partitions) if shards is None else shards.shards
+    assert (found, shards is not None) == (partitions, way == (3, {}))
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("rows", [[], [(5, 5), (-2, -2), (5, 5)]], ids=["no rows", "self-loops only"])
-def test_no_edges(tmp_path: Path, mined: Mine, rows: list[runs.Edge], partitions: int) -> None:
-    result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=partitions)
+def test_no_edges(tmp_path: Path, mined: Mine, rows: list[runs.Edge], way: Way) -> None:
+    result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=way[0], **way[1])
     vertices = sorted({u for u, _ in rows})
     assert result.edges.to_table().column_names == ["src", "dst", "support", "lambda"]
     assert result.edges.count_rows() == 0

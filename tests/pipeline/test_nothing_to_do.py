@@ -187,7 +187,7 @@ def test_fewer_partitions_leave_no_stale_file(tmp_path: Path) -> None:
     rows, out = tmp_path / "rows", tmp_path / "out"
     generate("erdos-renyi", str(rows), files=2, seed=1, vertices=60, edges=300)
     for partitions in (5, 2, 1):
-        assert run(rows, out, "--overwrite", "--partitions", str(partitions)).exit_code == 0
+        assert run(rows, out, "--overwrite", "--method", "band", "--partitions", str(partitions)).exit_code == 0
         manifest = Result(out).manifest
         assert len(list((out / "edges").iterdir())) == len(list((out / "vertices").iterdir())) == partitions
         assert pq.read_table(out / "edges").num_rows == manifest.counts.edges

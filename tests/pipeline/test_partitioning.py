@@ -35,7 +35,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("method", METHODS)
 def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, two_workers: Client, method: str) -> None:
     expected = mined(rows, partitions=1)
-    how = {"partitioning": {"count": 5, "method": method}, "device": "cpu", "output.report": False}
+    how: dict[str, Any] = {"partitioning": {"count": 5, "method": method}, "method": "band", "device": "cpu"}
+    how["output.report"] = False
     result = mine(rows, tmp_path / method, client=two_workers, **how)
     assert result.edges.to_table() == expected.edges.to_table()
     assert len(result.manifest.partitions) == 5

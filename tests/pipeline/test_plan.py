@@ -42,7 +42,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
-    settings = make_settings(str(rows), "out", partitions=partitions)
+    settings = make_settings(str(rows), "out", partitions=partitions, method="band")
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
     assert plan.buckets == buckets
     assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
@@ -51,13 +51,16 @@ def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, t
 def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many workers there are: what numbers them is an int16."""
     monkeypatch.setattr("edgemill.pipeline.plan.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
-    settings = make_settings(str(rows), "out")
+    settings = make_settings(str(rows), "out", method="band")
     plan = plan_run(settings, open_input(settings), Capacity(5_000, 8, 0))
     assert plan.source.rows // 0.1 > plan_module.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
     assert plan.partitions == MAX_PARTITIONS < plan_module.MOST_BUCKETS
     assert plan.reason == "as many as are allowed, of 5,000 workers the others have none"
     plan = plan_run(settings, plan.source, Capacity(MAX_PARTITIONS, 1, 0))
     assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
+    monkeypatch.setattr("edgemill.pipeline.planning.LEAST_EDGES", 1)
+    plan = plan_run(make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, 0))
+    assert (plan.in_shards, plan.partitions, plan.shards) == (True, MAX_PARTITIONS, 8 * MAX_PARTITIONS)
     with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
         make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
 
@@ -127,14 +130,19 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("partitions", "what"),
+    ("partitions", "method", "what"),
     [
-        (1, r"1 of 1 partitions at once and has 345\.\d\d MiB: raise partitioning\.count, give"),
-        (100, r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block"),
+        (1, "band", r"1 of 1 partitions at once and has 345\.\d\d MiB: raise partitioning\.count, give"),
+        (
+            100,
+            "band",
+            r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block",
+        ),
+        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block"),
     ],
 )
-def test_what_cannot_fit_is_refused(rows: Path, partitions: int, what: str) -> None:
-    settings = make_settings(str(rows), "out", partitions=partitions)
+def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, what: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=partitions, method=method)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(1, 2, plan_module.WORKER_BYTES))
     with pytest.raises(OutOfRoom, match=rf"a worker would need about 34\d\.\d+ MiB for {what}"):
@@ -144,6 +152,20 @@ def test_what_cannot_fit_is_refused(rows: Path, partitions: int, what: str) -> N
         OutOfRoom, match=r"a worker needs about 345\.00 MiB before it holds anything and has 300 B: give"
     ):
         plan_run(settings, source, Capacity(1, 2, 300)).refuse_if_hopeless()
+
+
+@pytest.mark.parametrize(("workers", "more"), [(1, "start more workers"), (3, r"raise partitioning\.count")])
+def test_shards_that_cannot_fit_are_refused(
+    rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, more: str
+) -> None:
+    """Even with their rows in files."""
+    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out", partitions=1)
+    plan = plan_run(settings, open_input(settings), Capacity(workers, 2, plan_module.WORKER_BYTES))
+    assert (plan.shards, plan.on_disk) == (2, True)
+    told = rf"MiB for 1 of 1 groups of shards at once and has 345\.00 MiB: {more}, give workers more memory"
+    with pytest.raises(OutOfRoom, match=told):
+        plan.refuse_if_hopeless()
 
 
 def test_what_a_gpu_cannot_hold_is_refused(rows: Path) -> None:
@@ -157,7 +179,7 @@ def test_what_a_gpu_cannot_hold_is_refused(rows: Path) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "range", "hash"])
 def test_auto_places_by_range(rows: Path, method: str) -> None:
-    settings = make_settings(str(rows), "out", partitions=4, partitioning={"method": method})
+    settings = make_settings(str(rows), "out", partitions=4, method="band", partitioning={"method": method})
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
     assert plan.partitioning == ("range" if method == "auto" else method)
     assert plan.copies == estimate(plan.source, settings.ingest.sample_rows).copies(plan.partitioning, 4)
@@ -165,18 +187,24 @@ def test_auto_places_by_range(rows: Path, method: str) -> None:
 
 def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 2000)
-    settings = make_settings(str(rows), "out", partitions=2)
+    settings = make_settings(str(rows), "out", partitions=2, method="band")
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
     with pytest.raises(
         OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000 "
     ):
         plan.refuse_if_hopeless()
+    settings = make_settings(str(rows), "out", partitions=2)
+    for workers, more in ((2, "start more workers"), (3, "raise partitioning.count")):
+        plan = plan_run(settings, open_input(settings), Capacity(workers, 1, 0))
+        told = rf"of 2 groups of shards would hold about \d,\d{{3}} edges, over the 2,000 allowed: {re.escape(more)}$"
+        with pytest.raises(OutOfRoom, match=told):
+            plan.refuse_if_hopeless()
 
 
 @pytest.mark.parametrize("basis", ["estimated", "assumed"])
 def test_assumed_copies_refuse_nothing(rows: Path, basis: Literal["estimated", "assumed"]) -> None:
     """A run may make fewer copies than are assumed: that these would not fit is no reason to refuse it."""
-    settings = make_settings(str(rows), "out", partitions=4)
+    settings = make_settings(str(rows), "out", partitions=4, method="band")
     plan = plan_run(settings, open_input(settings), Capacity(1, 1, plan_module.WORKER_BYTES + 2_000_000))
     plan = replace(plan, copies=Copies(50.0, 10.0, basis))
     assert "tight" in describe(plan)
@@ -203,14 +231,15 @@ def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
     monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 0)
     monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
-    settings = make_settings(str(rows), "out")
+    settings = make_settings(str(rows), "out", method="band")
     source = open_input(settings)
     roomy = plan_run(settings, source, Capacity(2, 1, 0))
     assert (roomy.partitions, roomy.reason) == (2, "one for each worker")
     limit = roomy.worker_bytes // 2
     plan = plan_run(settings, source, Capacity(2, 1, limit))
     assert plan.fits() and plan.partitions > 2
-    half = plan_run(make_settings(str(rows), "out", partitions=plan.partitions // 2), source, Capacity(2, 1, limit))
+    settings = make_settings(str(rows), "out", partitions=plan.partitions // 2, method="band")
+    half = plan_run(settings, source, Capacity(2, 1, limit))
     assert not half.fits()
     assert plan.reason.startswith(f"with {half.partitions} a worker would need ~")
     assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
@@ -221,7 +250,7 @@ def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: p
     monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
     monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 1000)
     monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
-    settings = make_settings(str(rows), "out")
+    settings = make_settings(str(rows), "out", method="band")
     source = open_input(settings)
     roomy = plan_run(settings, source, Capacity(1, 4, 0))
     limit = 1000 + roomy.partition_bytes // 2
@@ -258,7 +287,7 @@ def test_next_to_no_rows(tmp_path: Path, count: int, text: bool) -> None:
 
 
 def test_what_is_told(rows: Path, tmp_path: Path) -> None:
-    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", partitions=4))
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", partitions=4, method="band"))
     lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
     assert lines["sample"] == "all rows looked at"
     assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
@@ -275,7 +304,7 @@ def test_what_is_told(rows: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
-    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2).manifest
+    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2, method="band").manifest
     assert manifest.plan is not None
     assert (manifest.plan.rows_looked_at, manifest.plan.edges) == (manifest.counts.rows, manifest.counts.edges)
     assert manifest.plan.vertices == manifest.counts.vertices

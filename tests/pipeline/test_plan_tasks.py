@@ -37,10 +37,12 @@ class Count:
         stages: list[str] = []
         start, stage = Engine._start, Events.stage
 
-        def started(engine: Engine, name: str, function: Any, arguments: Sequence[Any], *given: Any) -> list[Future]:
+        def started(
+            engine: Engine, name: str, function: Any, arguments: Sequence[Any], *given: Any, **how: Any
+        ) -> list[Future]:
             step = stages[-1:] == ["bound"] and name not in ("send-results", "results")
             self.tasks += 0 if step else len(arguments)
-            return start(engine, name, function, arguments, *given)
+            return start(engine, name, function, arguments, *given, **how)
 
         @contextmanager
         def within(events: Events, name: str, tasks: int) -> Iterator[Stage]:
@@ -57,6 +59,8 @@ class Count:
     ("method", "partitions", "waves"),
     [
         ("range", 7, False),
+        ("shards", 5, False),
+        pytest.param("shards", 2, True, marks=pytest.mark.slow),
         pytest.param("range", 4, True, marks=pytest.mark.slow),
         pytest.param("hash", 5, False, marks=pytest.mark.slow),
     ],
@@ -73,20 +77,26 @@ def test_a_plan_counts_tasks(
     if waves:
         monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
     counted = Count(monkeypatch)
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": partitions, "method": method}}
+    how: dict[str, Any] = {"device": "cpu", "partitions": partitions}
+    if method != "shards":
+        how |= {"method": "band", "partitioning.method": method}
     how |= {"ingest": {"rows_per_block": 3000}, "checkpoint": {"every_seconds": None}}
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
     plan = plan_run(settings, open_input(settings), Engine(two_workers, "plan").capacity)
     mine(rows, tmp_path / "out", client=two_workers, **how)
+    assert plan.in_shards is (method == "shards")
     assert 0.85 * plan.tasks <= counted.tasks <= 1.05 * plan.tasks
 
 
-def test_in_one_process(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("method", "partitions"), [("band", 3), ("auto", 1)])
+def test_in_one_process(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, partitions: int
+) -> None:
     counted = Count(monkeypatch)
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}}
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "method": method}
     manifest = mine(rows, tmp_path / "out", **how).manifest
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
-    assert len(manifest.partitions) == 3
+    assert len(manifest.partitions) == partitions
     assert counted.tasks == make_plan(settings).tasks
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import ClusterLost, InputError, Result, UsageError, mine
+from edgemill.pipeline.checkpoint import FORMAT_VERSION
 from edgemill.pipeline.checkpoint_files import files_at
 from edgemill.pipeline.checkpoint_index import checked, clear_earlier, opened, seal
 from edgemill.pipeline.holder import Holder
@@ -125,7 +126,7 @@ def test_a_checkpoint_behind_a_linked_folder_serves(tmp_path: Path, monkeypatch:
     assert (tmp_path / "mnt/out/manifest.json").exists()
 
 
-INDEX = {"format": 3, "folder": "graph-1", "files": {}, "made_of": {}}
+INDEX = {"format": FORMAT_VERSION, "folder": "graph-1", "files": {}, "made_of": {}}
 
 
 @pytest.mark.parametrize("folder", ["../victim", "..", ".", "", "a/b", "/etc", "a\0b", 3, None])

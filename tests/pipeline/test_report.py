@@ -67,8 +67,8 @@ def log(result: Result) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """In four partitions, with its report."""
-    return mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, partitions=4)
+    """In four partitions, by bands, with its report."""
+    return mine(FACEBOOK, tmp_path_factory.mktemp("facebook") / "out", client=client, partitions=4, method="band")
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
     peers_here.stand_in(monkeypatch)
     monkeypatch.setattr(Plan, "can_peel_in_step", True)
+    peers_here.plan_partitions(monkeypatch)
 
 
 @pytest.mark.usefixtures("in_step")
@@ -60,7 +61,6 @@ def test_without_time(rows: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("capacity", "partitions", "can"),
     [
-        (Capacity(1, 4, 0), 2, False),  # no GPU
         (Capacity(1, 4, 0, GIGABYTE, True, True), 3, True),
         (Capacity(1, 4, 0, 300_000, True, True), 3, False),  # together they do not fit
         (Capacity(1, 4, 0, GIGABYTE, True, True), 33, False),  # more than a post has room for
@@ -80,6 +80,17 @@ def test_when(rows: Path, capacity: Capacity, partitions: int, can: bool) -> Non
     )
     with nullcontext() if can else refusal:
         assert plan_run(settings, open_input(settings), capacity).method == "peel"
+
+
+@pytest.mark.parametrize("method", ["auto", "peel", "band", "fixpoint"])
+def test_cpus_peel_shards_where_gpus_peel_partitions(rows: Path, method: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=3, method=method)
+    source = open_input(settings)
+    plan = plan_run(settings, source, Capacity(4, 2, 0))
+    by_shards = method in ("auto", "peel")
+    assert (plan.partitions, plan.shards, plan.can_peel_in_step) == (3, 6 if by_shards else 0, False)
+    assert plan.method == ("peel" if by_shards else method)
+    assert plan_run(settings, source, Capacity(4, 2, 0, GIGABYTE, True)).shards == 0
 
 
 def test_peel_chooses_as_many_partitions_as_it_can(rows: Path) -> None:

@@ -273,6 +273,11 @@ def swap_vertices(it: Draft) -> None:
         (note("input", "id_type", "int32"), "tables", "the ids are int64; the manifest says int32"),
         (lambda it: it.manifest["partitions"].pop(), "totals", "the partitions own 10 edges; there are 21"),
         (lambda it: it.manifest["partitions"][1].update(cut=9), "totals", "partition 1 owns 11 edges, but counts 20"),
+        (
+            lambda it: it.manifest.update(bounding={"shards": {}}),
+            "totals",
+            "the partitions own 21 edges; those in triangles are 20",
+        ),
         (note("counts", "self_loops", 1), "totals", "counts.rows is 26; the tables give 25"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 from numpy.typing import NDArray
 
 
@@ -24,6 +24,12 @@ def index_of(vertex, vertices, shards):
     return (vertices - np.uint32(1) - vertex) // shards
 
 
+@njit(parallel=True, cache=True, nogil=True)
+def _classes(vertex, vertices, shards, found):
+    for i in prange(vertex.size):
+        found[i] = class_of(vertex[i], vertices, shards)
+
+
 @dataclass(frozen=True)
 class Cut:
     """Deals vertices to classes in order of descending degree, back and forth, so that hubs are spread evenly.
@@ -39,9 +45,10 @@ class Cut:
 
     def classes(self, vertex: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """The class of each vertex, uint32."""
-        rank = np.uint32(max(self.vertices, 1) - 1) - np.asarray(vertex, np.uint32)
-        block, step = np.divmod(rank, np.uint32(self.shards))
-        return np.where(block % 2 == 0, step, np.uint32(self.shards - 1) - step).astype(np.uint32)
+        vertex = np.asarray(vertex, np.uint32)
+        found = np.empty(vertex.shape, np.uint32)
+        _classes(vertex, np.uint32(self.vertices), np.uint32(self.shards), found)
+        return found
 
     @property
     def members(self) -> NDArray[np.int64]:
