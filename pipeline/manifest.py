@@ -135,6 +135,7 @@ class ShardsRecord(_Record):
     """How a graph was peeled that is stored once, in shards."""
 
     shards: int
+    """Shards over all groups."""
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str

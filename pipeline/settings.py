@@ -161,26 +161,24 @@ class PartitioningSettings(_Section):
     """How the edges are spread over partitions."""
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
-    """Partitions, 1 to 4096; `auto`: one for each worker, and more, up to 256, until they fit in memory."""
+    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
     method: Literal["auto", "range", "hash"] = "auto"
-    """Vertex to partition, see docs/partitioning.md; `auto`: `range`."""
+    """Vertex to partition, see docs/partitioning.md; `auto`: `range`. Without effect on shards."""
 
 
 class BoundingSettings(_Section):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
-    """`peel` (one partition, or one on each GPU), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
+    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
     carrier: Literal["auto", "shared-memory", "dask"] = "auto"
-    """What takes letters between workers that peel shards: `shared-memory` of one host, `dask`, Dask's connections;
-    `auto`: shared memory where all workers reach it.
-    """
+    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)
-    """End after this many exchanges with an interval for each edge (exit code 5); none: run to the exact λ."""
+    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
     max_seconds: float | None = Field(None, gt=0)
-    """End the bounding after this many seconds, as above."""
+    """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
 
     @model_validator(mode="after")
     def _operator_needs_fixpoint(self) -> Self:

@@ -255,7 +255,7 @@ def flow() -> str:
     columns = (
         (20, "read", "blocks", ("rows, cleaned", "and without repeats")),
         (175, "number", "buckets", ("ranges of ids", "in order")),
-        (330, "partition, triangulate", "partitions", ("owned edges", "and ghosts")),
+        (330, "partition, triangulate", "groups", ("edges, by the", "shards of their ends")),
         (590, "extract", "buckets", ("λ; DN-graphs,", "hierarchy")),
         (745, "publish", "the result", ("sorted Parquet,", "manifest last")),
     )
@@ -278,8 +278,8 @@ def flow() -> str:
             arrow((527, row), (587, row)),
         ]
     parts += [
-        text((512, 230), "what fell, until", "quiet", "middle", 12),
-        text((512, 248), "all is silent", "quiet", "middle", 12),
+        text((512, 230), "what leaves, until", "quiet", "middle", 12),
+        text((512, 248), "nothing is left", "quiet", "middle", 12),
     ]
     return document(875, 265, "The stages of a run", parts)
 
