@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from benchmarks.graphs import Answers
 from edgemill.pipeline.manifest import ShardsRecord, read_manifest
@@ -22,15 +22,31 @@ class Layout:
     """How a run is partitioned."""
 
     partitions: int
-    method: str = "range"
+    method: str = "shards"
+    """shards, or range or hash for partitions with ghosts, by banding."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From `1`, `4-range`, `4-hash` and so on; ValueError for anything else."""
+        """From `1`, `4`, `4-range`, `4-hash` and so on; ValueError for anything else."""
         count, _, method = text.partition("-")
         if method not in ("", *METHODS):
             raise ValueError(f"{text!r} is not a count, or a count, a dash and one of {', '.join(METHODS)}")
-        return cls(int(count), method or "range")
+        return cls(int(count), method or "shards")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of `mine`."""
+        if self.method == "shards":
+            return {"partitions": self.partitions}
+        return {"partitioning": {"count": self.partitions, "method": self.method}, "method": "band"}
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as flags of the command."""
+        own = ["--partitions", str(self.partitions)]
+        if self.method == "shards":
+            return own
+        return [*own, "--method", "band", "--set", f"partitioning.method={self.method}"]
 
     def __str__(self) -> str:
         return str(self.partitions) if self.partitions == 1 else f"{self.partitions} {self.method}"
@@ -57,8 +73,7 @@ class CommandRun:
 
 def run_command(path: Path, layout: Layout, scratch: Path, environment: Mapping[str, str] | None = None) -> CommandRun:
     """As `run_with`, in a layout."""
-    arguments = ["--partitions", str(layout.partitions), "--set", f"partitioning.method={layout.method}"]
-    return run_with(path, arguments, scratch, environment)
+    return run_with(path, layout.arguments, scratch, environment)
 
 
 def run_with(

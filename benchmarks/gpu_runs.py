@@ -52,7 +52,8 @@ def measure(rows: Path, layout: Layout, device: str, protocol: str, scratch: Pat
     """Run once."""
     workers = layout.partitions if layout.partitions > 1 else None
     cluster: dict[str, Any] = {"device": device, "workers": workers, "protocol": protocol}
-    partitioning = {"count": layout.partitions, "method": layout.method}
+    method = "auto" if layout.method == "shards" else layout.method
+    partitioning = {"count": layout.partitions, "method": method}
     in_process = workers is None and device == "gpu"
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         if in_process:

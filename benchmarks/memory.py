@@ -58,7 +58,7 @@ class Memory:
 
 def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: Path) -> Memory:
     """Plan and mine. Do it in a fresh process: `measure_apart`."""
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": layout.partitions, "method": layout.method}}
+    how: dict[str, Any] = {"device": "cpu", **layout.settings}
     cluster = ClusterSettings(device="cpu", workers=workers or None, threads_per_worker=threads)
     with tempfile.TemporaryDirectory(dir=scratch) as name, connect(cluster) as client:
         settings = make_settings(str(graph.path), f"{name}/out", **how)

@@ -69,7 +69,7 @@ class Waves:
 
 def measure(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:
     """Mine. Do it in a fresh process: `measure_apart`."""
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": layout.partitions, "method": layout.method}}
+    how: dict[str, Any] = {"device": "cpu", **layout.settings}
     how["checkpoint"] = {"every_seconds": None, "every_exchanges": None}
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         own: dict[str, Any] = {

@@ -80,7 +80,10 @@ def _warm_closing() -> None:
     runs, one = np.array([0, 2, 3]), np.ones(3, np.int32)
     merged = closing.merge_rows(low, high, runs, 3)
     arrivals.arrange(merged.origin, one > 0, low, one, one, runs, np.zeros(2, np.int16))
-    Cut(3, 1).classes(low)
+    frozen = low.copy()
+    frozen.flags.writeable = False  # as arrays are that came from another worker
+    for ends in (low, frozen):
+        Cut(3, 1).classes(ends)
     rows = closing.close_rows(merged, Cut(3, 1), 0, 1)
     closing.count_closed(rows, starts, low[:2], merged.high, np.zeros(3, np.int32))
 

@@ -30,8 +30,11 @@ class Meeting:
     groups: int
 
     @classmethod
-    def of(cls, engine: Engine, name: str, groups: int, setting: Literal["auto", "shared-memory", "dask"]) -> Self:
+    def of(cls, engine: Engine, groups: int, setting: Literal["auto", "shared-memory", "dask"]) -> Self:
         """Meet on the engine's workers, or on as many as there are groups. Raises as `carrier_for` does."""
+        # A name of its own each time: a group that was taken for lost must not meet those that peel in its place.
+        engine.meetings += 1
+        name = f"{engine.run_id}-{engine.meetings}"
         choice = carrier_for(engine, setting)
         workers = min(len(choice.addresses), groups)
         addresses = tuple(choice.addresses[group % workers] for group in range(groups))

@@ -97,7 +97,7 @@ class Checkpoint:
             counts = [PartitionCounts(**counts) for counts in facts["counts"]]
             partitions = Partitions(futures["rows"], futures["degrees"])
             self.graph = facts["folder"]
-            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, futures["supports"])
+            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, futures.get("supports", []))
 
         return self.load_step(engine, events, "graph", graph_of)
 
@@ -111,14 +111,15 @@ class Checkpoint:
         Its futures are replaced by others that hold the same and, when a worker is lost, read what is kept: the input
         is read no more.
         """
-        parts: Mapping[str, list[Future]] = {
+        parts: dict[str, list[Future]] = {
             "ids": graph.buckets.ids,
             "edges": graph.buckets.edges,
             "degrees": graph.partitions.degrees,
             "rows": graph.partitions.rows,
             "subgraphs": graph.subgraphs,
-            "supports": graph.supports,
         }
+        if graph.supports:
+            parts["supports"] = graph.supports
         facts = facts_of(graph.rows, graph.buckets) | {"counts": [asdict(counts) for counts in graph.counts]}
         self.graph = self.save_step(engine, events, "graph", parts, facts)
 

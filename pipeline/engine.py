@@ -106,6 +106,8 @@ class Engine:
         """Name of what workers were given to keep results in files."""
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
+        self.meetings = 0
+        """Times that tasks of this run have met."""
         self.homes: list[int] | None = None
         """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
         self._restarts_before = len(client.get_events(_RESTARTS))

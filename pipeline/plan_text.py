@@ -39,7 +39,7 @@ def describe(plan: Plan) -> str:
         ("blocks", f"{len(plan.blocks)}, at most {_many(plan.block_rows, 'row')}"),
         _partitions(plan),
         ("method", plan.method),
-        ("tasks", f"~{_round(plan.tasks):,}, and up to {plan.partitions} for each exchange of bounding"),
+        ("tasks", f"~{_round(plan.tasks):,}, and {_bounding_tasks(plan)}"),
     ]
     if plan.partitions > 1 and not plan.in_shards:
         how = "~" if copies.basis == "estimated" else "assumed ~"
@@ -81,6 +81,12 @@ def _partitions(plan: Plan) -> tuple[str, str]:
     where = ", their rows in files" if plan.on_disk else ""
     groups = f"{_many(plan.shards, 'shard')} in {_many(plan.partitions, 'group')}"
     return "partitions", f"{groups}: {plan.reason}{where}"
+
+
+def _bounding_tasks(plan: Plan) -> str:
+    if plan.in_shards:
+        return f"{plan.partitions} that peel, again after each checkpoint"
+    return f"up to {plan.partitions} for each exchange of bounding"
 
 
 def _input(source: Source) -> str:

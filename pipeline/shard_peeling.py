@@ -39,17 +39,14 @@ class PeelShards(Peeling):
         """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps so much in memory."""
         super().__init__(search)
         self._resident_bytes = resident_bytes
-        self._tries = 0
         self._carrier: CarrierKind = "memory"
 
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         engine, edges = self.search.engine, self.search.subgraphs
-        self._tries += 1
         engine.meet()
         # Tasks of two runs in the way of each other would wait until both give up.
         with engine.alone("peeling"):
-            name = f"{engine.run_id}-{self._tries}"
-            meeting = Meeting.of(engine, name, len(edges), self.search.settings.carrier)
+            meeting = Meeting.of(engine, len(edges), self.search.settings.carrier)
             engine.spread(meeting.workers)
             arguments = [
                 (

@@ -19,6 +19,9 @@ def warm_shards(threads: int) -> None:
     low, high = np.array(list(combinations(range(4), 2)), np.uint32).T.copy()
     edges = ShardEdges(0, 1, Cut(4, 2), low, high, np.full(6, 2, np.int32), 6)
     (carrier,) = MemoryCarrier.open(1)
+    frozen = low.copy()
+    frozen.flags.writeable = False  # as arrays are that came from another worker
+    edges.cut.classes(frozen)
     with kernel_threads(threads):
         peel_shards(edges, carrier)
         sides, counts = np.zeros((2, 6), np.uint32), np.zeros((3, 2), np.int64)

@@ -226,7 +226,7 @@ def test_names_of_graphs_and_layouts(cache: Path) -> None:
     assert graph("rmat5", cache) == graph("rmat5", cache)
     with pytest.raises(LookupError, match="no-such-graph"):
         graph("no-such-graph", cache)
-    assert [str(Layout.parse(text)) for text in ("1", "4", "7-hash")] == ["1", "4 range", "7 hash"]
+    assert [str(Layout.parse(text)) for text in ("1", "4", "7-hash")] == ["1", "4 shards", "7 hash"]
     with pytest.raises(ValueError, match="4-metis"):
         Layout.parse("4-metis")
 

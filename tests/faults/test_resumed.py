@@ -57,6 +57,7 @@ def client() -> Iterator[Client]:
 @pytest.fixture(autouse=True)
 def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
     peers_here.stand_in(monkeypatch)
+    peers_here.plan_partitions(monkeypatch)
     monkeypatch.setattr(Plan, "can_peel_in_step", property(lambda plan: plan.partitions > 1))
 
 

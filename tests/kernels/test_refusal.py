@@ -37,6 +37,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "positions": lambda: kernels.positions(FOREIGN),
     "row_numbers": lambda: kernels.row_numbers(FOREIGN),
+    "shard_mailbox": lambda: kernels.shard_mailbox(FOREIGN, 2, 1),
+    "shard_peeling": lambda: kernels.shard_peeling(FOREIGN, FOREIGN, 2, 1, FOREIGN),
     "sort_keys": lambda: kernels.sort_keys(FOREIGN, 1),
     "sort_strings": lambda: kernels.sort_strings(FOREIGN, FOREIGN),
     "sums_at": lambda: kernels.sums_at(FOREIGN, FOREIGN, 1),

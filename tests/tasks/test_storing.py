@@ -15,14 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import drive
 import strategies
 from edgemill import kernels
+from edgemill.kernels.cpu.shards import Cut
 from edgemill.tasks.bound.band import start_bands
 from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
 from edgemill.tasks.bound.peel import Peeled
 from edgemill.tasks.ingest import rows_to_publish
+from edgemill.tasks.shards import Figures, ShardEdges, ShardState
+from edgemill.tasks.shards.supports import BucketSupports
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
 from edgemill.tasks.subgraph import Subgraph
@@ -56,7 +60,17 @@ def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strateg
     bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
     peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5, 7) for s in subgraphs]
     graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
-    return [*graph, *bands, *fallen, *bounds, *peeled]
+    return [*graph, *bands, *fallen, *bounds, *peeled, *shards(ids)]
+
+
+def shards(ids: NDArray[np.int64]) -> list[Any]:
+    """What a run by shards keeps; the numbers in it need not fit together."""
+    low, high = (ids[:, end].astype(np.uint32) for end in (0, 1))
+    count = ids[:, 0].astype(np.int32)
+    cut, figures = Cut(7, 3), Figures(exchanges=4, entries=(5, 6, 0), triangles=(), bytes=8)
+    edges = ShardEdges(1, 2, cut, low, high, count, len(ids))
+    state = ShardState(1, 2, 3, 4, 5, count, count.astype(np.uint8), count, count, 6, -7, figures)
+    return [cut, figures, edges, state, BucketSupports(1, count)]
 
 
 @given(
