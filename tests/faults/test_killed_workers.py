@@ -31,7 +31,7 @@ HOW: dict[str, Any] = {
     "partitioning": {"count": 4, "method": "hash"},
     "bounding": {"method": "band"},
 }
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
+SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(20)]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,8 @@ class Started(SchedulerPlugin):
             self.names.add(str(key).rsplit("-", 4)[0])
 
 
-@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
 def test_what_is_kept_of_the_graph_is_not_made_again(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -152,11 +153,12 @@ class Killing:
     ("method", "every"),
     [
         ("band", 3),
-        pytest.param("band", None, marks=pytest.mark.slow),
-        pytest.param("fixpoint", 3, marks=pytest.mark.slow),
-        pytest.param("fixpoint", None, marks=pytest.mark.slow),
+        ("band", None),
+        ("fixpoint", 3),
+        ("fixpoint", None),
     ],
 )
+@pytest.mark.slow
 def test_the_search_goes_on_from_what_was_kept_last(
     rows: Path,
     plain: Result,

@@ -46,7 +46,8 @@ def tables(result: Result) -> tuple[pa.Table, pa.Table]:
     return result.edges.to_table(), result.vertices.to_table()
 
 
-@pytest.mark.parametrize(("partitions", "method"), [pytest.param(3, "band", marks=pytest.mark.slow), (7, "band")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("partitions", "method"), [(3, "band"), (7, "band")])
 def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int, method: str) -> None:
     result = mine(rows, tmp_path / "out", workers=2, partitions=partitions, method=method)
     here = mined(rows, partitions=partitions, method=method)
@@ -60,7 +61,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
     "bounding",
     [
         {},
-        {"method": "band"},
+        pytest.param({"method": "band"}, marks=pytest.mark.slow),
         pytest.param({"method": "fixpoint"}, marks=pytest.mark.slow),
         pytest.param({"method": "fixpoint", "operator": "tridn"}, marks=pytest.mark.slow),
     ],
