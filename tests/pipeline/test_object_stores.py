@@ -53,7 +53,8 @@ def s3() -> Iterator[dict[str, Any]]:
     host, port = server.get_host_and_port()
     options = {"key": KEY, "secret": SECRET, "client_kwargs": {"endpoint_url": f"http://{host}:{port}"}}
     try:
-        fsspec.filesystem("s3", **options).mkdir("bucket")
+        # Moto keeps buckets for the process: another server of it may have made this one.
+        fsspec.filesystem("s3", **options).makedirs("bucket", exist_ok=True)
         yield options
     finally:
         server.stop()
