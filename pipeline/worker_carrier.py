@@ -22,13 +22,12 @@ import numpy as np
 from distributed import Worker
 from distributed.comm.core import connect
 from distributed.core import Status
-from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.serialize import to_serialize
 
 from ..tasks.errors import ClusterLost, EdgemillError, InternalError
 from ..tasks.shards.carrier import Letter, Words, check_words, lost
 
-__all__ = ["CarriersOfRun", "WorkerCarrier"]
+__all__ = ["WorkerCarrier"]
 
 SILENT_SECONDS = 25.0
 """How long a group may give no sign of life."""
@@ -47,24 +46,6 @@ _GONE = (Status.closing, Status.closed, Status.failed)
 
 Message: TypeAlias = Sequence[Any]
 """A list: kind, run, exchange; then for `_LETTER` words of `common` and of `own` and a piece, for `_MORE` a piece."""
-
-
-class CarriersOfRun(WorkerPlugin):
-    """Has workers wait for connections of carriers before the tasks that open them run; those that come later, too.
-
-    Without it a carrier tries again until the other worker's task runs, and Dask warns of each trial in its log.
-    """
-
-    def __init__(self, run: str) -> None:
-        self.name = f"edgemill-carriers-{run}"
-
-    async def setup(self, worker: Worker) -> None:
-        """On every worker, in its event loop."""
-        _Reception.at(worker).hold()
-
-    async def teardown(self, worker: Worker) -> None:
-        """When the run ends, or the worker."""
-        _Reception.at(worker).release()
 
 
 class _Reception:

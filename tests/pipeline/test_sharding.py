@@ -127,9 +127,8 @@ def test_warm_workers_compile_nothing(graph: Ordered, request: pytest.FixtureReq
     assert client.run(kernel_types) == before
 
 
+@pytest.mark.parametrize("graph", ["one process"], indirect=True)  # others have modules of their own
 def test_a_lost_triangle_is_noticed(graph: Ordered, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not graph.engine.shares_memory:
-        pytest.skip("workers have modules of their own")
     count = supports.count_streams
 
     def one_less(*given: Any) -> Counted:

@@ -22,7 +22,6 @@ from certificates import certificate
 from edgemill.pipeline import carrier_choice, worker_carrier
 from edgemill.pipeline.carrier_choice import carrier_for
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.worker_carrier import CarriersOfRun
 from edgemill.tasks.errors import UsageError
 from worker_groups import by_choice, comes, leaves_at, left_on, on_worker, spoils
 
@@ -111,22 +110,6 @@ def test_groups_that_do_not_match(client: Client) -> None:
         client.submit(comes, "other", g, addresses[: 2 + g], 5, workers=[addresses[g]], pure=False) for g in range(2)
     ]
     assert any("InternalError: " in told and "groups of shards meet" in told for told in client.gather(tasks))
-    assert_nothing_left(client)
-
-
-def test_workers_that_wait_for_the_run(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """With the plugin a connection waits, and no worker warns of one for which there is no handler."""
-    client.register_plugin(CarriersOfRun("planned"))
-    assert all(left == ["edgemill_carrier"] for left in client.run(left_on).values())
-    addresses = addresses_of(client)
-    task = partial(on_worker, Plan(1, 5, 10), "planned")
-    first = client.submit(task, 0, addresses, workers=addresses[:1], pure=False)
-    with pytest.raises(TimeoutError):
-        first.result(timeout=0.3)
-    rest = [client.submit(task, g, addresses, workers=[addresses[g]], pure=False) for g in (1, 2)]
-    client.gather([first, *rest])
-    assert "No handler" not in caplog.text
-    client.unregister_worker_plugin("edgemill-carriers-planned")
     assert_nothing_left(client)
 
 
