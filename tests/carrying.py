@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -63,9 +64,17 @@ def in_threads(work: Callable[[int], T], groups: int) -> list[T]:
     with ThreadPoolExecutor(groups) as threads:
         running = [threads.submit(work, rank) for rank in range(groups)]
     errors = [error for error in (one.exception() for one in running) if error is not None]
+    for error in errors:
+        # Frames of a traceback keep maps of letters; a garbage collection does nothing while another thread has one.
+        traceback.clear_frames(error.__traceback__)
     if errors:
         raise min(errors, key=lambda error: type(error).__name__ == "ClusterLost")
     return [one.result() for one in running]
+
+
+def of_tests(process: int) -> str:
+    """The name of the groups that a process of tests starts: several processes test at a time."""
+    return f"test-{process}"
 
 
 class Told(NamedTuple):
@@ -84,7 +93,7 @@ def _group(
     work: Callable[..., Any], folders: Sequence[str], rank: int, groups: int, silence: float, pipe: Connection
 ) -> None:
     try:
-        carrier = SharedMemoryCarrier.open(folders, "test", rank, groups, SECONDS, silence)
+        carrier = SharedMemoryCarrier.open(folders, of_tests(os.getppid()), rank, groups, SECONDS, silence)
         try:
             work(carrier, pipe)
         finally:

@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.command import Layout
+from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
+from benchmarks.table import markdown, mebibytes, millions, seconds, span
 
 import drive
 from benchmarks import (
@@ -35,9 +38,6 @@ from benchmarks import (
     waves,
     writing,
 )
-from benchmarks.command import Layout
-from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
-from benchmarks.table import markdown, mebibytes, millions, seconds, span
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.sources import open_source

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.command import Layout
 
 from benchmarks import graphs, memory
-from benchmarks.command import Layout
 from edgemill.pipeline import plan
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.planning import make_plan

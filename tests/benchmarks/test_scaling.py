@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from benchmarks import all_to_all, letters, scaling, scaling_pictures, shard_counts
 from benchmarks.graphs import graph
 from benchmarks.row_counts import count_rows
 from benchmarks.scaling import FOLDER
@@ -33,6 +31,8 @@ from benchmarks.scaling_model import (
 )
 from benchmarks.shard_counts import ShardCounts, read_csv, write_csv
 from benchmarks.svg import Panel, powers
+
+from benchmarks import all_to_all, letters, scaling, scaling_pictures, shard_counts
 from edgemill.kernels.cpu.shards import Cut
 
 PAGE = FOLDER.with_suffix(".md")

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import peers_here
 import pyarrow as pa
 import pytest
 from distributed import Client
 
+import peers_here
 import runs
 from edgemill import kernels
 from edgemill.kernels import cpu

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import dask
-import paced_levels
 import pytest
-import shard_faults
 from distributed import Client
 from distributed.utils import get_mp_context
-from shard_faults import MOST_SILENT_SECONDS, Told
 
+import paced_levels
 import runs
+import shard_faults
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cluster import connect
 from edgemill.pipeline.engine import Engine, Future
@@ -36,6 +35,7 @@ from edgemill.pipeline.watch import workers_of
 from edgemill.tasks.generate import generate
 from hosts import hosts
 from processes import DASK, EDGEMILL, ended, started
+from shard_faults import MOST_SILENT_SECONDS, Told
 from trials import Trials
 
 CARRIERS = ("shared-memory", "dask")

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from dask.sizeof import sizeof
-from foreign import Foreign
 
 from edgemill.tasks.messages import Bundle
 from edgemill.tasks.numbering import BucketIds
 from edgemill.tasks.triangulate import GhostEdges, Reply
+from foreign import Foreign
 
 
 def reply(make: type | object = np.asarray) -> Reply:

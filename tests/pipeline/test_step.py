@@ -6,11 +6,11 @@ import os
 from contextlib import nullcontext
 from pathlib import Path
 
-import peers_here
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, Lock
 
+import peers_here
 from edgemill.pipeline import ClusterLost, OutOfRoom, UsageError, mine
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity, Engine

@@ -8,20 +8,20 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import foreign
 import numpy as np
 import pytest
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import deserialize, serialize
-from foreign import Foreign
 
 import drive
+import foreign
 import runs
 from edgemill.pipeline.transport import PAYLOADS, register
 from edgemill.tasks.messages import Bundle
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.triangulate import GhostEdges, Reply
+from foreign import Foreign
 
 
 def _send(array: Foreign) -> tuple[dict[str, Any], list[Any]]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import peers_here
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import peers_here
 from edgemill import kernels
 from edgemill.kernels.held import Held
 from edgemill.pipeline import Result, engine

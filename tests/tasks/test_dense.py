@@ -7,13 +7,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import foreign
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drive
+import foreign
 import oracles
 import strategies
 from edgemill import kernels

@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import foreign
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import bounding
 import drive
+import foreign
 import strategies
 from edgemill import kernels
 from edgemill.tasks.bound.step import subscriptions

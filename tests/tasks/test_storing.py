@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import foreign
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import drive
+import foreign
 import strategies
 from edgemill import kernels
 from edgemill.kernels.cpu.shards import Cut

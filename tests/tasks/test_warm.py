@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import foreign
 import pytest
 
+import foreign
 from edgemill import kernels
 from edgemill.tasks.device import owned_to_device
 from edgemill.tasks.warm import CLIQUE, CLIQUES, run_clique, run_ingest

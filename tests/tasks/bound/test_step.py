@@ -8,12 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import peers_here
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import bounding
 import oracles
+import peers_here
 import strategies
 from cut_graphs import cut_graph
 from edgemill.tasks.bound.step import open_mailbox, peel_in_step, subscriptions
