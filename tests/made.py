@@ -103,8 +103,8 @@ def made(
             "vertex": (kind, [vertex for _, vertex in members]),
         }
     if attributes is not None:
-        own = {name: (type, [values.get(id) for id in ids]) for name, (type, values) in attributes.items()}
-        columns["attributes"] = {"id": (kind, ids), **own}
+        given = {name: (type, [values.get(id) for id in ids]) for name, (type, values) in attributes.items()}
+        columns["attributes"] = {"id": (kind, ids), **given}
     outputs = []
     for name, parts in columns.items():
         table = pa.table([pa.array(values, type) for type, values in parts.values()], names=list(parts))
