@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from edgemill.tasks.writing import VALUE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 FACEBOOK = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
+WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,12 +41,12 @@ def statements(text: str) -> list[str]:
 
 
 def test_the_page_on_groups(base: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    result = mine(FACEBOOK, "out/facebook", **{"output.report": False})
+    result = mine(FACEBOOK, "out/facebook", **WITHOUT_REPORT)
     night = tmp_path / "fewer.parquet"
     table = pq.read_table(FACEBOOK)
     pq.write_table(table.slice(0, len(table) - 1000), night)
     for date, edges in (("2026-11-21", FACEBOOK), ("2026-11-22", night)):
-        mine(edges, f"results/{date}", **{"output.report": False})
+        mine(edges, f"results/{date}", **WITHOUT_REPORT)
     diff("results/2026-11-21", "results/2026-11-22", output="changes")
     shown = 0
     for language, text, printed in blocks("use-the-groups.md"):
@@ -57,6 +59,7 @@ def test_the_page_on_groups(base: duckdb.DuckDBPyConnection, tmp_path: Path) -> 
     assert shown == 2
     features = pq.read_table("features.parquet")
     assert len(features) == result.manifest.counts.vertices
+    assert result.manifest.dense is not None
     assert sum(features["in_group"].to_pylist()) == result.manifest.dense.members
 
 
@@ -70,7 +73,7 @@ def test_the_page_on_frames(base: duckdb.DuckDBPyConnection) -> None:
         if language == "sql":
             answers += [base.sql(statement) for statement in statements(text)]
         elif "edgemill run --input pairs.parquet" in text:
-            mine("pairs.parquet", "out/pairs", **{"output.report": False})
+            mine("pairs.parquet", "out/pairs", **WITHOUT_REPORT)
             assert pq.read_table("out/pairs/edges")[VALUE_COLUMNS[1]].to_pylist() == [3] * 10
     assert [row[1:] for answer in answers if answer.columns[0] == "dn_graph" for row in answer.fetchall()] == [
         (5, [1, 2, 3, 4, 5])
