@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..comparing import Changes, Diff, Foremost
@@ -58,15 +58,32 @@ def changes(before: Before) -> Section:
                 _note(found.edges, len(foremost.edges), "edges.parquet"),
             )
         )
+    if found.groups is not None:
+        became = [(name, number(count)) for name, count in asdict(found.groups).items()]
+        columns = tuple(f"{name}>" for name, _ in became)
+        tables.append(Table("What became of the DN-graphs", columns, [tuple(count for _, count in became)]))
     if found.dn_graphs is not None and foremost.dn_graphs is not None and len(foremost.dn_graphs):
         tables.append(
             Table(
                 "DN-graphs that changed, the highest λ first",
-                ("DN-graph now>", "change", "λ before>", "λ now>", "vertices before>", "vertices now>", "in both>"),
+                (
+                    "track>",
+                    "DN-graph before>",
+                    "DN-graph now>",
+                    "change",
+                    "fate",
+                    "λ before>",
+                    "λ now>",
+                    "vertices before>",
+                    "vertices now>",
+                    "in both>",
+                ),
                 [
                     (
-                        "" if row["id_new"] is None else str(row["id_new"]),
+                        _track(row),
+                        *("" if row[name] is None else str(row[name]) for name in ("id_old", "id_new")),
                         row["change"],
+                        _fate(row),
                         *_both(row, "lambda"),
                         *_both(row, "vertices"),
                         number(row["vertices_common"]),
@@ -83,6 +100,19 @@ def changes(before: Before) -> Section:
 def _count(row: Changes, name: str) -> str:
     count = getattr(row, name)
     return "" if count is None else number(count)
+
+
+def _track(row: Mapping[str, Any]) -> str:
+    """The track of a DN-graph: it has one in both results if it continued."""
+    track = row["track_old"] if row["track_new"] is None else row["track_new"]
+    return "" if track is None else str(track)
+
+
+def _fate(row: Mapping[str, Any]) -> str:
+    """What became of a DN-graph, with the id of the one that it merged into or was split from."""
+    if row["merged_into"] is not None:
+        return f"merged into {row['merged_into']}"
+    return row["fate"] if row["split_from"] is None else f"split from {row['split_from']}"
 
 
 def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
