@@ -28,12 +28,16 @@ if TYPE_CHECKING:
         find_dn_graph,
         find_group,
         find_vertex,
+        group_at,
         groups_of,
-        members_of,
+        member_ids,
         top,
     )
     from .comparing import Diff, diff
     from .config import load_settings
+    from .groups.attributes import attributes_of, labels_of
+    from .groups.members import members_of
+    from .groups.trusses import ktruss, ktruss_groups
     from .mining import mine
     from .planning import make_plan
     from .result import Result
@@ -59,14 +63,20 @@ __all__ = [
     "UsageError",
     "Vertex",
     "__version__",
+    "attributes_of",
     "diff",
     "edges_of",
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
+    "ktruss",
+    "ktruss_groups",
+    "labels_of",
     "load_settings",
     "make_plan",
+    "member_ids",
     "members_of",
     "mine",
     "top",
@@ -78,15 +88,21 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Result": ".result",
     "Settings": ".settings",
     "Vertex": ".rows",
+    "attributes_of": ".groups.attributes",
     "diff": ".comparing",
     "edges_of": ".asking",
     "find_dn_graph": ".asking",
     "find_group": ".asking",
     "find_vertex": ".asking",
+    "group_at": ".asking",
     "groups_of": ".asking",
+    "ktruss": ".groups.trusses",
+    "ktruss_groups": ".groups.trusses",
+    "labels_of": ".groups.attributes",
     "load_settings": ".config",
     "make_plan": ".planning",
-    "members_of": ".asking",
+    "member_ids": ".asking",
+    "members_of": ".groups.members",
     "mine": ".mining",
     "top": ".asking",
 }
