@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from ...tasks.sealed import sealed_writer
 from ..asking import edges_of, member_ids
+from ..frames.group_edges import GroupEdges
 from ..result import Result
 from ..rows import Group
 from .attributes import attribute_columns
@@ -23,6 +24,10 @@ __all__ = ["FORMATS", "Format", "Sink", "format_of", "write_group", "write_table
 
 Format = Literal["parquet", "graphml", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "graphml", "csv")
+
+
+Rows: TypeAlias = pa.RecordBatchReader | GroupEdges
+"""Rows that come in batches, once."""
 
 
 class Sink(Protocol):
@@ -69,7 +74,7 @@ def write_table(table: pa.Table, file: Sink, form: Format) -> None:
     _write_parquet(reader, file) if form == "parquet" else _write_csv(reader, file)
 
 
-def _write(result: Result, edges: pa.RecordBatchReader, vertices: Iterable[pa.Array], file: Sink, form: Format) -> None:
+def _write(result: Result, edges: Rows, vertices: Iterable[pa.Array], file: Sink, form: Format) -> None:
     if form == "graphml":
         write_graphml(result, vertices, edges, file)
         return
@@ -78,7 +83,7 @@ def _write(result: Result, edges: pa.RecordBatchReader, vertices: Iterable[pa.Ar
     _write_parquet(edges, file) if form == "parquet" else _write_csv(edges, file)
 
 
-def _with_attributes(result: Result, edges: pa.RecordBatchReader, vertices: Iterable[pa.Array]) -> pa.RecordBatchReader:
+def _with_attributes(result: Result, edges: Rows, vertices: Iterable[pa.Array]) -> Rows:
     ends = EndAttributes(result, vertices)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -88,13 +93,13 @@ def _with_attributes(result: Result, edges: pa.RecordBatchReader, vertices: Iter
     return pa.RecordBatchReader.from_batches(ends.schema_of(edges.schema), batches())
 
 
-def _write_parquet(rows: pa.RecordBatchReader, file: Sink) -> None:
+def _write_parquet(rows: Rows, file: Sink) -> None:
     with sealed_writer(file, rows.schema, compression="zstd") as writer:
         for batch in rows:
             writer.write_batch(batch)
 
 
-def _write_csv(rows: pa.RecordBatchReader, file: Sink) -> None:
+def _write_csv(rows: Rows, file: Sink) -> None:
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(rows.schema.names)
     file.write(header.getvalue().encode())

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pyarrow as pa
 
 from ...tasks.errors import UsageError
+from ..frames.group_edges import GroupEdges
 from ..result import Result
 from .attributes import attribute_columns, attributes_of
 
@@ -25,7 +26,7 @@ class _Sink(Protocol):
     def write(self, content: bytes, /) -> Any: ...
 
 
-def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: pa.RecordBatchReader, file: _Sink) -> None:
+def write_graphml(result: Result, vertices: Iterable[pa.Array], edges: GroupEdges, file: _Sink) -> None:
     """Write vertices, which come as arrays of ids, with the attributes that the run was given, and edges with their
     support and λ. Raises UsageError for text that XML cannot hold.
     """

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from ...tasks.errors import UsageError
 from ..asking import edges_of, find_group
-from ..lookup import look_up, reading
+from ..frames.group_edges import GroupEdges
+from ..lookup import RowGroup, look_up, reading
 from ..result import Result
 from ..rows import Group, path
 
@@ -32,12 +33,13 @@ _GROUPS = pa.schema(
 )
 
 
-def ktruss(result: Result, k: int, component: int | None = None) -> pa.RecordBatchReader:
+def ktruss(result: Result, k: int, component: int | None = None) -> GroupEdges:
     """The edges of the k-truss, as rows of `Result.edges`, in their order: those with λ ≥ k - 2.
 
     Every edge of the k-truss is in at least k - 2 triangles of the k-truss, as `networkx.k_truss` has it. With
     `component`, an id of `ktruss_groups(result, k)`, the edges of that connected component alone. Row groups without
     such edges are not read, and batches pass through memory one at a time; with `component` its vertices lie in it.
+    They are read, or made into a frame or a graph, as those of `edges_of`.
 
     Raises UsageError for k < 2, for a component that is none of the k-truss, and for a run that did not converge;
     InputError for damage, while batches are read too.
@@ -45,7 +47,12 @@ def ktruss(result: Result, k: int, component: int | None = None) -> pa.RecordBat
     level = _level(result, k)
     if component is not None:
         return edges_of(result, truss_group(result, k, component))
-    return pa.RecordBatchReader.from_batches(result.edges.schema, _edges(result, level))
+    wanted = pc.field("lambda") >= level
+    return GroupEdges(
+        result.edges.schema,
+        lambda: _edges(result, level),
+        lambda: [(part.fragment, wanted) for part in _row_groups(result, level)],
+    )
 
 
 def ktruss_groups(result: Result, k: int) -> pa.Table:
@@ -101,11 +108,15 @@ def truss_vertices(result: Result, k: int) -> Iterator[pa.Array]:
 
 def _edges(result: Result, level: int) -> Iterator[pa.RecordBatch]:
     edges = look_up(result, "edges")
-    groups = [group for group in edges.row_groups if group.bounds.get("lambda", (0, level))[1] >= level]
-    for group in groups:
-        for batch in edges.scan([group], pc.field("lambda") >= level):
+    for part in _row_groups(result, level):
+        for batch in edges.scan([part], pc.field("lambda") >= level):
             if batch.num_rows:
                 yield batch
+
+
+def _row_groups(result: Result, level: int) -> list[RowGroup]:
+    parts = look_up(result, "edges").row_groups
+    return [part for part in parts if part.bounds.get("lambda", (0, level))[1] >= level]
 
 
 def _level(result: Result, k: int) -> int:

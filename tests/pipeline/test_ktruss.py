@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import oracles
 import strategies
-from edgemill.pipeline import InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
+from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.groups.trusses import truss_group
 from made import Edge, made
@@ -37,7 +37,7 @@ def ascending(edges: Iterable[Edge]) -> list[Edge]:
     return sorted((min(edge), max(edge)) for edge in edges)
 
 
-def ends_of(rows: pa.RecordBatchReader) -> list[Edge]:
+def ends_of(rows: GroupEdges) -> list[Edge]:
     table = rows.read_all()
     return list(zip(table[0].to_pylist(), table[1].to_pylist(), strict=True))
 
@@ -105,7 +105,7 @@ def test_only_row_groups_with_such_edges_are_read(facebook: Result, monkeypatch:
     monkeypatch.setattr(SortedTable, "scan", counted)
     reader = ktruss(facebook, 90)
     assert scanned == []
-    first = next(reader)
+    first = next(iter(reader))
     assert len(scanned) == 1  # the first row group alone
     assert first.num_rows + reader.read_all().num_rows == sum(
         count for lam, count in facebook.manifest.lam.histogram if lam >= 88
