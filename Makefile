@@ -12,7 +12,7 @@ IMAGE ?= edgemill
 # Wheels alone, since the images have no compiler; one version of each package for every Python that pyproject.toml allows.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 \
   --only-binary :all: --generate-hashes
-# Keeps the folders kernels/, tasks/, pipeline/ from posing as top-level modules.
+# Keeps the folders package/, kernels/, tasks/, pipeline/ from posing as top-level modules.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

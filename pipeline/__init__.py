@@ -1,9 +1,4 @@
-"""What a user starts; the only layer that knows Dask.
-
->>> from edgemill.pipeline import mine
->>> result = mine("edges.parquet", "out", partitions=4)
->>> result.edges.to_table().to_pandas()
-"""
+"""What a user starts; the only layer that knows Dask. Its public names are those of `edgemill`, too."""
 
 from __future__ import annotations
 
@@ -34,6 +29,8 @@ if TYPE_CHECKING:
     )
     from .comparing import Diff, diff
     from .config import load_settings
+    from .frames.group_edges import GroupEdges
+    from .frames.table import ResultTable
     from .mining import mine
     from .planning import make_plan
     from .result import Result
@@ -47,6 +44,7 @@ __all__ = [
     "Diff",
     "EdgemillError",
     "Group",
+    "GroupEdges",
     "InputError",
     "InputIncomplete",
     "InternalError",
@@ -54,6 +52,7 @@ __all__ = [
     "OutOfRoom",
     "OutputLocked",
     "Result",
+    "ResultTable",
     "Settings",
     "StoreLost",
     "UsageError",
@@ -75,7 +74,9 @@ __all__ = [
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Diff": ".comparing",
     "Group": ".rows",
+    "GroupEdges": ".frames.group_edges",
     "Result": ".result",
+    "ResultTable": ".frames.table",
     "Settings": ".settings",
     "Vertex": ".rows",
     "diff": ".comparing",
@@ -91,18 +92,19 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "top": ".asking",
 }
 
+if not TYPE_CHECKING:  # type checkers would take any name for one that is found here
 
-def __getattr__(name: str) -> object:
-    # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
-    if name == "__version__":
-        from importlib.metadata import version
+    def __getattr__(name: str) -> object:
+        # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return version("edgemill")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name], __name__), name)
-    globals()[name] = value
-    return value
+            return version("edgemill")
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME[name], __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ class RefuseBareNames(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] in {"kernels", "tasks", "pipeline"}:
+        if fullname.partition(".")[0] in {"package", "kernels", "tasks", "pipeline"}:
             raise ImportError(f"import edgemill.{fullname}, not {fullname}")
         return None
 

@@ -69,6 +69,7 @@ def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
     run(INSTALL, "packages", installed, packages, PYTHON=sys.executable, PIP_COMPILE="0")
     assert run(INSTALL, "wheel", installed, wheel, PYTHON=sys.executable) == f"edgemill {VERSION}\n"
     run(INSTALL, "kernels", installed)
+    check_import(installed / "bin" / "python", tmp_path / "user.py")
     command = installed / "bin" / "edgemill"
     graph = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
     cache = tmp_path / "cache"
@@ -85,9 +86,24 @@ def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
     assert not [name for name in names if re.search(r"cu\d|cuda|cupy|rmm|ucx|nvidia", name)]
 
 
+def check_import(python: Path, script: Path) -> None:
+    """What is installed is imported, within the checkout too, and its types are there for those who use it."""
+    found = run(
+        python, "-c", "import edgemill; print(edgemill.__file__, edgemill.__version__, edgemill.Result)", folder=ROOT
+    )
+    file, version, shown = found.split(" ", 2)
+    assert Path(file).is_relative_to(python.parents[1]) and version == VERSION and "edgemill" in shown
+    check_types = (sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--python-executable", python)
+    script.write_text("import edgemill\n\nreveal_type(edgemill.mine)\n")
+    assert "-> edgemill.pipeline.result.Result" in run(*check_types, script, folder=script.parent)
+    script.write_text("import edgemill\n\nedgemill.mime\n")
+    wrong = subprocess.run([*check_types, script], cwd=script.parent, capture_output=True, text=True)
+    assert wrong.returncode == 1 and 'Module has no attribute "mime"' in wrong.stdout
+
+
 def sources() -> list[Path]:
     """What a clone has and an sdist must have too."""
-    folders = ("kernels", "tasks", "pipeline", "docker", "docs", "configs", "tests", "benchmarks")
+    folders = ("package", "kernels", "tasks", "pipeline", "docker", "docs", "configs", "tests", "benchmarks")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     return [path for path in files if "__pycache__" not in path.parts]
 
