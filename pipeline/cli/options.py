@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 __all__ = [
+    "MOST_MEMBERS",
     "console",
     "debug",
     "json_document",
@@ -96,6 +97,9 @@ def print_settings(settings: Settings) -> None:
     tell(as_yaml(settings).rstrip("\n"))
 
 
+MOST_MEMBERS = 8
+"""Vertices of a group that are read for a summary, at most."""
+
 json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 
 
@@ -105,9 +109,9 @@ json_document = click.option(
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print one JSON document, for programs and readable."""
+    """Print one JSON document, in a line."""
     click.get_current_context().meta.pop(AS_JSON, None)  # an error that follows is in it
-    tell(in_json(json.dumps(document, ensure_ascii=False, indent=2)))
+    tell(in_json(json.dumps(document, ensure_ascii=False)))
 
 
 def print_json(rows: Iterable[dict[str, Any]]) -> None:
