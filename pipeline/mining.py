@@ -31,7 +31,7 @@ from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
 from .config import make_settings
-from .earlier import difference, fingerprint
+from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
@@ -69,6 +69,7 @@ from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
+from .wording.settings_named import naming_keywords
 
 __all__ = ["mine", "mine_settings"]
 
@@ -88,7 +89,7 @@ def mine(
     settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     refuse_import()
-    with Events() as events:
+    with naming_keywords(), Events() as events:
         return mine_settings(
             make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
         )
@@ -112,28 +113,29 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
     check_performance_report(settings)
     check_locations(settings)
     with staging_for(settings, events.run_id) as staging:
-        source, why = None, None
+        source: Source | None = None
+        why: list[str] = []
         if staging.or_same and staging.holds_result():
             source, why = _look_at(staging, settings)
-            if why is None:
+            if not why:
                 return _leave(staging, settings, events, night)
         try:
             staging.refuse_existing()
         except UsageError as error:
-            if why is not None:
-                error.add_note(f"it is not what this run would make: {why}")
+            for note in (
+                ["It holds another result than this run would make:", *(f"- {one}" for one in why)] if why else []
+            ):
+                error.add_note(note)
             raise
-        if settings.input.complete_marker or settings.input.least_rows:
-            source = source or open_input(settings)  # before there is a log: this run has not begun
+        source = source or open_input(settings)  # before there is a log: with a mistyped input no run has begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
                 events.emit("weak_lock", reason=staging.weakness)
-            if why is not None:
-                events.emit("replacing", reason=why)
+            if why:
+                events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
-            source = source or open_input(settings)
             known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
@@ -186,18 +188,22 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         night.succeeded(events) if converged else night.move_latest(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
-    """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
+def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, list[str]]:
+    """The input, if it could be opened, and all reasons why the result that is there is not the one to make."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return None, str(error)
-    if why := difference(manifest, settings):
-        return None, why
-    source = open_input(settings)
-    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+        return None, [str(error)]
+    why = differences(manifest, settings)
+    try:
+        source = open_input(settings)
+    except EdgemillError:
+        if not why:
+            raise
+        return None, why  # a run that replaces the result raises it again
+    return source, [*why, *input_differences(manifest, source)]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:

@@ -77,8 +77,8 @@ def open_input(settings: Settings) -> Source:
         raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
     if source.rows < (given.least_rows or 0):
         raise InputIncomplete(
-            f"input {given.path!r} is not complete: it has {source.rows:,} rows, and input.least_rows is "
-            f"{given.least_rows:,}; run again when they are there"
+            f"input {given.path!r} is not complete: it has {source.rows:,} rows, and {given.least_rows:,} are asked "
+            "for (input.least_rows); run again when they are there"
         )
     return source
 
@@ -224,7 +224,7 @@ def _peeled(plan: Plan) -> Plan:
     if plan.partitions == 1 or plan.can_peel_in_step:
         return plan
     raise UsageError(
-        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
+        f"bounding.method=peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
         "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use band, or partitions 1"
+        f"not on {plan.partitions} here: use bounding.method=band, or partitioning.count=1"
     )
