@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..comparing import Changes, Diff, Foremost
@@ -50,12 +50,17 @@ def changes(before: Before) -> Section:
         for name, title in _COUNTS.items()
     ]
     tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), counts)]
+    if found.groups is not None:
+        became = [(name, number(count)) for name, count in asdict(found.groups).items()]
+        tables.append(Table("What became of the dense groups", ("", "dense groups>"), became))
     if found.dn_graphs is not None and foremost.dn_graphs is not None and len(foremost.dn_graphs):
         tables.append(
             Table(
                 "Dense groups that changed, the highest λ first",
                 (
+                    "track>",
                     "change",
+                    "fate",
                     "λ before>",
                     "λ now>",
                     "vertices before>",
@@ -66,7 +71,9 @@ def changes(before: Before) -> Section:
                 ),
                 [
                     (
+                        _track(row),
                         row["change"],
+                        _fate(row),
                         *_both(row, "lambda"),
                         *_both(row, "vertices"),
                         number(row["vertices_common"]),
@@ -92,6 +99,19 @@ def changes(before: Before) -> Section:
         )
     text.append(f"{share(found.edges.unchanged, found.edges.new) or 'None'} of the edges are as they were.")
     return Section("changes", title, text, [], tables, beside=len(tables))
+
+
+def _track(row: Mapping[str, Any]) -> str:
+    """The track of a group: it has one in both results if it continued."""
+    track = row["track_old"] if row["track_new"] is None else row["track_new"]
+    return "" if track is None else str(track)
+
+
+def _fate(row: Mapping[str, Any]) -> str:
+    """What became of a group, with the id of the one that it merged into or was split from."""
+    if row["merged_into"] is not None:
+        return f"merged into {row['merged_into']}"
+    return row["fate"] if row["split_from"] is None else f"split from {row['split_from']}"
 
 
 def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
