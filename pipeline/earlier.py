@@ -29,13 +29,16 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 
 def fingerprint(source: Source) -> str | None:
     """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table.
+    version of a table; of a frame, what was written of it.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
-    if any(file.version is None for file in source.files):
+    if source.frame is not None:
+        files: list[Any] = [[digest] for digest in source.frame.sha256]
+    elif any(file.version is None for file in source.files):
         return None
-    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
+    else:
+        files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])

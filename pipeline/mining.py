@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
 from ..tasks.shards import warm_shards
 from ..tasks.shards.halves import ShardCounts
-from ..tasks.sources import Source, refuse_changed_files
+from ..tasks.sources import Frame, Source, SourceFile, refuse_changed_files
 from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
@@ -35,12 +36,15 @@ from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
+from .frames.given import Given
+from .frames.run_input import RunInput, given_as_input, refuse_overlap
 from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
     Counts,
     DenseRecord,
+    FrameRecord,
     InputFile,
     InputRecord,
     LambdaRecord,
@@ -58,7 +62,7 @@ from .nights.following import follow_groups
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
-from .planning import open_input, plan_run, plan_without_sample
+from .planning import plan_run, plan_without_sample
 from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
@@ -77,9 +81,7 @@ MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
 
 
-def mine(
-    input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
-) -> Result:
+def mine(input: Any, output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any) -> Result:
     """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
     Where that holds this very result already, it is given back without work.
 
@@ -90,33 +92,36 @@ def mine(
     """
     refuse_import()
     with naming_keywords(), Events() as events:
-        return mine_settings(
-            make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
-        )
+        given = given_as_input(input)
+        path, frame = (given, None) if isinstance(given, str) else (given.name, given)
+        own = make_settings(path, os.fspath(output), **settings)
+        return mine_settings(own, client=client, events=events, given=frame)
 
 
-def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
-    """Run with the given settings, telling `events`. Raises as `mine` does.
+def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
+    """Run with the given settings, telling `events`. Raises as `mine` does. An input that is no path is `given`, and
+    then the settings have its name for a path.
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
     with told_in_textfile(settings, events) as ending:
-        ending.result = _mine(settings, client, events)
+        ending.result = _mine(settings, client, events, given)
         return ending.result
 
 
-def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
+def _mine(settings: Settings, client: Client | None, events: Events, given: Given | None) -> Result:
     if client is None:
         check_device(settings.cluster)
         check_least_workers(settings.cluster)
     night = Night.of(settings)
     check_performance_report(settings)
     check_locations(settings)
-    with staging_for(settings, events.run_id) as staging:
-        source: Source | None = None
+    refuse_overlap(given, settings)
+    with staging_for(settings, events.run_id, is_path=given is None) as staging:
+        input = RunInput(settings, given, staging, client, events)
         why: list[str] = []
         if staging.or_same and staging.holds_result():
-            source, why = _look_at(staging, settings)
+            why = _look_at(staging, settings, input)
             if not why:
                 return _leave(staging, settings, events, night)
         try:
@@ -127,8 +132,9 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             ):
                 error.add_note(note)
             raise
-        source = source or open_input(settings)  # before there is a log: with a mistyped input no run has begun
-        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
+        if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
+            input.open()  # before there is a log: with a mistyped input no run has begun
+        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
@@ -136,6 +142,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             if why:
                 events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
+            source = input.open()
             known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
@@ -162,6 +169,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
+            input.remove()
             staging.commit()
             with _noting(staging):
                 _follow_up(checkpoint, night, manifest.converged, events)
@@ -188,22 +196,22 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         night.succeeded(events) if converged else night.move_latest(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, list[str]]:
-    """The input, if it could be opened, and all reasons why the result that is there is not the one to make."""
+def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
+    """All reasons why the result that is there is not the one to make. The input is opened if it can be."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return None, [str(error)]
+        return [str(error)]
     why = differences(manifest, settings)
     try:
-        source = open_input(settings)
+        source = input.open()
     except EdgemillError:
         if not why:
             raise
-        return None, why  # a run that replaces the result raises it again
-    return source, [*why, *input_differences(manifest, source)]
+        return why  # a run that replaces the result raises it again
+    return [*why, *input_differences(manifest, source)]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
@@ -434,11 +442,12 @@ def _manifest(
         started=events.started,
         finished=datetime.now(UTC),
         input=InputRecord(
-            files=[InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
+            files=[] if source.frame else [_file(file) for file in source.files],
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,
             table=None if source.table is None else TableRecord(**asdict(source.table)),
+            frame=None if source.frame is None else _frame(source.frame, source.rows),
         ),
         counts=Counts(
             rows=rows.rows,
@@ -463,6 +472,17 @@ def _manifest(
         outputs=[
             OutputRecord(path=prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files
         ],
+    )
+
+
+def _file(file: SourceFile) -> InputFile:
+    return InputFile(path=without_passwords(file.path), bytes=file.bytes, rows=file.rows)
+
+
+def _frame(frame: Frame, rows: int) -> FrameRecord:
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
     )
 
 
