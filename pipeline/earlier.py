@@ -8,6 +8,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+from ..tasks.attributes import AttributeSource
 from ..tasks.sources import Source
 from .manifest import Manifest
 from .settings import Settings
@@ -16,7 +17,10 @@ __all__ = ["difference", "fingerprint"]
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     # Columns and the version of a table are in the fingerprint, as they were understood.
-    "input": ("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+    "input": (
+        *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+        *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
+    ),
     "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
     "bounding": (),
@@ -24,19 +28,28 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 """Sections of settings that a result depends on, and what in them does not count."""
 
 
-def fingerprint(source: Source) -> str | None:
+def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
     """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table.
+    version of a table; of the attributes of vertices, too, if there are any.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
-    if any(file.version is None for file in source.files):
+    if any(file.version is None for file in (*source.files, *(vertices.files if vertices is not None else ()))):
         return None
     files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
+    if vertices is not None:
+        facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _facts(vertices: AttributeSource) -> list[Any]:
+    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in vertices.files]
+    columns = [[field.name, str(field.type)] for field in vertices.schema]
+    table = [] if vertices.table is None else [vertices.table.format, vertices.table.version]
+    return ["vertices", files, vertices.id_column, columns, vertices.label, table]
 
 
 def difference(manifest: Manifest, settings: Settings) -> str | None:

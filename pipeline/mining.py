@@ -14,6 +14,7 @@ from distributed import Client
 
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
+from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.ingest import Put
@@ -35,6 +36,7 @@ from .earlier import difference, fingerprint
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
+from .groups.joining import join_attributes, open_vertices, with_attributes
 from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
@@ -133,7 +135,8 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                 events.emit("replacing", reason=why)
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = source or open_input(settings)
-            known = fingerprint(source)
+            vertices = open_vertices(settings, source)
+            known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
@@ -141,7 +144,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -155,6 +158,8 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             refuse_changed_files(source)
+            if vertices is not None:
+                refuse_changed_files(vertices)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
@@ -195,7 +200,8 @@ def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, st
     if why := difference(manifest, settings):
         return None, why
     source = open_input(settings)
-    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+    known = fingerprint(source, open_vertices(settings, source))
+    return source, None if known == manifest.input.fingerprint else "its input was another"
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
@@ -218,7 +224,12 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    vertices: AttributeSource | None,
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
@@ -241,13 +252,16 @@ def _run(
             graph = _find_graph(engine, events, settings, source, plan, checkpoint)
             if checkpoint.due():
                 checkpoint.save_graph(engine, events, graph)
+        joined = None
+        if vertices is not None:
+            joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return manifest.model_copy(update={"plan": expected}), checkpoint
+    return with_attributes(manifest.model_copy(update={"plan": expected}), joined, staging.prefix), checkpoint
 
 
 def _expected(plan: Plan) -> PlanRecord:
