@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -19,18 +20,22 @@ from .show import grid
 __all__ = ["changes_table", "dn_graphs_table", "groups_table", "members_table", "truss_table", "vertex_line"]
 
 
-def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Rows of the table of DN-graphs, perhaps with `members` and `labels`, as `with_members` gives them."""
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
+    """Rows of the table of DN-graphs, with or without their tracks; perhaps with `members` and `labels`, as
+    `with_members` gives them.
+    """
     rows = list(rows)
     names = any("members" in row for row in rows)
     table = grid(
         *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>"),
+        *(["track>"] if tracks else []),
         *(["members"] if names else []),
     )
     for row in rows:
         sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
         table.add_row(
             *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
+            *([_component(row["track"])] if tracks else []),
             *([Text(_names(row))] if names else []),
         )
     return table
@@ -86,6 +91,8 @@ def changes_table(found: Diff) -> Table:
         counts = [getattr(changes, name) for _, changes in sides]
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, "", f"{count:,}")
     return table
 
 

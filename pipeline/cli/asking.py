@@ -63,7 +63,7 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
         print_json(rows if not members else with_members(result, rows, None if members == _NOT_SAID else members))
         return
     most = {None: 3, _NOT_SAID: 10}.get(members, members)
-    print_whole(console(), dn_graphs_table(with_members(result, rows, most) if most else rows))
+    print_whole(console(), dn_graphs_table(with_members(result, rows, most) if most else rows, result.in_series))
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})
