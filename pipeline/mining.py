@@ -15,6 +15,7 @@ from distributed import Client
 
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
+from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.ingest import Put
@@ -38,6 +39,7 @@ from .exits import message
 from .extracting import extract
 from .frames.given import Given
 from .frames.run_input import RunInput, given_as_input, refuse_overlap
+from .groups.joining import join_attributes, open_vertices, with_attributes
 from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
@@ -133,7 +135,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 error.add_note(note)
             raise
         if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
-            input.open()  # before there is a log: with a mistyped input no run has begun
+            open_vertices(settings, input.open())  # before there is a log: with a mistyped input no run has begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
@@ -143,7 +145,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = input.open()
-            known = fingerprint(source)
+            vertices = open_vertices(settings, source)
+            known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
@@ -151,7 +154,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -166,6 +169,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             refuse_changed_files(source)
+            if vertices is not None:
+                refuse_changed_files(vertices)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
@@ -211,7 +216,7 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
         if not why:
             raise
         return why  # a run that replaces the result raises it again
-    return [*why, *input_differences(manifest, source)]
+    return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
@@ -234,7 +239,12 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    vertices: AttributeSource | None,
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
@@ -257,13 +267,16 @@ def _run(
             graph = _find_graph(engine, events, settings, source, plan, checkpoint)
             if checkpoint.due():
                 checkpoint.save_graph(engine, events, graph)
+        joined = None
+        if vertices is not None:
+            joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return manifest.model_copy(update={"plan": expected}), checkpoint
+    return with_attributes(manifest.model_copy(update={"plan": expected}), joined, staging.prefix), checkpoint
 
 
 def _expected(plan: Plan) -> PlanRecord:
