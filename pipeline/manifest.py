@@ -35,6 +35,7 @@ __all__ = [
     "ShardsRecord",
     "StageRecord",
     "TableRecord",
+    "VerticesRecord",
     "is_exact",
     "is_result",
     "read_manifest",
@@ -72,6 +73,24 @@ class TableRecord(_Record):
         return table_title(self.format, self.version)
 
 
+class VerticesRecord(_Record):
+    """The attributes of vertices that were read; rows = unknown + vertices of the graph - missing."""
+
+    files: list[InputFile]
+    id_column: str
+    columns: list[str]
+    """The attributes, as the table `attributes` has them after its `id`."""
+    label: str | None
+    """The attribute that is shown beside the id of a vertex; none if there is none."""
+    rows: int
+    unknown: int
+    """Rows whose id is no vertex of the graph."""
+    missing: int
+    """Vertices of the graph without a row."""
+    table: TableRecord | None = None
+    """The Delta or Iceberg table whose live files these are; none for loose files."""
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -84,6 +103,8 @@ class InputRecord(_Record):
     """Changes with the input; none where its storage does not tell whether files have changed."""
     table: TableRecord | None = None
     """The Delta or Iceberg table whose live files these are; none for loose files."""
+    vertices: VerticesRecord | None = None
+    """Attributes of vertices; none if the run was given none."""
 
 
 class Counts(_Record):

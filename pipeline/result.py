@@ -72,6 +72,15 @@ class Result:
         return self._dataset("vertices")
 
     @cached_property
+    def attributes(self) -> ds.Dataset:
+        """Attributes of vertices, a row for each vertex, sorted by id: id, and the columns that the run was given, null
+        for a vertex that its file lacks. Raises UsageError if the run was given no attributes.
+        """
+        if self.manifest.input.vertices is None:
+            raise UsageError(f"{self.place} has no table attributes: run again with --vertices FILE")
+        return self._dataset("attributes")
+
+    @cached_property
     def hierarchy(self) -> ds.Dataset:
         """Connected components of {λ ≥ k}, sorted by component: component int64, k int32, parent int64 (null for those
         of the whole graph), vertices int64, edges int64.

@@ -22,6 +22,7 @@ from edgemill.pipeline.manifest import (
     LambdaRecord,
     Manifest,
     OutputRecord,
+    VerticesRecord,
     versions,
     write_manifest,
 )
@@ -42,8 +43,12 @@ def made(
     dense: bool = True,
     names: tuple[str, str] = ("src", "dst"),
     converged: bool = True,
+    attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None = None,
+    label: str | None = None,
 ) -> Result:
     """A result with these λ, source < target, and vertices without edges; supports are made up.
+
+    `attributes` are types and values by vertex, of which `label` is shown beside ids.
 
     Ids of components descend from `first_id` by three, as those of larger edge sets come first.
     """
@@ -97,6 +102,9 @@ def made(
             "dn_graph": (pa.int64(), [graph for graph, _ in members]),
             "vertex": (kind, [vertex for _, vertex in members]),
         }
+    if attributes is not None:
+        given = {name: (type, [values.get(id) for id in ids]) for name, (type, values) in attributes.items()}
+        columns["attributes"] = {"id": (kind, ids), **given}
     outputs = []
     for name, parts in columns.items():
         table = pa.table([pa.array(values, type) for type, values in parts.values()], names=list(parts))
@@ -113,6 +121,7 @@ def made(
             id_type=str(kind),
             source_column=names[0],
             target_column=names[1],
+            vertices=_vertices_record(attributes, label, ids),
         ),
         counts=Counts(
             rows=len(lam),
@@ -141,6 +150,23 @@ def made(
     )
     write_manifest(folder, manifest)
     return Result(folder)
+
+
+def _vertices_record(
+    attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None, label: str | None, ids: Sequence[Any]
+) -> VerticesRecord | None:
+    if attributes is None:
+        return None
+    known = {id for _, values in attributes.values() for id in values}
+    return VerticesRecord(
+        files=[InputFile(path="people.parquet", bytes=100, rows=len(known))],
+        id_column="id",
+        columns=list(attributes),
+        label=label,
+        rows=len(known),
+        unknown=len(known - {*ids}),
+        missing=len({*ids} - known),
+    )
 
 
 def _written(folder: Path, name: str, table: pa.Table, rows_per_file: int, rows_per_group: int) -> list[OutputRecord]:
