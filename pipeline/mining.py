@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 from distributed import Client
 
@@ -27,10 +27,14 @@ from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .arriving import await_workers
+from .calls.clients import client_for, refuse_unseen
+from .calls.given import Input, input_path
+from .calls.keywords import Keywords
+from .calls.temporary import TemporaryFolder
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
+from .config import by_name, settings_of
 from .earlier import difference, fingerprint
 from .engine import Engine, Future
 from .exits import message
@@ -76,21 +80,52 @@ MOST_TRIES = 3
 
 
 def mine(
-    input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
+    input: Input | None = None,
+    output: str | os.PathLike[str] | None = None,
+    /,
+    *,
+    client: Client | None = None,
+    **settings: Unpack[Keywords],
 ) -> Result:
     """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
     Where that holds this very result already, it is given back without work.
 
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
+    Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
+    its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy.
+
+    `settings` are those of the settings file: whole sections (`bounding={"method": "band"}`), or single settings by
+    the names of the command's flags (`partitions=4`, `overwrite=True`) or by their own where one section alone has such
+    a name (`nulls="drop"`). `input` and `output` may be named, too, and beside the positional paths these keywords are
+    sections: `mine("edges.parquet", "out", output={"report": False})`.
+
+    The cluster of `client` computes, or else what settings of `cluster` name, or else the cluster of the active Dask
+    client, as for Dask's collections; without any of these, one worker in this process.
+
+    A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
+    InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     refuse_import()
-    with Events() as events:
-        return mine_settings(
-            make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
-        )
+    given = by_name(input, output, **settings)
+    with Events() as events, input_path(given.get("input.path")) as path:
+        if "output.path" in given:
+            own = settings_of(given | {"input.path": path})
+            return mine_settings(own, client=client_for(own.cluster, client), events=events)
+        return _mine_temporarily(given | {"input.path": path}, client, events)
+
+
+def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:
+    folder = TemporaryFolder()
+    try:
+        settings = settings_of(given | {"output.path": folder.result})
+        if settings.checkpoint.path is not None:
+            raise UsageError("checkpoint.path is for runs that are repeated with the same output: name one")
+        client = client_for(settings.cluster, client)
+        refuse_unseen(folder, settings.cluster, client)
+        mine_settings(settings, client=client, events=events)
+        return Result.in_temporary(folder)
+    except BaseException:
+        folder.remove()
+        raise
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
@@ -138,6 +173,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    events.emit("client", scheduler=client.scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:

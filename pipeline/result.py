@@ -17,6 +17,8 @@ from .manifest import Manifest, read_manifest
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+    from .calls.temporary import TemporaryFolder
+
 __all__ = ["Result"]
 
 
@@ -31,6 +33,7 @@ class Result:
     """
 
     def __init__(self, path: Place | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
+        self._folder: TemporaryFolder | None = None
         self.place = follow(place_of(path, storage_options))
         """Where it is."""
         self.manifest: Manifest = read_manifest(self.place)
@@ -44,8 +47,42 @@ class Result:
     def unpublished(cls, place: Place, manifest: Manifest) -> Self:
         """The tables that a run has written at `place`, before their manifest is there."""
         made = cls.__new__(cls)
-        made.place, made.manifest = place, manifest
+        made.place, made.manifest, made._folder = place, manifest, None
         return made
+
+    @classmethod
+    def in_temporary(cls, folder: TemporaryFolder) -> Self:
+        """The result in a folder that stays as long as this object and what reads its tables."""
+        made = cls(folder.result)
+        made._folder = folder
+        return made
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether its folder goes with this object, as `mine` was given no output: `save` keeps a copy."""
+        return self._folder is not None
+
+    def close(self) -> None:
+        """Remove the folder of a temporary result now. Nothing happens to another one."""
+        if self._folder is not None:
+            self._folder.remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def save(self, path: Place | str | os.PathLike[str], overwrite: bool = False) -> Result:
+        """Copy this result to the new folder `path`, and open it there; `overwrite` replaces an earlier result.
+
+        Raises UsageError if something else is there, or if it cannot be written; InputError for damage.
+        """
+        from .calls.saving import save
+
+        self._refuse_removed()
+        save(self.place, self.manifest, path, overwrite)
+        return Result(path)
 
     @property
     def path(self) -> Path:
@@ -119,6 +156,7 @@ class Result:
         from ..tasks.sources import FOOTER_READERS
 
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
+        self._refuse_removed()
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
         with ThreadPoolExecutor(FOOTER_READERS) as readers:
@@ -127,11 +165,25 @@ class Result:
         return ds.dataset(
             files,
             format=ds.ParquetFileFormat(default_fragment_scan_options=scan),
-            filesystem=None if self.place.is_local else self.place.files,
+            filesystem=self._files(),
         )
+
+    def _files(self) -> Any:
+        """For Arrow, which finds its own for a disk."""
+        if self._folder is None:
+            return None if self.place.is_local else self.place.files
+        from .calls.held_files import held_files
+
+        return held_files(self._folder)
+
+    def _refuse_removed(self) -> None:
+        if self._folder is not None and self._folder.is_removed:
+            raise UsageError(f"the temporary result in {self.place} is removed: keep one by naming an output")
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
+        if self._folder is not None:
+            state += ", temporary: removed" if self._folder.is_removed else ", temporary"
         return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
 
 

@@ -34,40 +34,35 @@ PATHS = frozenset(
     )
 )
 """Settings that are text and take an `os.PathLike` from Python, too."""
+Fields = dict[str, tuple[str, str]]
+"""Of each setting its type, as source, and its meaning."""
 HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from pipeline/settings.py: do not edit."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-__all__ = ["Keywords", {exported}]
+__all__ = [{exported}]
 '''
 
 
 def made() -> str:
     """The text of the module, as the settings say now."""
-    fields = {section: _fields(section) for section in SECTIONS}
-    names = [_class_name(section) for section in SECTIONS]
+    sections = {section: _fields(section) for section in SECTIONS}
+    names = sorted([*map(_class_name, SECTIONS), "Keywords"])
     parts = [HEAD.replace("{exported}", ", ".join(f'"{name}"' for name in names))]
+    whole: Fields = {}
     for section, holder in SECTIONS.items():
-        parts.append(_class(_class_name(section), str(holder.__doc__), fields[section].values()))
-    short = []
-    for name, setting in KEYWORDS.items():
-        section, _, last = setting.partition(".")
-        _, kind, meaning = fields[section][last]
-        if name in SECTIONS:  # input and output are a path, too
-            continue
-        short.append((name, kind, meaning))
-    whole = []
-    for section, holder in SECTIONS.items():
-        kind = f"{_class_name(section)} | Mapping[str, Any]"
-        if section in KEYWORDS:
-            kind = f"{fields[section]['path'][1]} | {kind}"
-        whole.append((section, kind, str(holder.__doc__)))
-    about = "What `mine` takes by name: whole sections of settings, and settings by their own names."
-    parts.append(_class("Keywords", about, [*whole, *short]))
+        about = str(holder.__doc__)
+        parts.append(_class(_class_name(section), about, sections[section]))
+        kind = _class_name(section)
+        path = sections[section][KEYWORDS[section].partition(".")[2]][0] if section in KEYWORDS else None
+        whole[section] = (kind if path is None else f"{path} | {kind}", about)
+    alone = {name: setting.split(".") for name, setting in KEYWORDS.items() if name not in SECTIONS}
+    single = {name: sections[section][last] for name, (section, last) in alone.items()}
+    about = "What `mine` takes by name: whole sections of settings, and single settings."
+    parts.append(_class("Keywords", about, whole | single))
     return _formatted("\n\n".join(parts))
 
 
@@ -75,19 +70,18 @@ def _class_name(section: str) -> str:
     return f"{section.capitalize()}Section"
 
 
-def _class(name: str, about: str, fields: object) -> str:
+def _class(name: str, about: str, fields: Fields) -> str:
     lines = [f"class {name}(TypedDict, total=False):", f'    """{about}"""', ""]
-    for field, kind, meaning in fields:  # type: ignore[attr-defined]
+    for field, (kind, meaning) in fields.items():
         lines += [f"    {field}: {kind}", f'    """{meaning}"""']
     return "\n".join(lines)
 
 
-def _fields(section: str) -> dict[str, tuple[str, str, str]]:
-    """Of each setting its name, its type as source, its meaning."""
+def _fields(section: str) -> Fields:
     tree = ast.parse(inspect.getsource(settings))
     holder = SECTIONS[section]
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == holder.__name__)
-    found = {}
+    found: Fields = {}
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
@@ -95,7 +89,7 @@ def _fields(section: str) -> dict[str, tuple[str, str, str]]:
                 kind = _kind(node.annotation)
                 if f"{section}.{name}" in PATHS:
                     kind = kind.replace("str", "str | os.PathLike[str]")
-                found[name] = (name, kind, " ".join(str(holder.model_fields[name].description).split()))
+                found[name] = (kind, " ".join(str(holder.model_fields[name].description).split()))
     assert found.keys() == holder.model_fields.keys(), section
     return found
 
