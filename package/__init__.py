@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Diff as Diff
     from .pipeline import EdgemillError as EdgemillError
     from .pipeline import Group as Group
+    from .pipeline import GroupEdges as GroupEdges
     from .pipeline import InputError as InputError
     from .pipeline import InputIncomplete as InputIncomplete
     from .pipeline import InternalError as InternalError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import OutOfRoom as OutOfRoom
     from .pipeline import OutputLocked as OutputLocked
     from .pipeline import Result as Result
+    from .pipeline import ResultTable as ResultTable
     from .pipeline import Settings as Settings
     from .pipeline import StoreLost as StoreLost
     from .pipeline import UsageError as UsageError

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     )
     from .comparing import Diff, diff
     from .config import load_settings
+    from .frames.group_edges import GroupEdges
+    from .frames.table import ResultTable
     from .mining import mine
     from .planning import make_plan
     from .result import Result
@@ -42,6 +44,7 @@ __all__ = [
     "Diff",
     "EdgemillError",
     "Group",
+    "GroupEdges",
     "InputError",
     "InputIncomplete",
     "InternalError",
@@ -49,6 +52,7 @@ __all__ = [
     "OutOfRoom",
     "OutputLocked",
     "Result",
+    "ResultTable",
     "Settings",
     "StoreLost",
     "UsageError",
@@ -70,7 +74,9 @@ __all__ = [
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Diff": ".comparing",
     "Group": ".rows",
+    "GroupEdges": ".frames.group_edges",
     "Result": ".result",
+    "ResultTable": ".frames.table",
     "Settings": ".settings",
     "Vertex": ".rows",
     "diff": ".comparing",

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..tasks.errors import InputError, UsageError
 from .foremost import foremost
-from .lookup import look_up, reading
+from .frames.group_edges import GroupEdges
+from .lookup import RowGroup, look_up, reading
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path, whole
 
@@ -119,21 +120,33 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     return _ascending(table.search(groups, pc.field("dn_graph") == dn_graph, ["vertex"], most).table["vertex"])
 
 
-def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> pa.RecordBatchReader:
+def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> GroupEdges:
     """The edges of a group, as rows of `Result.edges`, in their order: those of λ ≥ k with an end, so both, in it.
 
+    They are read as a `pyarrow.RecordBatchReader`, or made into a frame or a graph (`to_pandas()`, `to_networkx()`, …).
     Batches pass through memory one at a time; `members`, from `members_of`, lie in it. Row groups without
     members or without such λ are not read. Raises InputError for damage, while batches are read too.
     """
     inside = members_of(result, group) if members is None else members
-    return pa.RecordBatchReader.from_batches(result.edges.schema, _edges_of(result, group, inside))
+    return GroupEdges(
+        result.edges.schema,
+        lambda: _edges_of(result, group, inside),
+        lambda: [(part.fragment, wanted) for part, wanted in _parts(result, group, inside)],
+    )
+
+
+def _parts(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:
+    """The row groups that can hold edges of a group, each with what tells these from others."""
+    source = result.manifest.input.source_column
+    for part, near in look_up(result, "edges").near(members, group.k):
+        # An edge of λ ≥ k that touches the group belongs to it, whatever its other end.
+        yield part, pc.field(source).isin(near) & (pc.field("lambda") >= group.k)
 
 
 def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
-    source, edges, found = result.manifest.input.source_column, look_up(result, "edges"), 0
-    for part, near in edges.near(members, group.k):
-        # An edge of λ ≥ k that touches the group belongs to it, whatever its other end.
-        for batch in edges.scan([part], pc.field(source).isin(near) & (pc.field("lambda") >= group.k)):
+    edges, found = look_up(result, "edges"), 0
+    for part, wanted in _parts(result, group, members):
+        for batch in edges.scan([part], wanted):
             if batch.num_rows:
                 found += batch.num_rows
                 yield batch

@@ -15,6 +15,7 @@ import pyarrow.csv as arrow_csv
 from ..tasks.errors import UsageError
 from ..tasks.sealed import sealed_writer
 from .asking import edges_of, members_of
+from .frames.group_edges import GroupEdges
 from .result import Result
 from .rows import Group
 
@@ -60,7 +61,7 @@ def write_group(result: Result, group: Group, file: _Sink, form: Format) -> None
             _write_graphml(members, edges, file)
 
 
-def _write_csv(edges: pa.RecordBatchReader, file: _Sink) -> None:
+def _write_csv(edges: GroupEdges, file: _Sink) -> None:
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(edges.schema.names)
     file.write(header.getvalue().encode())
@@ -70,7 +71,7 @@ def _write_csv(edges: pa.RecordBatchReader, file: _Sink) -> None:
         file.write(rows.getvalue().to_pybytes())
 
 
-def _write_graphml(members: pa.Array, edges: pa.RecordBatchReader, file: _Sink) -> None:
+def _write_graphml(members: pa.Array, edges: GroupEdges, file: _Sink) -> None:
     def lines(texts: Iterable[str]) -> None:
         file.write("".join(f"{text}\n" for text in texts).encode())
 

@@ -96,7 +96,7 @@ def facebook_levels() -> str:
         lam = result.edges.to_table(columns=["lambda"])["lambda"].value_counts().to_pylist()
         groups = result.dn_graphs.to_table().to_pylist()
     edges = {row["values"]: row["counts"] for row in lam}
-    left, foot, wide, high, most = 60, 236, 690, 160, max(edges)
+    left, foot, wide, high, most = 60, 236, 690, 160, int(max(edges))
 
     def across(value: float) -> float:
         return left + wide * value / (most + 1)
