@@ -91,7 +91,8 @@ def mine(
     Where that holds this very result already, it is given back without work.
 
     Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
-    its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy.
+    its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy. It has no
+    report, unless `report=True`.
 
     `settings` are those of the settings file: whole sections (`bounding={"method": "band"}`), or single settings by
     the names of the command's flags (`partitions=4`, `overwrite=True`) or by their own where one section alone has such
@@ -116,15 +117,17 @@ def mine(
 def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:
     folder = TemporaryFolder()
     try:
-        settings = settings_of(given | {"output.path": folder.result})
+        settings = settings_of({"output.report": False} | given | {"output.path": folder.result})
         if settings.checkpoint.path is not None:
             raise UsageError("checkpoint.path is for runs that are repeated with the same output: name one")
         client = client_for(settings.cluster, client)
         refuse_unseen(folder, settings.cluster, client)
         mine_settings(settings, client=client, events=events)
         return Result.in_temporary(folder)
-    except BaseException:
+    except BaseException as error:
         folder.remove()
+        notes = getattr(error, "__notes__", [])
+        notes[:] = [note for note in notes if str(folder.result) not in note]  # what they name is gone
         raise
 
 
@@ -173,7 +176,8 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
-                    events.emit("client", scheduler=client.scheduler.address)
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:

@@ -15,11 +15,12 @@ from ..tasks.pointer import follow
 from .manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
+    from .calls.temporary import TemporaryFolder
     from .frames.table import ResultTable
 
-    from .calls.temporary import TemporaryFolder
-
 __all__ = ["Result"]
+
+_TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
 
 
 class Result:
@@ -66,6 +67,8 @@ class Result:
         """Remove the folder of a temporary result now. Nothing happens to another one."""
         if self._folder is not None:
             self._folder.remove()
+            for table in _TABLES:
+                self.__dict__.pop(table, None)  # which are read no more
 
     def __enter__(self) -> Self:
         return self
@@ -73,16 +76,22 @@ class Result:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def save(self, path: Place | str | os.PathLike[str], overwrite: bool = False) -> Result:
-        """Copy this result to the new folder `path`, and open it there; `overwrite` replaces an earlier result.
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Copy this result to the new folder `path`, or to that fsspec URL, and open it there. `overwrite` replaces an
+        earlier result. The report is not copied: `edgemill report` makes it.
 
-        Raises UsageError if something else is there, or if it cannot be written; InputError for damage.
+        Raises UsageError if something else is there or if `path` cannot be written, OutOfRoom for a full disk.
         """
         from .calls.saving import save
 
         self._refuse_removed()
-        save(self.place, self.manifest, path, overwrite)
-        return Result(path)
+        save(self.place, self.manifest, path, overwrite, storage_options)
+        return Result(path, storage_options)
 
     @property
     def path(self) -> Path:

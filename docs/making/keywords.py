@@ -41,6 +41,7 @@ HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py fr
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 __all__ = [{exported}]
@@ -56,7 +57,7 @@ def made() -> str:
     for section, holder in SECTIONS.items():
         about = str(holder.__doc__)
         parts.append(_class(_class_name(section), about, sections[section]))
-        kind = _class_name(section)
+        kind = f"{_class_name(section)} | Mapping[str, Any]"  # code that makes a section need not name its type
         path = sections[section][KEYWORDS[section].partition(".")[2]][0] if section in KEYWORDS else None
         whole[section] = (kind if path is None else f"{path} | {kind}", about)
     alone = {name: setting.split(".") for name, setting in KEYWORDS.items() if name not in SECTIONS}

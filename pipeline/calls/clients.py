@@ -43,8 +43,8 @@ def client_for(settings: ClusterSettings, given: Client | None) -> Client | None
         return None if named else _active()
     if not isinstance(given, Client):
         raise UsageError(
-            f"client takes a distributed.Client, not a {type(given).__name__}: a cluster has one, cluster.get_client(); "
-            "an address of a scheduler is for cluster.scheduler"
+            f"client takes a distributed.Client, not a {type(given).__name__}: "
+            "a cluster has one, cluster.get_client(); an address of a scheduler is for cluster.scheduler"
         )
     if given.asynchronous:
         raise UsageError("the client is asynchronous, and mine is not: make one without asynchronous=True")
