@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
@@ -15,14 +16,14 @@ from .show import grid
 __all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]
 
 
-def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Rows of the table of DN-graphs."""
-    table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>")
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
+    """Rows of the table of DN-graphs, with their tracks or without."""
+    more = ["track>"] if tracks else []
+    table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>", *more)
     for row in rows:
         sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
-        table.add_row(
-            str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])
-        )
+        last = [_component(row[name]) for name in ("parent", *(["track"] if tracks else []))]
+        table.add_row(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", *last)
     return table
 
 
@@ -51,6 +52,8 @@ def changes_table(found: Diff) -> Table:
         counts = [getattr(changes, name) for _, changes in sides]
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, "", f"{count:,}")
     return table
 
 

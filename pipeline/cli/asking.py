@@ -33,8 +33,9 @@ def top(out: str, by: Any, count: int, as_json: bool) -> None:
     from ..show import print_whole
     from ..show_groups import dn_graphs_table
 
-    rows = first(Result(out), by, count).to_pylist()
-    print_json(rows) if as_json else print_whole(console(), dn_graphs_table(rows))
+    result = Result(out)
+    rows = first(result, by, count).to_pylist()
+    print_json(rows) if as_json else print_whole(console(), dn_graphs_table(rows, result.in_series))
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})

@@ -442,8 +442,16 @@ def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
     assert found.tables["Edges whose λ changed most, of each kind of change"][1:] == [
         [str(u), str(v), "appeared", "", "1"] for u, v in ((5, 6), (5, 7), (6, 7))
     ]
-    assert [row[1:] for row in found.tables["DN-graphs that changed, the highest λ first"][1:]] == [
-        ["appeared", "", "1", "", "3", "0"]
+    assert found.tables["What became of the DN-graphs"][1:] == [["1", "0", "0", "1", "0", "0", "0"]]
+    (new,) = [row["id"] for row in result.dn_graphs.to_table().to_pylist() if row["vertices"] == 3]
+    assert found.tables["DN-graphs that changed, the highest λ first"][1:] == [
+        ["2", "", str(new), "appeared", "born", "", "1", "", "3", "0"]
+    ]
+    assert done.stdout.splitlines()[-5:-1] == [
+        "since       2026-11-19",
+        "groups      1 born, 0 died, 0 merged, 0 split, 0 grown, 0 shrunk",
+        "changes     3 edges added, 0 removed, 0 now of higher lambda, 0 now of lower lambda",
+        "latest      -> 2026-11-20",
     ]
     [compared] = [line for line in log(result) if line["event"] == "compared"]
     assert (compared["before"], compared["edges"]["appeared"]) == (f"{out}/2026-11-19", 3)
