@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         members_of,
         top,
     )
+    from .calls.mine import mine
     from .comparing import Diff, diff
     from .config import load_settings
     from .frames.group_edges import GroupEdges
     from .frames.table import ResultTable
-    from .mining import mine
     from .planning import make_plan
     from .result import Result
     from .rows import Group, Vertex
@@ -88,7 +88,7 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "load_settings": ".config",
     "make_plan": ".planning",
     "members_of": ".asking",
-    "mine": ".mining",
+    "mine": ".calls.mine",
     "top": ".asking",
 }
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any, Unpack
+from typing import Any
 
 from distributed import Client
 
@@ -27,19 +26,13 @@ from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
 from .arriving import await_workers
-from .calls.clients import client_for, refuse_unseen
-from .calls.given import Input, input_path
-from .calls.keywords import Keywords
-from .calls.temporary import TemporaryFolder
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import by_name, settings_of
-from .earlier import difference, fingerprint
+from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
-from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
@@ -74,62 +67,10 @@ from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
-
-
-def mine(
-    input: Input | None = None,
-    output: str | os.PathLike[str] | None = None,
-    /,
-    *,
-    client: Client | None = None,
-    **settings: Unpack[Keywords],
-) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
-    its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy. It has no
-    report, unless `report=True`.
-
-    `settings` are those of the settings file: whole sections (`bounding={"method": "band"}`), or single settings by
-    the names of the command's flags (`partitions=4`, `overwrite=True`) or by their own where one section alone has such
-    a name (`nulls="drop"`). `input` and `output` may be named, too, and beside the positional paths these keywords are
-    sections: `mine("edges.parquet", "out", output={"report": False})`.
-
-    The cluster of `client` computes, or else what settings of `cluster` name, or else the cluster of the active Dask
-    client, as for Dask's collections; without any of these, one worker in this process.
-
-    A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
-    InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    given = by_name(input, output, **settings)
-    with Events() as events, input_path(given.get("input.path")) as path:
-        if "output.path" in given:
-            own = settings_of(given | {"input.path": path})
-            return mine_settings(own, client=client_for(own.cluster, client), events=events)
-        return _mine_temporarily(given | {"input.path": path}, client, events)
-
-
-def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:
-    folder = TemporaryFolder()
-    try:
-        settings = settings_of({"output.report": False} | given | {"output.path": folder.result})
-        if settings.checkpoint.path is not None:
-            raise UsageError("checkpoint.path is for runs that are repeated with the same output: name one")
-        client = client_for(settings.cluster, client)
-        refuse_unseen(folder, settings.cluster, client)
-        mine_settings(settings, client=client, events=events)
-        return Result.in_temporary(folder)
-    except BaseException as error:
-        folder.remove()
-        notes = getattr(error, "__notes__", [])
-        notes[:] = [note for note in notes if str(folder.result) not in note]  # what they name is gone
-        raise
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
@@ -150,28 +91,29 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
     check_performance_report(settings)
     check_locations(settings)
     with staging_for(settings, events.run_id) as staging:
-        source, why = None, None
+        source: Source | None = None
+        why: list[str] = []
         if staging.or_same and staging.holds_result():
             source, why = _look_at(staging, settings)
-            if why is None:
+            if not why:
                 return _leave(staging, settings, events, night)
         try:
             staging.refuse_existing()
         except UsageError as error:
-            if why is not None:
-                error.add_note(f"it is not what this run would make: {why}")
+            for note in (
+                ["It holds another result than this run would make:", *(f"- {one}" for one in why)] if why else []
+            ):
+                error.add_note(note)
             raise
-        if settings.input.complete_marker or settings.input.least_rows:
-            source = source or open_input(settings)  # before there is a log: this run has not begun
+        source = source or open_input(settings)  # before there is a log: with a mistyped input no run has begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
                 events.emit("weak_lock", reason=staging.weakness)
-            if why is not None:
-                events.emit("replacing", reason=why)
+            if why:
+                events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
-            source = source or open_input(settings)
             known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
@@ -226,18 +168,22 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         night.succeeded(events) if converged else night.move_latest(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
-    """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
+def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, list[str]]:
+    """The input, if it could be opened, and all reasons why the result that is there is not the one to make."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return None, str(error)
-    if why := difference(manifest, settings):
-        return None, why
-    source = open_input(settings)
-    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+        return None, [str(error)]
+    why = differences(manifest, settings)
+    try:
+        source = open_input(settings)
+    except EdgemillError:
+        if not why:
+            raise
+        return None, why  # a run that replaces the result raises it again
+    return source, [*why, *input_differences(manifest, source)]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:

@@ -224,7 +224,7 @@ def _peeled(plan: Plan) -> Plan:
     if plan.partitions == 1 or plan.can_peel_in_step:
         return plan
     raise UsageError(
-        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
+        f"bounding.method=peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
         "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use band, or partitions 1"
+        f"not on {plan.partitions} here: use bounding.method=band, or partitioning.count=1"
     )

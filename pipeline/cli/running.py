@@ -71,9 +71,9 @@ def run(
         for place in events.removed:
             tell(f"removed     {one_line(place)}")
         for place, reason in events.not_removed.items():
-            tell(one_line(f"warning: not removed: {place}: {reason}"), err=True)
+            tell(one_line(f"Warning: not removed: {place}: {reason}"), err=True)
         if events.report_failed is not None:
-            tell(one_line(f"warning: the result is complete, but has no report: {events.report_failed}"), err=True)
+            tell(one_line(f"Warning: the result is complete, but has no report: {events.report_failed}"), err=True)
     if not result.converged:
         raise NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "

@@ -77,10 +77,10 @@ def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) ->
 @pytest.mark.parametrize(
     ("share", "number", "text"),
     [
-        (0.5, signal.SIGKILL, "error: the Dask cluster is gone: "),
-        pytest.param(0.25, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
-        pytest.param(0.75, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
-        pytest.param(0.5, signal.SIGSTOP, "error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
+        (0.5, signal.SIGKILL, "Error: the Dask cluster is gone: "),
+        pytest.param(0.25, signal.SIGKILL, "Error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.75, signal.SIGKILL, "Error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.5, signal.SIGSTOP, "Error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
     ],
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:

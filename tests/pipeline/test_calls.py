@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import dask
 import numpy as np
@@ -280,9 +280,12 @@ def test_questions_take_paths_and_ids(result: Result) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        (lambda result: edgemill.members_of(result, "88"), "the id of a component is a whole number, .*, not '88'"),
+        (
+            lambda result: edgemill.members_of(result, cast(Any, "88")),
+            "the id of a component is a whole number, .*, not '88'",
+        ),
         (lambda result: edgemill.members_of(result, 10**6), "there is no component 1000000"),
-        (lambda result: edgemill.find_dn_graph(result, 1.5), "the id of a DN-graph is a whole number"),
+        (lambda result: edgemill.find_dn_graph(result, cast(Any, 1.5)), "the id of a DN-graph is a whole number"),
         (lambda result: edgemill.top(result.path / "none"), "there is no result at .*none"),
         (lambda result: edgemill.top(result.edges), "a question is asked to a Result, or to the path of one"),
     ],

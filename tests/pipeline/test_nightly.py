@@ -594,7 +594,7 @@ def test_a_night_that_fails_after_its_result(
         done = run(edges, out, "2026-11-20", *PLAIN)
         assert done.exit_code == 2
         assert done.stderr.splitlines()[:2] == [
-            f"error: cannot write {out}/latest: no",
+            f"Error: cannot write {out}/latest: no",
             f"the result is at {night}; the same run again does what is left to do",
         ]
         text = CliRunner().invoke(edgemill, ["status", night]).stdout.splitlines()
@@ -676,9 +676,9 @@ def test_what_cannot_be_cleared_up_fails_no_night(edges: Path, tmp_path: Path, m
     done = run(edges, out, "2026-11-20", *PLAIN, *more)
     assert done.exit_code == 0
     about_checkpoint, about_results = done.stderr.splitlines()
-    assert about_checkpoint.startswith(f"warning: not removed: {kept}/.2026-11-20.edgemill.checkpoint-")
+    assert about_checkpoint.startswith(f"Warning: not removed: {kept}/.2026-11-20.edgemill.checkpoint-")
     assert about_checkpoint.endswith(": cannot list checkpoint: Permission denied")
-    assert about_results == f"warning: not removed: {out}: cannot list results: Permission denied"
+    assert about_results == f"Warning: not removed: {out}: cannot list results: Permission denied"
     assert (out / "latest").readlink() == Path("2026-11-20")
     assert status(f"{out}/2026-11-20")["state"] == "finished"
 

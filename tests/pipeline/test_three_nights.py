@@ -101,7 +101,7 @@ def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
     (tmp_path / "nightly.yaml").write_text(SETTINGS + WAYS[way])
 
     first = night("2026-11-18")
-    assert (first.returncode, first.stderr.startswith("error: input 'edges/2026-11-18' is not complete: ")) == (8, True)
+    assert (first.returncode, first.stderr.startswith("Error: input 'edges/2026-11-18' is not complete: ")) == (8, True)
     write_edges(tmp_path, "2026-11-18", rows)
     first = night("2026-11-18")
     assert (first.returncode, first.stderr) == (0, "")

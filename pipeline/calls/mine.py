@@ -1,0 +1,76 @@
+"""`mine`, as it is called from Python."""
+
+from __future__ import annotations
+
+import os
+from typing import Unpack
+
+from distributed import Client
+
+from ...tasks.errors import UsageError
+from ..config import by_name, settings_of
+from ..guard import refuse_import
+from ..mining import mine_settings
+from ..result import Result
+from ..telemetry import Events
+from ..wording.settings_named import naming_keywords
+from .clients import client_for, refuse_unseen
+from .given import Input, input_path
+from .keywords import Keywords
+from .temporary import TemporaryFolder
+
+__all__ = ["mine"]
+
+
+def mine(
+    input: Input | None = None,
+    output: str | os.PathLike[str] | None = None,
+    /,
+    *,
+    client: Client | None = None,
+    **settings: Unpack[Keywords],
+) -> Result:
+    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
+    Where that holds this very result already, it is given back without work.
+
+    Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
+    its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy. It has no
+    report, unless `report=True`.
+
+    `settings` are those of the settings file: whole sections (`bounding={"method": "band"}`), or single settings by
+    the names of the command's flags (`partitions=4`, `overwrite=True`) or by their own where one section alone has such
+    a name (`nulls="drop"`). `input` and `output` may be named, too, and beside the positional paths these keywords are
+    sections: `mine("edges.parquet", "out", output={"report": False})`.
+
+    The cluster of `client` computes, or else what settings of `cluster` name, or else the cluster of the active Dask
+    client, as for Dask's collections; without any of these, one worker in this process.
+
+    A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
+    InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
+    """
+    refuse_import()
+    with naming_keywords(), Events() as events:
+        given = by_name(input, output, **settings)
+        with input_path(given.get("input.path")) as path:
+            given["input.path"] = path
+            if "output.path" not in given:
+                return _mine_temporarily(given, client, events)
+            own = settings_of(given)
+            return mine_settings(own, client=client_for(own.cluster, client), events=events)
+
+
+def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:
+    folder = TemporaryFolder()
+    try:
+        settings = settings_of({"output.report": False} | given | {"output.path": folder.result})
+        if settings.checkpoint.path is not None:
+            raise UsageError("checkpoint.path is for runs that are repeated with the same output: name an output")
+        client = client_for(settings.cluster, client)
+        refuse_unseen(folder, settings.cluster, client)
+        mine_settings(settings, client=client, events=events)
+        return Result.in_temporary(folder)
+    except BaseException as error:
+        folder.remove()
+        notes = getattr(error, "__notes__", [])
+        notes[:] = [note for note in notes if str(folder.result) not in note]  # what they name is gone
+        raise
