@@ -26,13 +26,15 @@ from .rows import Component, DNGraph, Group, Vertex, find, path, whole
 
 __all__ = [
     "Order",
+    "as_group",
     "dn_graph_members",
     "edges_of",
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
-    "members_of",
+    "member_ids",
     "top",
 ]
 
@@ -103,14 +105,33 @@ def find_group(result: AnyResult, component: SupportsIndex) -> Group:
     return _group(result, found)
 
 
-def members_of(result: AnyResult, group: Group | SupportsIndex) -> pa.Array:
+def group_at(result: AnyResult, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that it is in.
+
+    None if no edge of the vertex has such a λ. The group's own `k` may be higher: the same edges are a component up to
+    there. Raises UsageError for a level below 0, and as `find_vertex` does.
+    """
+    if level < 0:
+        raise UsageError(f"level {level} is below 0, the least λ of an edge: ask for 0 or more")
+    result = opened(result)
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    found: Component | None = None
+    for group in path(result, vertex.component):
+        if group.k < level:
+            break
+        found = group
+    return None if found is None else _group(result, found)
+
+
+def member_ids(result: AnyResult, group: Group | SupportsIndex) -> pa.Array:
     """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
 
     A DN-graph's are looked up. Others take one scan of two columns of the vertex table, and of the components of a
     higher k in memory, 24 bytes each. Raises UsageError if there is no such group, InputError for damage.
     """
     result = opened(result)
-    group = _as_group(result, group)
+    group = as_group(result, group)
     if group.dn_graph:
         found = dn_graph_members(result, group.component, group.vertices + 1)
     else:
@@ -134,12 +155,12 @@ def edges_of(result: AnyResult, group: Group | SupportsIndex, members: pa.Array 
     """The edges of a group, as rows of `Result.edges`, in their order: those of λ ≥ k with an end, so both, in it.
 
     They are read as a `pyarrow.RecordBatchReader`, or made into a frame or a graph (`to_pandas()`, `to_networkx()`, …).
-    Batches pass through memory one at a time; `members`, from `members_of`, lie in it. Row groups without
-    members or without such λ are not read. Raises as `members_of` does, and InputError while batches are read too.
+    Batches pass through memory one at a time; `members`, from `member_ids`, lie in it. Row groups without
+    members or without such λ are not read. Raises as `member_ids` does, and InputError while batches are read too.
     """
     result = opened(result)
-    group = _as_group(result, group)
-    inside = members_of(result, group) if members is None else members
+    group = as_group(result, group)
+    inside = member_ids(result, group) if members is None else members
     return GroupEdges(
         result.edges.schema,
         lambda: _edges_of(result, group, inside),
@@ -168,7 +189,7 @@ def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.Re
         )
 
 
-def _as_group(result: Result, given: Group | SupportsIndex) -> Group:
+def as_group(result: Result, given: Group | SupportsIndex) -> Group:
     """The group itself, or that of an id: a DN-graph has that of its component."""
     return given if isinstance(given, Group) else find_group(result, given)
 

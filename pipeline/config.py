@@ -49,8 +49,12 @@ _SECTIONS_WITH: Mapping[str, list[str]] = {
 """Name of a setting, without its section → the sections that have one of that name."""
 
 KEYWORDS: Mapping[str, str] = {
-    **{name: f"{sections[0]}.{name}" for name, sections in _SECTIONS_WITH.items() if len(sections) == 1},
     **SHORT_NAMES,
+    **{
+        name: setting
+        for name, sections in _SECTIONS_WITH.items()
+        if len(sections) == 1 and (setting := f"{sections[0]}.{name}") not in SHORT_NAMES.values()
+    },
 }
 """The settings that `mine` takes by a name of their own: those of SHORT_NAMES, and those that one section alone has."""
 
@@ -124,13 +128,17 @@ def _named(keyword: str, value: object) -> list[tuple[str, object]]:
         return [(KEYWORDS.get(keyword, keyword), value)]
     if keyword in SECTIONS:
         raise UsageError(f"{keyword} takes a mapping of settings, got {type(value).__name__}")
-    if sections := _SECTIONS_WITH.get(keyword):
+    sections = _SECTIONS_WITH.get(keyword, [])
+    if len(sections) > 1:
         raise UsageError(
             f"{keyword} is a setting of {', '.join(sections[:-1])} and {sections[-1]}: "
             f"say which, such as {sections[0]}={{{keyword!r}: …}}"
         )
     known = dict.fromkeys([*SECTIONS, *KEYWORDS])
-    meant = did_you_mean(keyword, zip(known, known, strict=True))
+    meant = did_you_mean(
+        keyword,
+        [*zip(known, known, strict=True), *((name.partition(".")[2], short) for short, name in KEYWORDS.items())],
+    )
     raise UsageError(f"unknown setting {keyword!r}{meant or '; there are: ' + ', '.join(known)}")
 
 

@@ -194,20 +194,44 @@ class Keywords(TypedDict, total=False):
     """A run that is repeated day by day, with `{date}` in its paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
     """How to look on."""
-    table_version: int | None
-    """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
     source_column: str | None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    table_version: int | None
+    """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
+    overwrite: bool
+    """Replace an earlier result at that path, once the new one is complete."""
+    partitions: int | Literal["auto"]
+    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
+    method: Literal["auto", "peel", "band", "fixpoint"]
+    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
+    max_exchanges: int | None
+    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    max_seconds: float | None
+    """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
+    fresh: bool
+    """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
+    device: Literal["auto", "cpu", "gpu"]
+    """What computes: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
+    workers: int | None
+    """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
+    scheduler: str | None
+    """Address of a running Dask scheduler, such as `tcp://host:8786`."""
+    scheduler_file: str | os.PathLike[str] | None
+    """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    date: str | None
+    """Day in place of `{date}` in the paths: `2026-11-20`, `today` or `yesterday`, in UTC; none: today."""
+    metrics_port: int | None
+    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
+    performance_report: str | os.PathLike[str] | None
+    """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
     nulls: Literal["refuse", "drop"]
     """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
     complete_marker: str | None
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
-    overwrite: bool
-    """Replace an earlier result at that path, once the new one is complete."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int
@@ -220,26 +244,14 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    count: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
     carrier: Literal["auto", "shared-memory", "dask"]
     """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
-    max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
-    max_seconds: float | None
-    """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
     every_seconds: float | None
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None
     """Bands and bounds are kept after so many exchanges too; none: never."""
-    fresh: bool
-    """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
-    device: Literal["auto", "cpu", "gpu"]
-    """What computes: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
-    workers: int | None
-    """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
     protocol: Literal["tcp", "ucxx"]
     """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
     threads_per_worker: int | None
@@ -250,10 +262,6 @@ class Keywords(TypedDict, total=False):
     """Folder on each machine for results that exceed a worker's memory; none: Dask's, or that of temporary files."""
     device_memory_limit_bytes: int | None
     """GPU memory of each worker above which results that wait move to the host's; none: 80 % of the GPU's."""
-    scheduler: str | None
-    """Address of a running Dask scheduler, such as `tcp://host:8786`."""
-    scheduler_file: str | os.PathLike[str] | None
-    """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
     least_workers: int | None
     """Workers that a running cluster must have first; waits `waiting_seconds` for them and its scheduler; none: one."""
     tls_ca_file: str | os.PathLike[str] | None
@@ -268,8 +276,6 @@ class Keywords(TypedDict, total=False):
     """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
     waiting_seconds: float
     """The run ends (exit code 4) when no worker could run its tasks, or had come, for so long."""
-    date: str | None
-    """Day in place of `{date}` in the paths: `2026-11-20`, `today` or `yesterday`, in UTC; none: today."""
     keep: int | None
     """Results of so many nights stay; after a night that succeeded the oldest of more are removed; none: all stay."""
     latest: bool
@@ -278,15 +284,7 @@ class Keywords(TypedDict, total=False):
     """Say in the report what changed since the night before; takes the time of `edgemill diff`."""
     series: str | None
     """`output.path` as given, with `{date}`, by which other nights' results are found; filled in by itself."""
-    metrics_port: int | None
-    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
     metrics_host: str
     """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
     textfile: str | os.PathLike[str] | None
     """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
-    performance_report: str | os.PathLike[str] | None
-    """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
-    partitions: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
-    method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
