@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import follow
-from .manifest import Manifest, read_manifest
+from .manifest import Counts, Manifest, PlanRecord, read_manifest
 
 if TYPE_CHECKING:
     from .calls.temporary import TemporaryFolder
@@ -57,6 +58,21 @@ class Result:
         made = cls(folder.result)
         made._folder = folder
         return made
+
+    @property
+    def counts(self) -> Counts:
+        """Rows read and left out, edges, vertices and triangles."""
+        return self.manifest.counts
+
+    @property
+    def plan(self) -> PlanRecord | None:
+        """What was expected before the run; None in results of earlier releases."""
+        return self.manifest.plan
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it was temporary, and its folder is gone."""
+        return self._folder is not None and self._folder.is_removed
 
     @property
     def is_temporary(self) -> bool:
@@ -197,13 +213,18 @@ class Result:
         return held_files(self._folder)
 
     def _refuse_removed(self) -> None:
-        if self._folder is not None and self._folder.is_removed:
+        if self.is_removed:
             raise UsageError(f"the temporary result in {self.place} is removed: keep one by naming an output")
+
+    def _repr_html_(self) -> str:
+        # By name: what it shows is found by questions, which are asked to this class.
+        html: str = import_module(".notebook.page", __package__).page(self)
+        return html
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
         if self._folder is not None:
-            state += ", temporary: removed" if self._folder.is_removed else ", temporary"
+            state += ", temporary: removed" if self.is_removed else ", temporary"
         return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Unpack
 
 from distributed import Client
@@ -11,8 +12,9 @@ from ...tasks.errors import UsageError
 from ..config import by_name, settings_of
 from ..guard import refuse_import
 from ..mining import mine_settings
+from ..notebook.kernel import shows_html
 from ..result import Result
-from ..telemetry import Events
+from ..telemetry import Events, Listener
 from ..wording.settings_named import naming_keywords
 from .clients import client_for, refuse_unseen
 from .given import Input, input_path
@@ -28,6 +30,7 @@ def mine(
     /,
     *,
     client: Client | None = None,
+    progress: bool | None = None,
     **settings: Unpack[Keywords],
 ) -> Result:
     """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
@@ -45,11 +48,14 @@ def mine(
     The cluster of `client` computes, or else what settings of `cluster` name, or else the cluster of the active Dask
     client, as for Dask's collections; without any of these, one worker in this process.
 
+    `progress` shows how far the run is: in a notebook as an output of the cell, else on stderr. Left out, it is shown
+    in notebooks alone; False shows nothing.
+
     A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for settings,
     InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     refuse_import()
-    with naming_keywords(), Events() as events:
+    with naming_keywords(), Events(_listener(progress)) as events:
         given = by_name(input, output, **settings)
         with input_path(given.get("input.path")) as path:
             given["input.path"] = path
@@ -57,6 +63,20 @@ def mine(
                 return _mine_temporarily(given, client, events)
             own = settings_of(given)
             return mine_settings(own, client=client_for(own.cluster, client), events=events)
+
+
+def _listener(progress: bool | None) -> Listener | None:
+    if progress is False:
+        return None
+    if shows_html():
+        from ..notebook.progress import NotebookDisplay
+
+        return NotebookDisplay()
+    if not progress:
+        return None
+    from ..display import display_for
+
+    return display_for(sys.stderr, verbose=True)
 
 
 def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:

@@ -133,7 +133,12 @@ def test_a_temporary_result_goes_with_its_object(rows: Path, client: Client) -> 
 
 def test_what_reads_a_temporary_result_keeps_it(rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     removed, remove = Event(), temporary._remove
-    monkeypatch.setattr(temporary, "_remove", lambda *known: (remove(*known), removed.set()))
+
+    def tell(path: str, owner: int) -> None:
+        remove(path, owner)
+        removed.set()
+
+    monkeypatch.setattr(temporary, "_remove", tell)
     batches = mine(rows, client=client).edges.to_batches()
     assert sum(batch.num_rows for batch in batches) == len(ROWS)
     table = mine(rows, client=client).edges
