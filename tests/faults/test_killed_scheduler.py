@@ -92,7 +92,7 @@ def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.C
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
     with cluster(tmp_path / "first") as (first, process):
-        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu", **{"output.report": False})
+        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu")
         exchanges = plain.manifest.bounding.exchanges
         at = int(share * exchanges)
         assert at > 3

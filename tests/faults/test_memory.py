@@ -176,6 +176,9 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
             engine.wait(tasks)
         with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
             engine.gather(tasks)
+        engine.remedy = "start more workers"  # as of a run by shards
+        with pytest.raises(OutOfRoom, match="start more workers, give workers more memory"):
+            engine.gather(tasks)
     trials("a worker exceeds its memory", "refused")
 
 
