@@ -30,8 +30,9 @@ __all__ = [
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
-    "members_of",
+    "member_ids",
     "top",
 ]
 
@@ -95,7 +96,25 @@ def find_group(result: Result, component: int) -> Group:
     return _group(result, found)
 
 
-def members_of(result: Result, group: Group) -> pa.Array:
+def group_at(result: Result, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that it is in.
+
+    None if no edge of the vertex has such a λ. The group's own `k` may be higher: the same edges are a component up to
+    there. Raises UsageError for a level below 0, and as `find_vertex` does.
+    """
+    if level < 0:
+        raise UsageError(f"level {level} is below 0, the least λ of an edge: ask for 0 or more")
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    found: Component | None = None
+    for group in path(result, vertex.component):
+        if group.k < level:
+            break
+        found = group
+    return None if found is None else _group(result, found)
+
+
+def member_ids(result: Result, group: Group) -> pa.Array:
     """The ids of the vertices in a group, ascending.
 
     A DN-graph's are looked up. Others take one scan of two columns of the vertex table, and of the components of a
@@ -124,10 +143,10 @@ def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> G
     """The edges of a group, as rows of `Result.edges`, in their order: those of λ ≥ k with an end, so both, in it.
 
     They are read as a `pyarrow.RecordBatchReader`, or made into a frame or a graph (`to_pandas()`, `to_networkx()`, …).
-    Batches pass through memory one at a time; `members`, from `members_of`, lie in it. Row groups without
+    Batches pass through memory one at a time; `members`, from `member_ids`, lie in it. Row groups without
     members or without such λ are not read. Raises InputError for damage, while batches are read too.
     """
-    inside = members_of(result, group) if members is None else members
+    inside = member_ids(result, group) if members is None else members
     return GroupEdges(
         result.edges.schema,
         lambda: _edges_of(result, group, inside),

@@ -59,6 +59,11 @@ class Result:
         """Whether λ is exact; if not, the tables hold `lambda_low` and `lambda_high` in place of `lambda`."""
         return self.manifest.converged
 
+    @property
+    def in_series(self) -> bool:
+        """Whether it is one of a series of nights, over which DN-graphs keep their tracks."""
+        return self.manifest.tracks is not None and bool(self.manifest.settings.get("nightly", {}).get("series"))
+
     @cached_property
     def edges(self) -> ResultTable:
         """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32."""
@@ -93,7 +98,8 @@ class Result:
     @cached_property
     def dn_graphs(self) -> ResultTable:
         """DN-graphs, the components of the hierarchy with k > 0 that hold no other, sorted by id: id int64 (that of the
-        component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent int64.
+        component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent int64,
+        track int64 (the same over the nights of a series; results of earlier releases have no such column).
 
         Raises as `hierarchy` does.
         """
