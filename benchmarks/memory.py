@@ -2,8 +2,8 @@
 
     python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,4-hash --workers 0,1,2
 
-A layout `4` is four shards, in as many groups as there are workers. A fresh process for each line starts its workers (0:
-one in the process itself, with the scheduler), asks for the plan and mines. *Taken* is the most that any of its workers
+A layout `4` is four shards, in as many groups as there are workers. A fresh process for each line starts its workers
+(0: one in the process itself, with the scheduler), asks for the plan and mines. *Taken* is the most that any of them
 had resident; *projected* what the plan says of one that spills nothing. On the CPU.
 """
 
