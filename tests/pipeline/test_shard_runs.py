@@ -324,6 +324,10 @@ def test_what_a_plan_tells_of_shards(rows: Path) -> None:
     assert "for the largest group, " in told["memory"]
     assert not told.keys() & {"replication", "messages", "at"}
     assert plan_run(settings, source, Capacity(1, 2, 0)).shards == 3
+    assert [plan_run(settings, source, Capacity(own, 2, 0)).remedy for own in (3, 4)] == [
+        "start more workers",
+        "raise partitioning.count",
+    ]
     few = plan_run(make_settings(str(rows), "out"), source, Capacity(4, 2, 0))
     assert (few.partitions, few.shards) == (1, 0)  # a graph so small is peeled alone
     room = int((WORKER_BYTES + plan._share_bytes) / FILL) - 1000
