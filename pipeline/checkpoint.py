@@ -198,7 +198,7 @@ class Checkpoint:
             self._files.make(folder)
         except OSError as error:
             why = error.strerror or error
-            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path") from error
+            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path=…") from error
         tasks = {
             kind: engine.map(
                 f"store-{kind}",

@@ -35,11 +35,11 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
         case "serving":
             return f"{event['what']}: {event['address']}"
         case "performance_report_failed":
-            return f"warning: no performance report: {event['reason']}"
+            return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
-            return f"warning: monitoring.textfile could not be written: {event['reason']}"
+            return f"Warning: monitoring.textfile could not be written: {event['reason']}"
         case "weak_lock":
-            return f"warning: two runs at once are not kept apart: {event['reason']}"
+            return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None
 
 

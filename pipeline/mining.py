@@ -32,7 +32,7 @@ from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
 from .config import make_settings
-from .earlier import difference, fingerprint
+from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
@@ -73,6 +73,7 @@ from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
+from .wording.settings_named import naming_keywords
 
 __all__ = ["mine", "mine_settings"]
 
@@ -90,7 +91,7 @@ def mine(input: Any, output: str | os.PathLike[str], *, client: Client | None = 
     settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     refuse_import()
-    with Events() as events:
+    with naming_keywords(), Events() as events:
         given = given_as_input(input)
         path, frame = (given, None) if isinstance(given, str) else (given.name, given)
         own = make_settings(path, os.fspath(output), **settings)
@@ -117,26 +118,29 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
     check_locations(settings)
     refuse_overlap(given, settings)
     with staging_for(settings, events.run_id, is_path=given is None) as staging:
-        input, why = RunInput(settings, given, staging, client, events), None
+        input = RunInput(settings, given, staging, client, events)
+        why: list[str] = []
         if staging.or_same and staging.holds_result():
             why = _look_at(staging, settings, input)
-            if why is None:
+            if not why:
                 return _leave(staging, settings, events, night)
         try:
             staging.refuse_existing()
         except UsageError as error:
-            if why is not None:
-                error.add_note(f"it is not what this run would make: {why}")
+            for note in (
+                ["It holds another result than this run would make:", *(f"- {one}" for one in why)] if why else []
+            ):
+                error.add_note(note)
             raise
-        if settings.input.complete_marker or settings.input.least_rows:
-            input.open()  # before there is a log: this run has not begun
+        if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
+            input.open()  # before there is a log: with a mistyped input no run has begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
                 events.emit("weak_lock", reason=staging.weakness)
-            if why is not None:
-                events.emit("replacing", reason=why)
+            if why:
+                events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = input.open()
             known = fingerprint(source)
@@ -192,17 +196,22 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         night.succeeded(events) if converged else night.move_latest(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> str | None:
-    """Why the result that is there is not the one to make, or None. The input is opened if need be."""
+def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
+    """All reasons why the result that is there is not the one to make. The input is opened if it can be."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return str(error)
-    if why := difference(manifest, settings):
-        return why
-    return None if fingerprint(input.open()) == manifest.input.fingerprint else "its input was another"
+        return [str(error)]
+    why = differences(manifest, settings)
+    try:
+        source = input.open()
+    except EdgemillError:
+        if not why:
+            raise
+        return why  # a run that replaces the result raises it again
+    return [*why, *input_differences(manifest, source)]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:

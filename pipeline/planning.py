@@ -83,8 +83,8 @@ def refuse_few_rows(source: Source, least: int | None) -> None:
     """Raises InputIncomplete if the input has fewer rows than the settings ask for."""
     if source.rows < (least or 0):
         raise InputIncomplete(
-            f"input {source.path!r} is not complete: it has {source.rows:,} rows, and input.least_rows is "
-            f"{least:,}; run again when they are there"
+            f"input {source.path!r} is not complete: it has {source.rows:,} rows, and {least:,} are asked for "
+            "(input.least_rows); run again when they are there"
         )
 
 
@@ -229,7 +229,7 @@ def _peeled(plan: Plan) -> Plan:
     if plan.partitions == 1 or plan.can_peel_in_step:
         return plan
     raise UsageError(
-        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
+        f"bounding.method=peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
         "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use band, or partitions 1"
+        f"not on {plan.partitions} here: use bounding.method=band, or partitioning.count=1"
     )

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from ..tasks.errors import UsageError
-from ..tasks.locations import normal
+from ..tasks.locations import normal, tidied
 from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from .dates import day_of, filled_in, has_date
@@ -59,19 +59,24 @@ class _Section(BaseModel):
 
 
 def _location(path: str) -> str:
-    """The same, unless it is no location. Raises ValueError."""
+    """The same, as it is told. Raises ValueError for what is no location."""
+    _check_location(path)
+    return tidied(path)
+
+
+def _check_location(path: str) -> None:
     try:
         normal(path)
     except UsageError as error:
         raise ValueError(str(error)) from error
-    return path
 
 
 def _own_location(path: str) -> str:
     """As `_location`, of what is written."""
     if "::" in path:
         raise ValueError("goes through a cache or an archive, where nothing is written: name what is behind it")
-    return _location(path)
+    _check_location(path)
+    return path  # as it was given: results of other nights are found by it
 
 
 class InputSettings(_Section):
@@ -183,7 +188,7 @@ class BoundingSettings(_Section):
     @model_validator(mode="after")
     def _operator_needs_fixpoint(self) -> Self:
         if self.operator != "hindex" and self.method != "fixpoint":
-            raise ValueError(f"bounding.operator {self.operator} needs bounding.method fixpoint, not {self.method}")
+            raise ValueError(f"bounding.operator={self.operator} needs bounding.method=fixpoint, not {self.method}")
         return self
 
 
@@ -278,7 +283,7 @@ class ClusterSettings(_Section):
             raise ValueError("cluster.tls_key_file is the key of cluster.tls_cert_file: set that too")
         if self.tls_ca_file is not None and self.protocol != "tcp":
             raise ValueError(
-                f"cluster.protocol {self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
+                f"cluster.protocol={self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
             )
         return self
 

@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         except BadQuestion as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except Exception as error:
-            print(f"error: {message(error)}", file=sys.stderr)
+            print(f"Error: {message(error)}", file=sys.stderr)
             return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": message(error)}
 
     def _error(self, status: HTTPStatus, error: str) -> None:

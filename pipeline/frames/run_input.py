@@ -58,6 +58,11 @@ class RunInput:
         self._place = _place(settings, staging, client)
         self._source: Source | None = None
 
+    @property
+    def is_written(self) -> bool:
+        """Whether opening it writes it first, as a frame is."""
+        return isinstance(self._given, FrameInput)
+
     def open(self) -> Source:
         """Its files. Of a frame they are written at the first call. Raises InputError, UsageError, OutOfRoom."""
         if self._source is None:
