@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from distributed import Client
 
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
+from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.ingest import Put
@@ -31,14 +31,13 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
 from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .frames.given import Given
-from .frames.run_input import RunInput, given_as_input, refuse_overlap
-from .guard import refuse_import
+from .frames.run_input import RunInput, refuse_overlap
+from .groups.joining import join_attributes, open_vertices, with_attributes
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
@@ -73,29 +72,11 @@ from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
-from .wording.settings_named import naming_keywords
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
-
-
-def mine(input: Any, output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    with naming_keywords(), Events() as events:
-        given = given_as_input(input)
-        path, frame = (given, None) if isinstance(given, str) else (given.name, given)
-        own = make_settings(path, os.fspath(output), **settings)
-        return mine_settings(own, client=client, events=events, given=frame)
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
@@ -133,7 +114,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 error.add_note(note)
             raise
         if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
-            input.open()  # before there is a log: with a mistyped input no run has begun
+            open_vertices(settings, input.open())  # before there is a log: with a mistyped input no run has begun
         with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
@@ -143,15 +124,18 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = input.open()
-            known = fingerprint(source)
+            vertices = open_vertices(settings, source)
+            known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -166,6 +150,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             refuse_changed_files(source)
+            if vertices is not None:
+                refuse_changed_files(vertices)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
@@ -211,7 +197,7 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
         if not why:
             raise
         return why  # a run that replaces the result raises it again
-    return [*why, *input_differences(manifest, source)]
+    return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
@@ -234,7 +220,12 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    vertices: AttributeSource | None,
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
@@ -257,13 +248,16 @@ def _run(
             graph = _find_graph(engine, events, settings, source, plan, checkpoint)
             if checkpoint.due():
                 checkpoint.save_graph(engine, events, graph)
+        joined = None
+        if vertices is not None:
+            joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return manifest.model_copy(update={"plan": expected}), checkpoint
+    return with_attributes(manifest.model_copy(update={"plan": expected}), joined, staging.prefix), checkpoint
 
 
 def _expected(plan: Plan) -> PlanRecord:

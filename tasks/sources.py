@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import fsspec
 import pyarrow as pa
@@ -129,6 +129,16 @@ class Source:
         return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
 
 
+class _Files(Protocol):
+    """Files that are read with the same options."""
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]: ...
+
+    @property
+    def storage_options(self) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class Piece:
     """Row groups of one file."""
@@ -239,7 +249,7 @@ def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
-def refuse_changed_files(source: Source) -> None:
+def refuse_changed_files(source: _Files) -> None:
     """Raises InputError if a file of the input has changed since its footer was read, or is gone."""
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
         list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
