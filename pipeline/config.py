@@ -25,6 +25,8 @@ SHORT_NAMES: Mapping[str, str] = {
     "source_column": "input.source_column",
     "target_column": "input.target_column",
     "table_version": "input.table_version",
+    "vertices": "input.vertices",
+    "vertex_id": "input.vertex_id",
     "overwrite": "output.overwrite",
     "partitions": "partitioning.count",
     "method": "bounding.method",
@@ -58,7 +60,7 @@ KEYWORDS: Mapping[str, str] = {
 }
 """The settings that `mine` takes by a name of their own: those of SHORT_NAMES, and those that one section alone has."""
 
-_DATED = ("input.path", "input.complete_marker", "output.path")
+_DATED = ("input.path", "input.complete_marker", "input.vertices", "output.path")
 """The settings that may have `{date}`."""
 
 

@@ -38,6 +38,11 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
             return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
             return f"Warning: monitoring.textfile could not be written: {event['reason']}"
+        case "attributes_joined" if event["unknown"] or event["missing"]:
+            return (
+                f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
+                f"the graph; {event['missing']:,} vertices of the graph have no row"
+            )
         case "weak_lock":
             return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None

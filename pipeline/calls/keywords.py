@@ -37,6 +37,14 @@ class InputSection(TypedDict, total=False):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    vertices: str | None
+    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    vertex_id: str | None
+    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    vertex_columns: tuple[str, ...] | None
+    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    vertex_label: str | None
+    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     storage_options: dict[str, Any]
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
@@ -200,6 +208,10 @@ class Keywords(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     table_version: int | None
     """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
+    vertices: str | None
+    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    vertex_id: str | None
+    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
     overwrite: bool
     """Replace an earlier result at that path, once the new one is complete."""
     partitions: int | Literal["auto"]
@@ -232,6 +244,10 @@ class Keywords(TypedDict, total=False):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    vertex_columns: tuple[str, ...] | None
+    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    vertex_label: str | None
+    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int

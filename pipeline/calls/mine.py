@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Unpack
+from typing import Any, Unpack
 
 from distributed import Client
 
 from ...tasks.errors import UsageError
 from ..config import by_name, settings_of
+from ..frames.given import Given
+from ..frames.run_input import given_as_input
 from ..guard import refuse_import
 from ..mining import mine_settings
 from ..notebook.kernel import shows_html
@@ -17,7 +19,6 @@ from ..result import Result
 from ..telemetry import Events, Listener
 from ..wording.settings_named import naming_keywords
 from .clients import client_for, refuse_unseen
-from .given import Input, input_path
 from .keywords import Keywords
 from .temporary import TemporaryFolder
 
@@ -25,7 +26,7 @@ __all__ = ["mine"]
 
 
 def mine(
-    input: Input | None = None,
+    input: Any = None,
     output: str | os.PathLike[str] | None = None,
     /,
     *,
@@ -33,8 +34,11 @@ def mine(
     progress: bool | None = None,
     **settings: Unpack[Keywords],
 ) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
+    """Find λ of every edge of `input` and publish it in the folder `output`, or at that fsspec URL.
     Where that holds this very result already, it is given back without work.
+
+    `input` is a path of Parquet edges, a list of paths, a table (pandas, polars, Arrow, DuckDB, Dask, cudf) or a graph
+    (NetworkX, igraph, SciPy).
 
     Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
     its tables are gone, when Python ends, or at the end of a `with` block; `Result.save` keeps a copy. It has no
@@ -56,13 +60,16 @@ def mine(
     """
     refuse_import()
     with naming_keywords(), Events(_listener(progress)) as events:
-        given = by_name(input, output, **settings)
-        with input_path(given.get("input.path")) as path:
-            given["input.path"] = path
-            if "output.path" not in given:
-                return _mine_temporarily(given, client, events)
-            own = settings_of(given)
-            return mine_settings(own, client=client_for(own.cluster, client), events=events)
+        named = by_name(input, output, **settings)
+        if named.get("input.path") is None:
+            raise UsageError('mine needs an input: give a path or a frame first, as in mine("edges.parquet", "out")')
+        edges = given_as_input(named["input.path"])
+        path, given = (edges, None) if isinstance(edges, str) else (edges.name, edges)
+        named["input.path"] = path
+        if "output.path" not in named:
+            return _mine_temporarily(named, given, client, events)
+        own = settings_of(named)
+        return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)
 
 
 def _listener(progress: bool | None) -> Listener | None:
@@ -79,15 +86,15 @@ def _listener(progress: bool | None) -> Listener | None:
     return display_for(sys.stderr, verbose=True)
 
 
-def _mine_temporarily(given: dict[str, object], client: Client | None, events: Events) -> Result:
+def _mine_temporarily(named: dict[str, object], given: Given | None, client: Client | None, events: Events) -> Result:
     folder = TemporaryFolder()
     try:
-        settings = settings_of({"output.report": False} | given | {"output.path": folder.result})
+        settings = settings_of({"output.report": False} | named | {"output.path": folder.result})
         if settings.checkpoint.path is not None:
             raise UsageError("checkpoint.path is for runs that are repeated with the same output: name an output")
         client = client_for(settings.cluster, client)
         refuse_unseen(folder, settings.cluster, client)
-        mine_settings(settings, client=client, events=events)
+        mine_settings(settings, client=client, events=events, given=given)
         return Result.in_temporary(folder)
     except BaseException as error:
         folder.remove()

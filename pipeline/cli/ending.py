@@ -109,7 +109,7 @@ def _tell(ctx: click.Context, error: BaseException) -> None:
 
 def _tell_document(text: str, notes: list[str], code: int) -> None:
     with suppress(OSError):  # stderr and the code tell, too
-        tell(in_json(json.dumps({"error": text, "notes": notes, "exit_code": code}, ensure_ascii=False, indent=2)))
+        tell(in_json(json.dumps({"error": text, "notes": notes, "exit_code": code}, ensure_ascii=False)))
 
 
 def _tell_in_json(events: Events, text: str, notes: list[str], code: int, debug: bool) -> None:

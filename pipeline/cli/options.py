@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 __all__ = [
+    "MOST_MEMBERS",
     "console",
     "debug",
     "json_document",
@@ -50,6 +51,8 @@ _RUN_OPTIONS = [
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
     click.option("--table-version", type=int, metavar="N", help="Version of a Delta table, snapshot id of Iceberg's."),
+    click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
+    click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),
@@ -96,6 +99,9 @@ def print_settings(settings: Settings) -> None:
     tell(as_yaml(settings).rstrip("\n"))
 
 
+MOST_MEMBERS = 8
+"""Vertices of a group that are read for a summary, at most."""
+
 json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 
 
@@ -105,9 +111,9 @@ json_document = click.option(
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print one JSON document, for programs and readable."""
+    """Print one JSON document, in a line."""
     click.get_current_context().meta.pop(AS_JSON, None)  # an error that follows is in it
-    tell(in_json(json.dumps(document, ensure_ascii=False, indent=2)))
+    tell(in_json(json.dumps(document, ensure_ascii=False)))
 
 
 def print_json(rows: Iterable[dict[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.exits import Terminated
 from edgemill.pipeline.manifest import ExchangeRecord, Manifest, StageRecord
-from edgemill.pipeline.show import print_result
+from edgemill.pipeline.summary.showing import print_result
 from edgemill.tasks import errors
 
 WriteResult = Callable[..., Manifest]
@@ -64,8 +64,12 @@ def test_run_prints_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
         "vertices    3",
         "triangles   1",
         "lambda max  1",
+        "dropped     1 duplicate, 1 self-loop",
         "seconds     1.50",
         f"output      {tmp_path}",
+        "",
+        "next",
+        "  edgemill show out   more of this: groups, counts, edges by lambda",
     ]
     assert result.stderr.startswith("read: ")
     assert call("run", *PATHS, "--partitions", "2", "--overwrite").stderr == ""
@@ -199,7 +203,7 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
         }
     )
     written = io.StringIO()
-    print_result(manifest, "out", Console(width=columns, file=written))
+    print_result(manifest, "out", Console(width=columns, file=written), detail=True)
     shown, big = written.getvalue(), f"{many:,}"
     assert "…" not in shown
     lines = [line.split() for line in shown.splitlines()]
@@ -213,7 +217,7 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
 
 def shown(manifest: Manifest) -> list[list[str]]:
     written = io.StringIO()
-    print_result(manifest, "out", Console(width=100, file=written))
+    print_result(manifest, "out", Console(width=100, file=written), detail=True)
     return [line.split() for line in written.getvalue().splitlines()]
 
 

@@ -33,6 +33,7 @@ from edgemill.pipeline.nights.fates import Fates
 from edgemill.pipeline.show import print_whole
 from edgemill.pipeline.show_groups import changes_table, dn_graphs_table
 from edgemill.tasks.places import Place
+from examples import examples
 from made import Edge, made
 
 Levels = dict[Edge, int]
@@ -251,7 +252,7 @@ def test_half_in_common_is_not_the_same(tmp_path: Path) -> None:
     keys=st.tuples(*[st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), unique=True, max_size=30)] * 2),
     cuts=st.tuples(st.integers(1, 7), st.integers(1, 7)),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_blocks_side_by_side(keys: tuple[list[tuple[int, int]], ...], cuts: tuple[int, int]) -> None:
     """Every row comes once, in order, its partner in the same pair, and neither side is read ahead of its block."""
     open_batches = [0, 0]

@@ -71,9 +71,9 @@ def test_a_setting_of_the_file_keeps_its_path_and_advice_is_a_flag() -> None:
 def test_notes_are_put_into_keywords_too() -> None:
     error = UsageError("raise partitioning.count")
     error.add_note("or set output.overwrite=true")
-    with pytest.raises(UsageError, match=r"^raise partitions$") as caught, naming_keywords():
+    with pytest.raises(UsageError) as caught, naming_keywords():
         raise error
-    assert caught.value.__notes__ == ["or give overwrite=True"]
+    assert (str(caught.value), caught.value.__notes__) == ("raise partitions", ["or give overwrite=True"])
 
 
 def test_the_command_names_flags(tmp_path: Path) -> None:
