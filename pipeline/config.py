@@ -25,6 +25,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "target_column": "input.target_column",
     "table_version": "input.table_version",
     "overwrite": "output.overwrite",
+    "output_format": "output.format",
     "partitions": "partitioning.count",
     "method": "bounding.method",
     "max_exchanges": "bounding.max_exchanges",

@@ -17,7 +17,7 @@ __all__ = ["difference", "fingerprint"]
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     # Columns and the version of a table are in the fingerprint, as they were understood.
     "input": ("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
-    "output": ("path", "overwrite", "report", "single_writer"),
+    "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
 }

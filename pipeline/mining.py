@@ -31,6 +31,7 @@ from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
 from .config import make_settings
+from .delta.publishing import DeltaTables
 from .earlier import difference, fingerprint
 from .engine import Engine, Future
 from .exits import message
@@ -111,12 +112,13 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
     night = Night.of(settings)
     check_performance_report(settings)
     check_locations(settings)
+    tables = DeltaTables.of(settings, night)
     with staging_for(settings, events.run_id) as staging:
         source, why = None, None
         if staging.or_same and staging.holds_result():
             source, why = _look_at(staging, settings)
             if why is None:
-                return _leave(staging, settings, events, night)
+                return _leave(staging, settings, events, night, tables)
         try:
             staging.refuse_existing()
         except UsageError as error:
@@ -134,6 +136,8 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                 events.emit("replacing", reason=why)
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = source or open_input(settings)
+            if tables is not None:
+                tables.check(source)
             known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
@@ -162,7 +166,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             )
             staging.commit()
             with _noting(staging):
-                _follow_up(checkpoint, night, manifest.converged, events)
+                _follow_up(checkpoint, night, tables, manifest.converged, events)
     return Result(place_of(staging.out))
 
 
@@ -176,7 +180,9 @@ def _noting(staging: AnyStaging) -> Iterator[None]:
         raise
 
 
-def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
+def _follow_up(
+    checkpoint: Checkpoint, night: Night | None, tables: DeltaTables | None, converged: bool, events: Events
+) -> None:
     """What is done once the result is there."""
     try:
         checkpoint.clear()
@@ -184,6 +190,8 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
     if night is not None:
         night.succeeded(events) if converged else night.move_latest(events)
+    if tables is not None and converged:
+        tables.publish(events)
 
 
 def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
@@ -200,7 +208,9 @@ def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, st
     return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
 
 
-def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
+def _leave(
+    staging: AnyStaging, settings: Settings, events: Events, night: Night | None, tables: DeltaTables | None
+) -> Result:
     """Nothing is to be done, unless a run was ended between its result and what follows."""
     result = Result(place_of(staging.out))
     path, out = settings.checkpoint.path, place_of(staging.out)
@@ -211,9 +221,11 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
             clear_earlier(kept, result.manifest.finished)
         except (EdgemillError, OSError) as error:
             events.emit("not_removed", place=str(kept), reason=message(error))
-        if night is not None:
-            with _noting(staging):
+        with _noting(staging):
+            if night is not None:
                 night.succeeded(events)
+            if tables is not None:
+                tables.publish(events)
     with suppress(EdgemillError, OSError):  # what the log lacks then has been done all the same
         staging.add_to_log()
     return result
