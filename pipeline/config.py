@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..tasks.errors import UsageError
 from .dates import day_of, escaped, filled_in, has_date
 from .escaping import has_controls
 from .settings import SECTIONS, Settings
+from .wording.suggesting import did_you_mean
 
 __all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
 
@@ -24,6 +25,8 @@ SHORT_NAMES: Mapping[str, str] = {
     "source_column": "input.source_column",
     "target_column": "input.target_column",
     "table_version": "input.table_version",
+    "vertices": "input.vertices",
+    "vertex_id": "input.vertex_id",
     "overwrite": "output.overwrite",
     "output_format": "output.format",
     "partitions": "partitioning.count",
@@ -41,10 +44,8 @@ SHORT_NAMES: Mapping[str, str] = {
 }
 """The settings that have a flag of their own: short name (also a keyword of `mine`) → setting."""
 
-_DATED = ("input.path", "input.complete_marker", "output.path")
+_DATED = ("input.path", "input.complete_marker", "input.vertices", "output.path")
 """The settings that may have `{date}`."""
-
-_REQUIRED_FLAG = {"input.path": "--input", "output.path": "--output"}
 
 
 def load_settings(
@@ -172,18 +173,23 @@ def _validated(tree: dict[str, Any], origin: str) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        raise UsageError("; ".join(_explain(problem) for problem in error.errors()) + origin) from error
+        missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
+        told = [_explain(problem) for problem in error.errors() if problem["type"] != "missing"]
+        if missing:
+            them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
+            told.append(f"{' and '.join(missing)} {are} not set: give {them}, or set {them} in the settings file")
+        raise UsageError("; ".join(told) + origin) from error
+
+
+def _name(problem: ErrorDetails) -> str:
+    return ".".join(str(part) for part in problem["loc"])
 
 
 def _explain(problem: ErrorDetails) -> str:
-    name = ".".join(str(part) for part in problem["loc"])
+    name = _name(problem)
     match problem["type"]:
-        case "missing":
-            return f"{name} is not set: give {_REQUIRED_FLAG.get(name, 'it')} or set it in the settings file"
         case "extra_forbidden":
-            section, *inner = problem["loc"]
-            known = SECTIONS[str(section)] if inner else Settings
-            return f"unknown setting {name}; there are: {', '.join(known.model_fields)}"
+            return f"unknown setting {name}{_meant(name)}"
         case "value_error" if not problem["loc"] or name in SECTIONS:
             return str(problem["ctx"]["error"])  # our own rules between settings name them in full
         case "value_error":
@@ -194,3 +200,18 @@ def _explain(problem: ErrorDetails) -> str:
             why = problem["msg"].replace("Input should be", "must be")
     secret = ".storage_options" in name or name in ("input", "output", "checkpoint")
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
+
+
+def _meant(name: str) -> str:
+    """What to say of a setting that does not exist: those that are spelt alike, or else all of its section."""
+    every = [(last, f"{section}.{last}") for section, model in SECTIONS.items() for last in model.model_fields]
+    section, _, last = name.partition(".")
+    if not last:
+        short = SHORT_NAMES.items()
+        return did_you_mean(name, [*zip(SECTIONS, SECTIONS, strict=True), *short, *every]) or _all_of(Settings)
+    here = [one for one in every if one[1].startswith(f"{section}.")]
+    return did_you_mean(last, here) or did_you_mean(last, every) or _all_of(SECTIONS[section])
+
+
+def _all_of(model: type[BaseModel]) -> str:
+    return f"; there are: {', '.join(model.model_fields)}"

@@ -35,11 +35,16 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
         case "serving":
             return f"{event['what']}: {event['address']}"
         case "performance_report_failed":
-            return f"warning: no performance report: {event['reason']}"
+            return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
-            return f"warning: monitoring.textfile could not be written: {event['reason']}"
+            return f"Warning: monitoring.textfile could not be written: {event['reason']}"
+        case "attributes_joined" if event["unknown"] or event["missing"]:
+            return (
+                f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
+                f"the graph; {event['missing']:,} vertices of the graph have no row"
+            )
         case "weak_lock":
-            return f"warning: two runs at once are not kept apart: {event['reason']}"
+            return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None
 
 

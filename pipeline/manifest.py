@@ -26,6 +26,7 @@ __all__ = [
     "Counts",
     "EarlierRecord",
     "ExchangeRecord",
+    "FrameRecord",
     "InputFile",
     "InputRecord",
     "LambdaRecord",
@@ -94,6 +95,22 @@ class VerticesRecord(_Record):
     """The Delta or Iceberg table whose live files these are; none for loose files."""
 
 
+class FrameRecord(_Record):
+    """The frame or graph that was given to `mine` from Python."""
+
+    kind: str
+    """Package and class, as `pandas.DataFrame`."""
+    rows: int
+    """Its rows, or its edges."""
+    sha256: str
+    """Of its two columns of ids, as they were written to a Parquet file for the time of the run; of a Dask DataFrame,
+    of these digests of its partitions, one after the other.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.rows:,} rows"
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -106,6 +123,8 @@ class InputRecord(_Record):
     """Changes with the input; none where its storage does not tell whether files have changed."""
     table: TableRecord | None = None
     """The Delta or Iceberg table whose live files these are; none for loose files."""
+    frame: FrameRecord | None = None
+    """The frame or graph that was read in place of files; none for files."""
     vertices: VerticesRecord | None = None
     """Attributes of vertices; none if the run was given none."""
 

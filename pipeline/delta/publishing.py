@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
@@ -35,8 +36,8 @@ class DeltaTables:
     night: Night | None
 
     @classmethod
-    def of(cls, settings: Settings, night: Night | None) -> Self | None:
-        """Those of these settings; None if they ask for none.
+    def of(cls, settings: Settings, night: Night | None, inputs: Iterable[str]) -> Self | None:
+        """Those of these settings; None if they ask for none. `inputs` are the paths or URLs that the run reads.
 
         Raises UsageError if deltalake is not installed, or if the place cannot be one of Delta tables.
         """
@@ -56,8 +57,8 @@ class DeltaTables:
                 f"output.delta_path {place} and output.path {out} are not in one kind of storage: "
                 "the files of a result cannot be linked or copied there"
             )
-        source = place_of(settings.input.path, settings.input.storage_options)
-        for name, other in (("output.path", out), ("input.path", source)):
+        sources = [("an input", place_of(path, settings.input.storage_options)) for path in inputs]
+        for name, other in [("output.path", out), *sources]:
             if place.location.lies_in(other.location) or other.location.lies_in(place.location):
                 raise UsageError(
                     f"the Delta tables would be at {place}, and {name} is {other}: one lies in the other; "

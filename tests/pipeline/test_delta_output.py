@@ -262,7 +262,7 @@ def test_what_others_made_stays(tmp_path: Path, before: Callable[[Path], None], 
     ("more", "message"),
     [
         ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by output.delta_path"),
-        ({"output.delta_path": "{tmp}/rows.parquet"}, "and input.path is .*rows.parquet: one lies in the other"),
+        ({"output.delta_path": "{tmp}/rows.parquet"}, "and an input is .*rows.parquet: one lies in the other"),
         ({"output.delta_path": "memory://tables"}, "are not in one kind of storage"),
         ({"output.delta_path": "{tmp}/x", "output.format": "parquet"}, "it needs output.format delta"),
         ({"output.format": "iceberg"}, "output.format"),

@@ -553,7 +553,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
     monkeypatch.setattr(files, "cat_file", gone(files.cat_file))
     done = CliRunner().invoke(edgemill, [command, out.url])
     assert done.exit_code == 4
-    assert re.match(r"error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
+    assert re.match(r"Error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
 
 
 @pytest.mark.parametrize("what", ["find", "_open"])
