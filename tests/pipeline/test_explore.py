@@ -81,7 +81,7 @@ def answer(served: ExplorerServer, question: str, **parameters: Any) -> dict[str
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """In row groups of 500 rows, so that a search reads few of many."""
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, device="cpu", **{"output.row_group_rows": 500})
+    return mine(FACEBOOK, out, client=client, device="cpu", output={"row_group_rows": 500})
 
 
 @pytest.fixture
