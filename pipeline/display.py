@@ -38,6 +38,9 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
             return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
             return f"Warning: monitoring.textfile could not be written: {event['reason']}"
+        case "stopping":
+            again = "; Ctrl-C again ends it at once, and the next run clears up" if event["signal"] == "SIGINT" else ""
+            return f"stopping{again}"
         case "weak_lock":
             return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None
