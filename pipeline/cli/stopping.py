@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,15 +39,34 @@ def told_when_stopping(events: Events) -> Iterator[None]:
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a shell's background job ignores it
+    if is_default:
+        signal.signal(signal.SIGINT, _interrupting_once())
     listener = threading.Thread(target=_listen, args=(heard, events), name="edgemill-stopping", daemon=True)
     listener.start()
     try:
         yield
     finally:
+        if is_default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.set_wakeup_fd(before)
         os.close(told)  # which ends the thread
         listener.join()
         os.close(heard)
+
+
+def _interrupting_once() -> Callable[[int, FrameType | None], None]:
+    """A handler that raises KeyboardInterrupt at the first Ctrl-C: a second one shall not strike what clears up."""
+    first: float | None = None
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal first
+        now = time.monotonic()
+        first = now if first is None else first
+        if now - first <= AGAIN_SECONDS:  # `sigterm_interrupts` repeats one that a finaliser has swallowed
+            raise KeyboardInterrupt
+
+    return interrupt
 
 
 def _listen(heard: int, events: Events) -> None:
