@@ -33,14 +33,20 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import UsageError as UsageError
     from .pipeline import Vertex as Vertex
     from .pipeline import __version__ as __version__
+    from .pipeline import attributes_of as attributes_of
     from .pipeline import diff as diff
     from .pipeline import edges_of as edges_of
     from .pipeline import find_dn_graph as find_dn_graph
     from .pipeline import find_group as find_group
     from .pipeline import find_vertex as find_vertex
+    from .pipeline import group_at as group_at
     from .pipeline import groups_of as groups_of
+    from .pipeline import ktruss as ktruss
+    from .pipeline import ktruss_groups as ktruss_groups
+    from .pipeline import labels_of as labels_of
     from .pipeline import load_settings as load_settings
     from .pipeline import make_plan as make_plan
+    from .pipeline import member_ids as member_ids
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
     from .pipeline import top as top

@@ -23,15 +23,19 @@ if TYPE_CHECKING:
         find_dn_graph,
         find_group,
         find_vertex,
+        group_at,
         groups_of,
-        members_of,
+        member_ids,
         top,
     )
+    from .calls.mine import mine
     from .comparing import Diff, diff
     from .config import load_settings
     from .frames.group_edges import GroupEdges
     from .frames.table import ResultTable
-    from .mining import mine
+    from .groups.attributes import attributes_of, labels_of
+    from .groups.members import members_of
+    from .groups.trusses import ktruss, ktruss_groups
     from .planning import make_plan
     from .result import Result
     from .rows import Group, Vertex
@@ -58,14 +62,20 @@ __all__ = [
     "UsageError",
     "Vertex",
     "__version__",
+    "attributes_of",
     "diff",
     "edges_of",
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
+    "ktruss",
+    "ktruss_groups",
+    "labels_of",
     "load_settings",
     "make_plan",
+    "member_ids",
     "members_of",
     "mine",
     "top",
@@ -79,16 +89,22 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "ResultTable": ".frames.table",
     "Settings": ".settings",
     "Vertex": ".rows",
+    "attributes_of": ".groups.attributes",
     "diff": ".comparing",
     "edges_of": ".asking",
     "find_dn_graph": ".asking",
     "find_group": ".asking",
     "find_vertex": ".asking",
+    "group_at": ".asking",
     "groups_of": ".asking",
+    "ktruss": ".groups.trusses",
+    "ktruss_groups": ".groups.trusses",
+    "labels_of": ".groups.attributes",
     "load_settings": ".config",
     "make_plan": ".planning",
-    "members_of": ".asking",
-    "mine": ".mining",
+    "member_ids": ".asking",
+    "members_of": ".groups.members",
+    "mine": ".calls.mine",
     "top": ".asking",
 }
 

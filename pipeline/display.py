@@ -16,7 +16,7 @@ from .escaping import escaped, one_line
 from .telemetry import Listener, as_line
 from .terminal import console_on
 
-__all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "display_for"]
+__all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "Stages", "display_for", "state"]
 
 _ALIKE = ("read", "publish")
 """Stages whose tasks are of about one size."""
@@ -46,6 +46,11 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
         case "stopping":
             again = "; Ctrl-C again ends it at once, and the next run clears up" if event["signal"] == "SIGINT" else ""
             return f"stopping{again}"
+        case "attributes_joined" if event["unknown"] or event["missing"]:
+            return (
+                f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
+                f"the graph; {event['missing']:,} vertices of the graph have no row"
+            )
         case "weak_lock":
             return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None
@@ -76,7 +81,7 @@ class JsonDisplay:
         """Nothing stays open."""
 
 
-class _Stages:
+class Stages:
     """Stages under way, the outermost first, with the tasks that are done and all of them; how far the search is."""
 
     def __init__(self) -> None:
@@ -127,7 +132,7 @@ class LineDisplay:
     def __init__(self, stream: TextIO, verbose: bool = True) -> None:
         self._stream = stream
         self._verbose = verbose
-        self._stages = _Stages()
+        self._stages = Stages()
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Print a line if the event is worth one."""
@@ -157,7 +162,7 @@ class LiveDisplay:
 
     def __init__(self, console: Console) -> None:
         self._finished: dict[str, float] = {}
-        self._stages = _Stages()
+        self._stages = Stages()
         self._start = time.monotonic()
         self._live = Live(self, console=console, refresh_per_second=8, redirect_stdout=False)
 
@@ -190,8 +195,8 @@ class LiveDisplay:
         for stage, (done, tasks) in list(self._stages.running.items()):
             full, filled = (tasks, done) if search is None else (_edges(search), _settled(search))
             bar = ProgressBar(total=full or None, completed=filled, width=20) if roomy else ""
-            state = [*_state(done, tasks, search), *filter(None, [self._stages.left(stage)])]
-            table.add_row(Text(stage, "bold"), self._elapsed(), bar, "  ".join(state))
+            shown = "  ".join(filter(None, [state(done, tasks, search), self._stages.left(stage)]))
+            table.add_row(Text(stage, "bold"), self._elapsed(), bar, shown)
             search = None  # of the outermost
         yield table
 
@@ -203,12 +208,13 @@ def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def _state(done: int, tasks: int, search: Mapping[str, Any] | None) -> list[str]:
-    state = [f"{done}/{tasks}"] if tasks else []
+def state(done: int, tasks: int, search: Mapping[str, Any] | None) -> str:
+    """How far a running stage is: tasks done of all, and the last exchange or level of the search for λ."""
+    parts = [f"{done}/{tasks}"] if tasks else []
     if search is not None:
-        state.append(f"{_settled(search):,} of {_edges(search):,} edges settled")
-        state += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]
-    return state
+        parts.append(f"{_settled(search):,} of {_edges(search):,} edges settled")
+        parts += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]
+    return "  ".join(parts)
 
 
 def _edges(search: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source
 from .manifest import Manifest
@@ -19,7 +20,10 @@ _MOST_NAMES = 3
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     # Columns and the version of a table are in the fingerprint, as they were understood.
-    "input": ("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+    "input": (
+        *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+        *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
+    ),
     "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
     "bounding": (),
@@ -27,19 +31,33 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 """Sections of settings that a result depends on, and what in them does not count."""
 
 
-def fingerprint(source: Source) -> str | None:
+def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
     """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table.
+    version of a table; of a frame, what was written of it; of the attributes of vertices, too, if there are any.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
-    if any(file.version is None for file in source.files):
+    unknown = any(file.version is None for file in (() if vertices is None else vertices.files))
+    if source.frame is not None:
+        files: list[Any] = [[digest] for digest in source.frame.sha256]
+    else:
+        unknown = unknown or any(file.version is None for file in source.files)
+        files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
+    if unknown:
         return None
-    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
+    if vertices is not None:
+        facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _facts(vertices: AttributeSource) -> list[Any]:
+    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in vertices.files]
+    columns = [[field.name, str(field.type)] for field in vertices.schema]
+    table = [] if vertices.table is None else [vertices.table.format, vertices.table.version]
+    return ["vertices", files, vertices.id_column, columns, vertices.label, table]
 
 
 def differences(manifest: Manifest, settings: Settings) -> list[str]:
@@ -55,10 +73,10 @@ def differences(manifest: Manifest, settings: Settings) -> list[str]:
     return found
 
 
-def input_differences(manifest: Manifest, source: Source) -> list[str]:
-    """All reasons why a result may be of another input than `source`; none if it is of that."""
-    then = manifest.input
-    if then.fingerprint is not None and then.fingerprint == fingerprint(source):
+def input_differences(manifest: Manifest, source: Source, vertices: AttributeSource | None) -> list[str]:
+    """All reasons why a result may be of another input than `source` and `vertices`; none if it is of these."""
+    then, known = manifest.input, fingerprint(source, vertices)
+    if then.fingerprint is not None and then.fingerprint == known:
         return []
     found = []
     before, now = (then.source_column, then.target_column), (source.source_column, source.target_column)
@@ -79,9 +97,10 @@ def input_differences(manifest: Manifest, source: Source) -> list[str]:
         if names:
             found.append(f"files of its input {what}: {_some(sorted(names))}")
     if not found:
-        unknown = then.fingerprint is None or fingerprint(source) is None
+        unknown = then.fingerprint is None or known is None
         why = "may have changed: their storage does not tell versions of files" if unknown else "were written again"
-        found.append(f"the files of its input {why}")
+        files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
+        found.append(f"{files} {why}")
     return found
 
 

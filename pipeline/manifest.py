@@ -24,7 +24,9 @@ __all__ = [
     "MANIFEST_NAME",
     "BoundingRecord",
     "Counts",
+    "EarlierRecord",
     "ExchangeRecord",
+    "FrameRecord",
     "InputFile",
     "InputRecord",
     "LambdaRecord",
@@ -35,9 +37,11 @@ __all__ = [
     "ShardsRecord",
     "StageRecord",
     "TableRecord",
+    "TracksRecord",
     "VerticesRecord",
     "is_exact",
     "is_result",
+    "next_track",
     "read_manifest",
     "versions",
     "write_manifest",
@@ -50,6 +54,11 @@ FORMAT_VERSION = 1
 class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
     model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+
+    def _repr_html_(self) -> str:
+        from .notebook.records import record_html
+
+        return record_html(self)
 
 
 class InputFile(_Record):
@@ -91,6 +100,22 @@ class VerticesRecord(_Record):
     """The Delta or Iceberg table whose live files these are; none for loose files."""
 
 
+class FrameRecord(_Record):
+    """The frame or graph that was given to `mine` from Python."""
+
+    kind: str
+    """Package and class, as `pandas.DataFrame`."""
+    rows: int
+    """Its rows, or its edges."""
+    sha256: str
+    """Of its two columns of ids, as they were written to a Parquet file for the time of the run; of a Dask DataFrame,
+    of these digests of its partitions, one after the other.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.rows:,} rows"
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -103,6 +128,8 @@ class InputRecord(_Record):
     """Changes with the input; none where its storage does not tell whether files have changed."""
     table: TableRecord | None = None
     """The Delta or Iceberg table whose live files these are; none for loose files."""
+    frame: FrameRecord | None = None
+    """The frame or graph that was read in place of files; none for files."""
     vertices: VerticesRecord | None = None
     """Attributes of vertices; none if the run was given none."""
 
@@ -237,6 +264,29 @@ class DenseRecord(_Record):
     """Vertices in a DN-graph."""
 
 
+class EarlierRecord(_Record):
+    """The result of an earlier night."""
+
+    day: str
+    path: str
+    run: str
+
+
+class TracksRecord(_Record):
+    """How the DN-graphs got their tracks; dn_graphs = continued + again + new."""
+
+    previous: EarlierRecord | None
+    """The result of the night before, whose tracks were taken over; none if all are new."""
+    continued: int
+    """DN-graphs with the track of one of the night before."""
+    again: int
+    """DN-graphs with the track that began in an earlier result of the same night."""
+    new: int
+    """DN-graphs with a track of their own."""
+    next: int
+    """A number above all tracks that this result and those before it in its series have given out."""
+
+
 class OutputRecord(_Record):
     """One file of the result."""
 
@@ -278,12 +328,21 @@ class Manifest(_Record):
     """Edges whose interval holds more than one value."""
     dense: DenseRecord | None = None
     """None if the run did not converge, and in results of earlier releases."""
+    tracks: TracksRecord | None = None
+    """None if the run did not converge, and in results of earlier releases."""
     outputs: list[OutputRecord]
 
     @property
     def seconds(self) -> float:
         """Wall time of the run."""
         return (self.finished - self.started).total_seconds()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts if number)
+        state = "converged" if self.converged else f"{self.unsettled} edges unsettled"
+        return f"Manifest(run {self.run!r} of {self.finished:%Y-%m-%d %H:%M}: {counts}; {state}; model_dump() has all)"
+
+    __str__ = __repr__
 
     @property
     def seconds_outside(self) -> float:
@@ -322,6 +381,20 @@ def is_exact(folder: Place) -> bool:
         return (_content(folder.read(MANIFEST_NAME)) or {}).get("converged") is True
     except OSError as error:
         raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror or error}") from error
+
+
+def next_track(folder: Place) -> int:
+    """A number above all tracks that the result in `folder` and those before it gave out; 1 if no result with tracks
+    is there.
+
+    Raises UsageError if its manifest cannot be read, StoreLost where a store does not answer.
+    """
+    try:
+        tracks = (_content(folder.read(MANIFEST_NAME)) or {}).get("tracks")
+    except OSError as error:
+        raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror or error}") from error
+    number = tracks.get("next") if isinstance(tracks, dict) else None
+    return number if isinstance(number, int) else 1
 
 
 def _content(text: bytes | None) -> dict[str, Any] | None:

@@ -96,17 +96,39 @@ class InputSettings(_Section):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None = Field(None, ge=1)
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    vertices: str | None = Field(None, min_length=1)
+    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    vertex_id: str | None = None
+    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    vertex_columns: tuple[str, ...] | None = None
+    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    vertex_label: str | None = None
+    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
-    @field_serializer("path")
-    def _without_password(self, path: str) -> str:
-        return without_passwords(path)
+    @field_serializer("path", "vertices")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
 
-    @field_validator("path")
+    @field_validator("path", "vertices")
     @classmethod
-    def _a_location(cls, path: str) -> str:
-        return _location(path)
+    def _a_location(cls, path: str | None) -> str | None:
+        return None if path is None else _location(path)
+
+    @field_validator("vertex_columns", mode="before")
+    @classmethod
+    def _several_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("vertex_columns")
+    @classmethod
+    def _different_names(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and (not names or len(set(names)) < len(names) or "" in names):
+            raise ValueError("must name one column or more, each once, such as name,city")
+        return names
 
     @field_validator("complete_marker")
     @classmethod
@@ -122,6 +144,14 @@ class InputSettings(_Section):
             raise ValueError("input.source_column and input.target_column go together: set both or neither")
         if self.source_column is not None and self.source_column == self.target_column:
             raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _attributes_of_vertices(self) -> Self:
+        if self.vertices is None:
+            for name in ("vertex_id", "vertex_columns", "vertex_label"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"input.{name} is for attributes of vertices: name their file with --vertices")
         return self
 
 

@@ -22,6 +22,7 @@ from edgemill.pipeline.manifest import (
     LambdaRecord,
     Manifest,
     OutputRecord,
+    TracksRecord,
     VerticesRecord,
     versions,
     write_manifest,
@@ -45,12 +46,14 @@ def made(
     converged: bool = True,
     attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None = None,
     label: str | None = None,
+    tracks: bool = True,
 ) -> Result:
     """A result with these λ, source < target, and vertices without edges; supports are made up.
 
     `attributes` are types and values by vertex, of which `label` is shown beside ids.
 
-    Ids of components descend from `first_id` by three, as those of larger edge sets come first.
+    Ids of components descend from `first_id` by three, as those of larger edge sets come first. Without `tracks` it is
+    as of an earlier release.
     """
     kind = id_type or pa.int64()
     groups = oracles.networkx_hierarchy(dict(lam))
@@ -97,6 +100,8 @@ def made(
             "triangles": (pa.int64(), [len(oracles.brute_force_triangles(edges)) for edges in graphs]),
             "parent": (pa.int64(), [number[groups[edges].parent] for edges in graphs]),
         }
+        if tracks:
+            columns["dn_graphs"]["track"] = pa.int64(), list(range(1, len(graphs) + 1))
         members = [(number[edges], vertex) for edges in graphs for vertex in sorted(groups[edges].vertices)]
         columns["dn_graph_members"] = {
             "dn_graph": (pa.int64(), [graph for graph, _ in members]),
@@ -145,6 +150,9 @@ def made(
             members=sum(len(groups[edges].vertices) for edges in leaves),
         )
         if dense
+        else None,
+        tracks=TracksRecord(previous=None, continued=0, again=0, new=len(leaves), next=len(leaves) + 1)
+        if dense and tracks
         else None,
         outputs=outputs,
     )

@@ -51,6 +51,8 @@ _RUN_OPTIONS = [
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
     click.option("--table-version", type=int, metavar="N", help="Version of a Delta table, snapshot id of Iceberg's."),
+    click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
+    click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),

@@ -26,6 +26,7 @@ from .stopping import told_when_stopping
 
 if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
+    from ..nights.told import Told
     from ..plan import Plan
     from ..result import Result
     from ..summary.best import BestGroup
@@ -77,7 +78,9 @@ def run(
         from ...tasks.errors import NotConverged
         from ..log_events import logs_as_events
         from ..mining import mine_settings
+        from ..nights.told import Told
 
+        events.add(night := Told())
         with logs_as_events(events) if in_json else nullcontext():
             result = mine_settings(settings, client=None, events=events)
     unfinished = None
@@ -87,20 +90,21 @@ def run(
             f"{result.place} holds lambda_low and lambda_high in place of lambda"
         )
     if as_json:
-        _print_document(result, events, unfinished)
+        _print_document(result, events, night, unfinished)
     elif not in_json:
-        _print_ending(result, events, settings.output.path)
+        _print_ending(result, events, night, settings.output.path)
     if unfinished is not None:
         raise unfinished
 
 
-def _print_document(result: Result, events: Events, unfinished: NotConverged | None) -> None:
+def _print_document(result: Result, events: Events, night: Told, unfinished: NotConverged | None) -> None:
     from ..summary.document import result_document
 
     ended = {
         "nothing_to_do": result.manifest.run != events.run_id,
+        "night": night.as_dict(),
         "removed": events.removed,
-        "warnings": _warnings(events),
+        "warnings": [*night.warnings(), *_warnings(events)],
         "exit_code": 0 if unfinished is None else unfinished.exit_code,
     }
     if unfinished is not None:
@@ -108,16 +112,15 @@ def _print_document(result: Result, events: Events, unfinished: NotConverged | N
     print_document(result_document(result, _groups(result)) | ended)
 
 
-def _print_ending(result: Result, events: Events, out: str) -> None:
+def _print_ending(result: Result, events: Events, night: Told, out: str) -> None:
     from ..summary.ending import print_ending
 
     manifest = result.manifest
     if manifest.run != events.run_id:
         tell(f"nothing to do: this is the result since {manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
-    print_ending(manifest, str(result.place), _report(result), _groups(result), out, console())
-    for place in events.removed:
-        tell(f"removed     {one_line(place)}")
-    for warning in _warnings(events):
+    more = [one_line(line) for line in (*night.lines(), *(f"removed     {place}" for place in events.removed))]
+    print_ending(manifest, str(result.place), _report(result), _groups(result), more, out, console())
+    for warning in [*night.warnings(), *_warnings(events)]:
         tell(one_line(f"Warning: {warning}"), err=True)
 
 

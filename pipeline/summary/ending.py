@@ -20,10 +20,16 @@ __all__ = ["best_title", "dropped_rows", "groups_grid", "print_ending", "print_s
 
 
 def print_ending(
-    manifest: Manifest, path: str, report: str | None, groups: Sequence[BestGroup], out: str, console: Console
+    manifest: Manifest,
+    path: str,
+    report: str | None,
+    groups: Sequence[BestGroup],
+    more: Sequence[str],
+    out: str,
+    console: Console,
 ) -> None:
-    """Print it. The result is at `path`, and the user calls it `out`."""
-    for line in summary_lines(manifest, path, report):
+    """Print it. The result is at `path`, and the user calls it `out`; lines in `more` follow those of the result."""
+    for line in (*summary_lines(manifest, path, report), *more):
         console.print(Text(line), soft_wrap=True)
     if groups:
         console.print()

@@ -57,6 +57,8 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
     table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
     read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
+    if manifest.input.frame is not None:
+        read = f"{manifest.input.frame}, from Python; columns {columns}"
     table.add_row("input", Text(one_line(read)))
     table.add_row("dropped", dropped_rows(counts) or "no row")
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")

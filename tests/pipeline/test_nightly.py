@@ -430,20 +430,31 @@ def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
     assert "Since" not in first.text
     done = run(edges, out, "2026-11-20", "--set", "nightly.keep=1")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"removed     {out}/2026-11-19"
     result = Result(f"{out}/latest")
     assert str(result.place) == f"{out}/2026-11-20"
     found = report(result)
     assert ("h2", "Since 2026-11-19") in found.headings
-    assert found.tables["What changed"][1:] == [
-        ["edges", "10", "13", "10", "3", "0", "0", "0", ""],
-        ["DN-graphs", "1", "2", "1", "1", "0", "0", "0", "0"],
+    assert [row[1:] for row in found.tables["What changed"]] == [
+        ["dense groups", "edges"],
+        *(["1", "10"], ["2", "13"], ["1", "10"], ["1", "3"]),
+        *(["0", "0"], ["0", "0"], ["0", "0"], ["0", ""]),
     ]
     assert found.tables["Edges whose λ changed most, of each kind of change"][1:] == [
         [str(u), str(v), "appeared", "", "1"] for u, v in ((5, 6), (5, 7), (6, 7))
     ]
-    assert [row[1:] for row in found.tables["DN-graphs that changed, the highest λ first"][1:]] == [
-        ["appeared", "", "1", "", "3", "0"]
+    assert [row[1] for row in found.tables["What became of the dense groups"][1:]] == list("1001000")
+    (new,) = [row["id"] for row in result.dn_graphs.to_table().to_pylist() if row["vertices"] == 3]
+    assert found.tables["Dense groups that changed, the highest λ first"][1:] == [
+        ["2", "appeared", "born", "", "1", "", "3", "0", "", str(new)]
+    ]
+    lines = done.stdout.splitlines()
+    at = lines.index("since       2026-11-19")
+    assert lines[at : lines.index("", at)] == [
+        "since       2026-11-19",
+        "groups      1 born, 0 died, 0 merged, 0 split, 0 grown, 0 shrunk",
+        "changes     3 edges added, 0 removed, 0 now of higher lambda, 0 now of lower lambda",
+        "latest      -> 2026-11-20",
+        f"removed     {out}/2026-11-19",
     ]
     [compared] = [line for line in log(result) if line["event"] == "compared"]
     assert (compared["before"], compared["edges"]["appeared"]) == (f"{out}/2026-11-19", 3)
@@ -462,7 +473,7 @@ def test_the_report_anew_compares_again(edges: Path, tmp_path: Path) -> None:
     (tmp_path / "out").rename(tmp_path / "moved")
     assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "moved/latest")]).exit_code == 0
     after = report(Result(tmp_path / "moved/latest")).tables
-    assert len(before["What changed"]) == 3
+    assert len(before["What changed"]) == 9
     assert all(after[name] == before[name] for name in before if "hanged" in name)
     shutil.copytree(tmp_path / "moved/2026-11-20", tmp_path / "alone")
     assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "alone")]).exit_code == 0
@@ -495,7 +506,8 @@ def test_a_comparison_that_fails_loses_no_result(
     assert run(edges, out, "2026-11-19", "--set", "output.report=false").exit_code == 0
     spoil(edges, out)
     done = run(edges, out, "2026-11-20")
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.exit_code == 0
+    assert reason in done.stderr
     result = Result(out / "latest")
     assert result.path == out / "2026-11-20"
     assert f"There is no comparison with {out}/2026-11-19, the night before: " in report(result).text
@@ -510,7 +522,8 @@ def test_a_night_before_that_cannot_be_looked_for(edges: Path, tmp_path: Path, m
 
     monkeypatch.setattr(Night, "before", refuse)
     done = run(edges, tmp_path, "2026-11-20")
-    assert (done.exit_code, done.stderr) == (0, "")
+    warning = "Warning: there is no comparison with the night before: cannot list the results\n"
+    assert (done.exit_code, done.stderr) == (0, warning)
     result = Result(tmp_path / "latest")
     text = "There is no comparison with the night before: cannot list the results."
     assert text in report(result).text
@@ -679,7 +692,7 @@ def test_what_cannot_be_cleared_up_fails_no_night(edges: Path, tmp_path: Path, m
     ("arguments", "message"),
     [
         (["--set", "input.complete_marker=_DONE"], "/2026-11-20/_DONE is not there; run again when it is"),
-        (["--set", "input.least_rows=14"], "it has 13 rows, and input.least_rows is 14; run again when they are there"),
+        (["--set", "input.least_rows=14"], "it has 13 rows, and 14 are asked for (--set input.least_rows)"),
         (["--date", "2026-11-21", "--set", "input.least_rows=14"], "/2026-11-21' does not exist: run again when"),
     ],
 )

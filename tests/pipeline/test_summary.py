@@ -112,7 +112,7 @@ def test_keys_of_run_and_show(mined: tuple[Path, Called], pytestconfig: pytest.C
     assert (again.exit_code, again.stderr, again.stdout.count("\n")) == (0, "", 1)
     assert (run["nothing_to_do"], run["exit_code"], run["warnings"], run["removed"]) == (True, 0, [], [])
     show = json.loads(call("show", out, "--json").stdout)
-    assert run.keys() - show.keys() == {"nothing_to_do", "removed", "warnings"}
+    assert run.keys() - show.keys() == {"nothing_to_do", "night", "removed", "warnings"}
     assert (run["result"], run["report"]) == (str(out), f"{out}/report.html")
     assert len(run["groups"]) == 3
     assert [group["first_members"][0] for group in show["groups"]] == ["aaa", "ggg", "lll", "ppp"]
@@ -189,5 +189,5 @@ def test_rows_that_are_dropped() -> None:
 def test_a_name_that_the_shell_would_split(tmp_path: Path, mined: tuple[Path, Called]) -> None:
     written = io.StringIO()
     manifest: Manifest = Result(mined[0]).manifest
-    print_ending(manifest, "/x", None, [], "my out", Console(width=80, file=written))
+    print_ending(manifest, "/x", None, [], [], "my out", Console(width=80, file=written))
     assert "edgemill show 'my out'" in written.getvalue()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.reading import IdRows, Nulls, read_rows
 from edgemill.tasks.sources import open_source, plan_blocks
+from examples import examples
 
 
 def read(path: Path, nulls: Nulls = "refuse") -> IdRows:
@@ -88,7 +89,7 @@ IDS = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 2**53 + 1, 2**63 - 
 
 
 @given(rows=st.lists(st.tuples(IDS, IDS), min_size=1, max_size=12), group=st.integers(1, 12), text=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_nulls_anywhere(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int | None, int | None]], group: int, text: bool
 ) -> None:
