@@ -256,7 +256,10 @@ NAMES = {1: "Ada Berg", 2: "Bela Bergmann", 3: "Berg", 4: "Chen", 15: None}
 def named(tmp_path: Path) -> Iterator[ExplorerServer]:
     """Five vertices, of which four have a name."""
     levels = dict.fromkeys(combinations([1, 2, 3, 4], 2), 2) | {(4, 15): 0}
-    names: dict[str, Any] = {"name": (pa.string(), NAMES), "town": (pa.string(), {1: "Oslo, Norway"})}
+    names: dict[str, tuple[pa.DataType, dict[Any, Any]]] = {
+        "name": (pa.string(), NAMES),
+        "town": (pa.string(), {1: "Oslo, Norway"}),
+    }
     with serving(made_of(tmp_path / "out", levels, attributes=names, label="name", rows_per_group=2)) as served:
         yield served
 
@@ -563,7 +566,7 @@ def test_a_store_that_goes_away_is_told(
         assert ask(served, "result")[0] == 200
         status, said = ask(served, "vertex", id=1)
     assert (status, said["error"]) == (500, f"cannot read {out}: {error}")
-    assert capfd.readouterr().err == f"error: cannot read {out}: {error}\n"
+    assert capfd.readouterr().err == f"Error: cannot read {out}: {error}\n"
 
 
 def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -841,7 +844,7 @@ def test_results_without_the_tables_are_refused(
     write_result(tmp_path / "out", **changes)
     ended = CliRunner().invoke(edgemill, ["explore", str(tmp_path / "out")])
     assert ended.exit_code == 2
-    assert ended.stderr == f"error: {tmp_path}/out has no table hierarchy, as the run {why}\n"
+    assert ended.stderr == f"Error: {tmp_path}/out has no table hierarchy, as the run {why}\n"
     assert not ended.stdout
 
 
@@ -873,4 +876,4 @@ def test_the_command_serves_until_it_is_told_to_end(facebook: Result, number: si
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (code, "")
-    assert err == ("" if code == 0 else "error: terminated\n")
+    assert err == ("" if code == 0 else "Error: terminated\n")
