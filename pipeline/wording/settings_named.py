@@ -101,16 +101,14 @@ def _settings() -> re.Pattern[str]:
 
 @cache
 def _flags() -> dict[str, str]:
-    from ..config import SHORT_NAMES
-
-    return {name: f"--{short.replace('_', '-')}" for short, name in SHORT_NAMES.items()}
+    return {name: f"--{short.replace('_', '-')}" for name, short in _keywords().items()}
 
 
 @cache
 def _keywords() -> dict[str, str]:
-    from ..config import KEYWORDS
+    from ..config import SHORT_NAMES
 
-    return {name: short for short, name in KEYWORDS.items()}
+    return {name: short for short, name in SHORT_NAMES.items()}
 
 
 def _literal(value: str) -> str:
