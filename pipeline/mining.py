@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -32,16 +31,14 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
 from .delta.publishing import DeltaTables
 from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .frames.given import Given
-from .frames.run_input import RunInput, given_as_input, refuse_overlap
+from .frames.run_input import RunInput, refuse_overlap
 from .groups.joining import join_attributes, open_vertices, with_attributes
-from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
@@ -76,29 +73,11 @@ from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
-from .wording.settings_named import naming_keywords
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
-
-
-def mine(input: Any, output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    with naming_keywords(), Events() as events:
-        given = given_as_input(input)
-        path, frame = (given, None) if isinstance(given, str) else (given.name, given)
-        own = make_settings(path, os.fspath(output), **settings)
-        return mine_settings(own, client=client, events=events, given=frame)
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
@@ -155,6 +134,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:

@@ -81,7 +81,7 @@ def answer(served: ExplorerServer, question: str, **parameters: Any) -> dict[str
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """In row groups of 500 rows, so that a search reads few of many."""
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, device="cpu", **{"output.row_group_rows": 500})
+    return mine(FACEBOOK, out, client=client, device="cpu", row_group_rows=500)
 
 
 @pytest.fixture
@@ -254,7 +254,10 @@ NAMES = {1: "Ada Berg", 2: "Bela Bergmann", 3: "Berg", 4: "Chen", 15: None}
 def named(tmp_path: Path) -> Iterator[ExplorerServer]:
     """Five vertices, of which four have a name."""
     levels = dict.fromkeys(combinations([1, 2, 3, 4], 2), 2) | {(4, 15): 0}
-    names = {"name": (pa.string(), NAMES), "town": (pa.string(), {1: "Oslo, Norway"})}
+    names: dict[str, tuple[pa.DataType, dict[Any, Any]]] = {
+        "name": (pa.string(), NAMES),
+        "town": (pa.string(), {1: "Oslo, Norway"}),
+    }
     with serving(made_of(tmp_path / "out", levels, attributes=names, label="name", rows_per_group=2)) as served:
         yield served
 
