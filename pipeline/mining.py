@@ -243,6 +243,7 @@ def _run(
     device = engine.use(settings.cluster.device)
     plan = plan_without_sample(settings, source, engine.capacity) or plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
+    engine.remedy = plan.remedy
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
     _warm(engine, events, plan)
@@ -393,7 +394,7 @@ def _find_lambda(
             furthest, saves = max(furthest, len(events.exchanges)), keeper.saves
             if tries == MOST_TRIES:
                 raise
-            events.emit("rolled_back", exchange=len(events.exchanges))
+            events.emit("rolled_back", **events.reached)
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
 
 

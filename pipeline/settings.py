@@ -226,7 +226,7 @@ class BoundingSettings(_Section):
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None = Field(None, gt=0)
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
 
@@ -245,7 +245,7 @@ class CheckpointSettings(_Section):
     every_seconds: float | None = Field(300, ge=0)
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None = Field(500, ge=1)
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     fresh: bool = False
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)

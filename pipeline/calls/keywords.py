@@ -100,7 +100,7 @@ class BoundingSection(TypedDict, total=False):
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
 
@@ -113,7 +113,7 @@ class CheckpointSection(TypedDict, total=False):
     every_seconds: float | None
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     fresh: bool
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any]
@@ -225,7 +225,7 @@ class Keywords(TypedDict, total=False):
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
     fresh: bool
@@ -275,7 +275,7 @@ class Keywords(TypedDict, total=False):
     every_seconds: float | None
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     protocol: Literal["tcp", "ucxx"]
     """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
     threads_per_worker: int | None
