@@ -246,9 +246,22 @@ def a_table(place: Path) -> None:
     lakes.delta(place / "edges", lakes.FIRST)
 
 
+def a_link(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.symlink_to("elsewhere")
+
+
+def a_link_inside(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.mkdir()
+    (place / "edges").symlink_to("../elsewhere")
+
+
 @pytest.mark.parametrize(
     ("before", "message"),
     [
+        (a_link, "/out.delta is a symbolic link, not a folder of Delta tables that edgemill made: remove it"),
+        (a_link_inside, "/out.delta/edges is a symbolic link, not a folder of Delta tables"),
         (a_folder, "/out.delta/edges is there and is no Delta table: name another place by delta_path"),
         (a_table, "/out.delta/edges is a Delta table whose newest version edgemill did not make: name another place"),
     ],
