@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +14,7 @@ from distributed import Client
 
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
+from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.ingest import Put
@@ -22,7 +23,7 @@ from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
 from ..tasks.shards import warm_shards
 from ..tasks.shards.halves import ShardCounts
-from ..tasks.sources import Source, refuse_changed_files
+from ..tasks.sources import Frame, Source, SourceFile, refuse_changed_files
 from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
@@ -30,17 +31,20 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
-from .earlier import difference, fingerprint
+from .delta.publishing import DeltaTables
+from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
-from .guard import refuse_import
+from .frames.given import Given
+from .frames.run_input import RunInput, refuse_overlap
+from .groups.joining import join_attributes, open_vertices, with_attributes
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
     Counts,
     DenseRecord,
+    FrameRecord,
     InputFile,
     InputRecord,
     LambdaRecord,
@@ -58,7 +62,7 @@ from .nights.following import follow_groups
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
-from .planning import open_input, plan_run, plan_without_sample
+from .planning import plan_run, plan_without_sample
 from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
@@ -70,79 +74,72 @@ from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
 
 
-def mine(
-    input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
-) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    with Events() as events:
-        return mine_settings(
-            make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
-        )
-
-
-def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
-    """Run with the given settings, telling `events`. Raises as `mine` does.
+def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
+    """Run with the given settings, telling `events`. Raises as `mine` does. An input that is no path is `given`, and
+    then the settings have its name for a path.
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
     with told_in_textfile(settings, events) as ending:
-        ending.result = _mine(settings, client, events)
+        ending.result = _mine(settings, client, events, given)
         return ending.result
 
 
-def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
+def _mine(settings: Settings, client: Client | None, events: Events, given: Given | None) -> Result:
     if client is None:
         check_device(settings.cluster)
         check_least_workers(settings.cluster)
     night = Night.of(settings)
     check_performance_report(settings)
     check_locations(settings)
-    with staging_for(settings, events.run_id) as staging:
-        source, why = None, None
+    refuse_overlap(given, settings)
+    tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
+    with staging_for(settings, events.run_id, is_path=given is None) as staging:
+        input = RunInput(settings, given, staging, client, events)
+        why: list[str] = []
         if staging.or_same and staging.holds_result():
-            source, why = _look_at(staging, settings)
-            if why is None:
-                return _leave(staging, settings, events, night)
+            why = _look_at(staging, settings, input)
+            if not why:
+                return _leave(staging, settings, events, night, tables)
         try:
             staging.refuse_existing()
         except UsageError as error:
-            if why is not None:
-                error.add_note(f"it is not what this run would make: {why}")
+            for note in (
+                ["It holds another result than this run would make:", *(f"- {one}" for one in why)] if why else []
+            ):
+                error.add_note(note)
             raise
-        if settings.input.complete_marker or settings.input.least_rows:
-            source = source or open_input(settings)  # before there is a log: this run has not begun
-        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
+        if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
+            open_vertices(settings, input.open())  # before there is a log: with a mistyped input no run has begun
+        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
                 events.emit("weak_lock", reason=staging.weakness)
-            if why is not None:
-                events.emit("replacing", reason=why)
+            if why:
+                events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
-            source = source or open_input(settings)
-            known = fingerprint(source)
+            source = input.open()
+            if tables is not None:
+                tables.check(source)
+            vertices = open_vertices(settings, source)
+            known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -157,12 +154,15 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             refuse_changed_files(source)
+            if vertices is not None:
+                refuse_changed_files(vertices)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
+            input.remove()
             staging.commit()
             with _noting(staging):
-                _follow_up(checkpoint, night, manifest.converged, events)
+                _follow_up(checkpoint, night, tables, manifest.converged, events)
     return Result(place_of(staging.out))
 
 
@@ -176,7 +176,9 @@ def _noting(staging: AnyStaging) -> Iterator[None]:
         raise
 
 
-def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
+def _follow_up(
+    checkpoint: Checkpoint, night: Night | None, tables: DeltaTables | None, converged: bool, events: Events
+) -> None:
     """What is done once the result is there."""
     try:
         checkpoint.clear()
@@ -184,23 +186,31 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
     if night is not None:
         night.succeeded(events) if converged else night.move_latest(events)
+    if tables is not None and converged:
+        tables.publish(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
-    """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
+def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
+    """All reasons why the result that is there is not the one to make. The input is opened if it can be."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return None, str(error)
-    if why := difference(manifest, settings):
-        return None, why
-    source = open_input(settings)
-    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+        return [str(error)]
+    why = differences(manifest, settings)
+    try:
+        source = input.open()
+    except EdgemillError:
+        if not why:
+            raise
+        return why  # a run that replaces the result raises it again
+    return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
-def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
+def _leave(
+    staging: AnyStaging, settings: Settings, events: Events, night: Night | None, tables: DeltaTables | None
+) -> Result:
     """Nothing is to be done, unless a run was ended between its result and what follows."""
     result = Result(place_of(staging.out))
     path, out = settings.checkpoint.path, place_of(staging.out)
@@ -211,16 +221,23 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
             clear_earlier(kept, result.manifest.finished)
         except (EdgemillError, OSError) as error:
             events.emit("not_removed", place=str(kept), reason=message(error))
-        if night is not None:
-            with _noting(staging):
+        with _noting(staging):
+            if night is not None:
                 night.succeeded(events)
+            if tables is not None:
+                tables.publish(events)
     with suppress(EdgemillError, OSError):  # what the log lacks then has been done all the same
         staging.add_to_log()
     return result
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    vertices: AttributeSource | None,
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
@@ -244,13 +261,16 @@ def _run(
             graph = _find_graph(engine, events, settings, source, plan, checkpoint)
             if checkpoint.due():
                 checkpoint.save_graph(engine, events, graph)
+        joined = None
+        if vertices is not None:
+            joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return manifest.model_copy(update={"plan": expected}), checkpoint
+    return with_attributes(manifest.model_copy(update={"plan": expected}), joined, staging.prefix), checkpoint
 
 
 def _expected(plan: Plan) -> PlanRecord:
@@ -429,11 +449,12 @@ def _manifest(
         started=events.started,
         finished=datetime.now(UTC),
         input=InputRecord(
-            files=[InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
+            files=[] if source.frame else [_file(file) for file in source.files],
             id_type=str(source.id_type),
             source_column=source.source_column,
             target_column=source.target_column,
             table=None if source.table is None else TableRecord(**asdict(source.table)),
+            frame=None if source.frame is None else _frame(source.frame, source.rows),
         ),
         counts=Counts(
             rows=rows.rows,
@@ -458,6 +479,17 @@ def _manifest(
         outputs=[
             OutputRecord(path=prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files
         ],
+    )
+
+
+def _file(file: SourceFile) -> InputFile:
+    return InputFile(path=without_passwords(file.path), bytes=file.bytes, rows=file.rows)
+
+
+def _frame(frame: Frame, rows: int) -> FrameRecord:
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
     )
 
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from ..tasks.errors import UsageError
-from ..tasks.locations import normal
+from ..tasks.locations import normal, tidied
 from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from .dates import day_of, filled_in, has_date
@@ -59,19 +59,24 @@ class _Section(BaseModel):
 
 
 def _location(path: str) -> str:
-    """The same, unless it is no location. Raises ValueError."""
+    """The same, as it is told. Raises ValueError for what is no location."""
+    _check_location(path)
+    return tidied(path)
+
+
+def _check_location(path: str) -> None:
     try:
         normal(path)
     except UsageError as error:
         raise ValueError(str(error)) from error
-    return path
 
 
 def _own_location(path: str) -> str:
     """As `_location`, of what is written."""
     if "::" in path:
         raise ValueError("goes through a cache or an archive, where nothing is written: name what is behind it")
-    return _location(path)
+    _check_location(path)
+    return path  # as it was given: results of other nights are found by it
 
 
 class InputSettings(_Section):
@@ -91,17 +96,39 @@ class InputSettings(_Section):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None = Field(None, ge=1)
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    vertices: str | None = Field(None, min_length=1)
+    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    vertex_id: str | None = None
+    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    vertex_columns: tuple[str, ...] | None = None
+    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    vertex_label: str | None = None
+    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
-    @field_serializer("path")
-    def _without_password(self, path: str) -> str:
-        return without_passwords(path)
+    @field_serializer("path", "vertices")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
 
-    @field_validator("path")
+    @field_validator("path", "vertices")
     @classmethod
-    def _a_location(cls, path: str) -> str:
-        return _location(path)
+    def _a_location(cls, path: str | None) -> str | None:
+        return None if path is None else _location(path)
+
+    @field_validator("vertex_columns", mode="before")
+    @classmethod
+    def _several_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("vertex_columns")
+    @classmethod
+    def _different_names(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and (not names or len(set(names)) < len(names) or "" in names):
+            raise ValueError("must name one column or more, each once, such as name,city")
+        return names
 
     @field_validator("complete_marker")
     @classmethod
@@ -119,6 +146,14 @@ class InputSettings(_Section):
             raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
         return self
 
+    @model_validator(mode="after")
+    def _attributes_of_vertices(self) -> Self:
+        if self.vertices is None:
+            for name in ("vertex_id", "vertex_columns", "vertex_label"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"input.{name} is for attributes of vertices: name their file with --vertices")
+        return self
+
 
 class OutputSettings(_Section):
     """Where the result goes."""
@@ -127,6 +162,10 @@ class OutputSettings(_Section):
     """Folder of the result, local or shared, or fsspec URL in an object store; must not exist yet."""
     overwrite: bool = False
     """Replace an earlier result at that path, once the new one is complete."""
+    format: Literal["parquet", "delta"] = "parquet"
+    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
+    delta_path: str | None = Field(None, min_length=1)
+    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int = Field(1_000_000, ge=1)
@@ -143,9 +182,20 @@ class OutputSettings(_Section):
     def _a_location(cls, path: str) -> str:
         return _own_location(path)
 
-    @field_serializer("path")
-    def _without_password(self, path: str) -> str:
-        return without_passwords(path)
+    @field_validator("delta_path")
+    @classmethod
+    def _a_location_of_tables(cls, path: str | None) -> str | None:
+        return None if path is None else _own_location(path)
+
+    @field_serializer("path", "delta_path")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
+
+    @model_validator(mode="after")
+    def _a_place_for_delta_tables(self) -> Self:
+        if self.delta_path is not None and self.format != "delta":
+            raise ValueError("output.delta_path is the place of Delta tables: it needs output.format delta")
+        return self
 
 
 class IngestSettings(_Section):
@@ -183,7 +233,7 @@ class BoundingSettings(_Section):
     @model_validator(mode="after")
     def _operator_needs_fixpoint(self) -> Self:
         if self.operator != "hindex" and self.method != "fixpoint":
-            raise ValueError(f"bounding.operator {self.operator} needs bounding.method fixpoint, not {self.method}")
+            raise ValueError(f"bounding.operator={self.operator} needs bounding.method=fixpoint, not {self.method}")
         return self
 
 
@@ -278,7 +328,7 @@ class ClusterSettings(_Section):
             raise ValueError("cluster.tls_key_file is the key of cluster.tls_cert_file: set that too")
         if self.tls_ca_file is not None and self.protocol != "tcp":
             raise ValueError(
-                f"cluster.protocol {self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
+                f"cluster.protocol={self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
             )
         return self
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import fsspec
 import pyarrow as pa
@@ -71,6 +71,17 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """Edges that were given to a run in memory, or by tasks of Dask, and not as files."""
+
+    kind: str
+    """What it was, as `pandas.DataFrame`."""
+
+    sha256: tuple[str, ...]
+    """[files] digests of what was written of it."""
+
+
+@dataclass(frozen=True)
 class Source:
     """The input as its footers describe it. Picklable; the storage options stay out of its repr."""
 
@@ -95,6 +106,9 @@ class Source:
     table: Table | None = None
     """The Delta or Iceberg table that the files hold the rows of."""
 
+    frame: Frame | None = None
+    """The frame or graph in memory whose edges the files hold for the time of the run."""
+
     @property
     def kind(self) -> Kind:
         """Integers or strings."""
@@ -113,6 +127,16 @@ class Source:
     def id_bytes(self, piece: Piece) -> int:
         """Uncompressed bytes of both id columns in some row groups, as the footer says."""
         return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
+
+
+class _Files(Protocol):
+    """Files that are read with the same options."""
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]: ...
+
+    @property
+    def storage_options(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -136,14 +160,15 @@ class Block:
 
 
 def open_source(
-    path: str,
+    path: str | Sequence[str],
     source_column: str | None = None,
     target_column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     reserved: Collection[str] = (),
     table_version: int | None = None,
 ) -> Source:
-    """Find the Parquet files of a file, folder, glob or fsspec URL and check their columns. Reads footers only.
+    """Find the Parquet files of a file, folder, glob or fsspec URL, or of several of these, and check their columns.
+    Reads footers only.
 
     A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Of a Delta or
     Iceberg table the files are those of its version `table_version`, or of the current one. Columns that are not
@@ -154,9 +179,13 @@ def open_source(
     be read, a part of a table, or a version of what is no table.
     """
     options = dict(storage_options or {})
-    table = table_at(path, options)
-    live = None if table is None else table.live_files(table_version)
-    paths = _find(path, options) if live is None else live.paths
+    if isinstance(path, str):
+        table = table_at(path, options)
+        live = None if table is None else table.live_files(table_version)
+        paths = _find(path, options) if live is None else live.paths
+    else:
+        live, paths = None, _find_all(path, options)
+        path = ", ".join(path)
     if live is None and table_version is not None:
         raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
     with (
@@ -171,8 +200,7 @@ def open_source(
         live.refuse_columns(ends)
         for footer in footers:
             live.refuse_file(footer.file.path, footer.schema, ends)
-    for column in set(ends) & set(reserved):
-        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+    _refuse_reserved(path, ends, reserved)
     types = [{column: _id_type(footer.file.path, footer.schema, column) for column in ends} for footer in footers]
     all_types = [column_type for own in types for column_type in own.values() if not pa.types.is_null(column_type)]
     id_type = _common_type(path, all_types)
@@ -182,6 +210,23 @@ def open_source(
         small = _are_small(footers)
         files = tuple(replace(footer.file, id_bytes=_text_bytes(footer, ends, small)) for footer in footers)
     return Source(path, files, *ends, id_type, options, id_range, None if live is None else live.table)
+
+
+def check_columns(
+    name: str,
+    schema: pa.Schema,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    reserved: Collection[str] = (),
+) -> tuple[str, str]:
+    """The columns of a frame that are the ends of an edge, chosen as `open_source` does; `name` is what to call it.
+
+    Raises InputError if they cannot be told, are missing, of an unusable type or `reserved`.
+    """
+    ends = _choose_columns(name, schema.names, source_column, target_column)
+    _refuse_reserved(name, ends, reserved)
+    _common_type(name, [found for end in ends if not pa.types.is_null(found := _id_type(name, schema, end))])
+    return ends
 
 
 def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
@@ -204,7 +249,7 @@ def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
-def refuse_changed_files(source: Source) -> None:
+def refuse_changed_files(source: _Files) -> None:
     """Raises InputError if a file of the input has changed since its footer was read, or is gone."""
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
         list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
@@ -261,6 +306,13 @@ def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
     for file, group, _ in block:
         by_file.setdefault(file, []).append(group)
     return tuple(Piece(file, tuple(row_groups)) for file, row_groups in by_file.items())
+
+
+def _find_all(paths: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    for path in paths:
+        if table_at(path, options) is not None:
+            raise UsageError(f"input {path!r} is a table, which is an input of its own: leave out the other paths")
+    return sorted({found for path in paths for found in _find(path, options)})
 
 
 def _find(path: str, options: Mapping[str, Any]) -> list[str]:
@@ -364,6 +416,11 @@ def _choose_columns(path: str, names: Sequence[str], source: str | None, target:
         f"cannot tell which columns of {path} are the ends of an edge; it has {_listed(names)}: "
         "name the source column and the target column"
     )
+
+
+def _refuse_reserved(path: str, ends: Collection[str], reserved: Collection[str]) -> None:
+    for column in set(ends) & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
 
 
 def _id_type(path: str, schema: pa.Schema, column: str) -> pa.DataType:

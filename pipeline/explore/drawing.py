@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..groups.attributes import labels_of
 from ..lookup import Found
 from ..rows import DNGraph
 from .layout import forces, ring
@@ -40,9 +41,10 @@ Ends = NDArray[np.int64]
 def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     """The drawing of a DN-graph, ready for JSON; ids are strings.
 
-    `vertices`: columns id, x, y, lambda, edges (drawn or not, as far as found), the DN-graph's own first, then its
-    neighbours; `members`: how many are its own; `edges`: columns source, target (places in `vertices`), lambda, the
-    DN-graph's own first; `own_edges`: how many are its own; `notices`: what is left out, in sentences.
+    `vertices`: columns id, label (null without one), x, y, lambda, edges (drawn or not, as far as found), the
+    DN-graph's own first, then its neighbours; `members`: how many are its own; `edges`: columns source, target (places
+    in `vertices`), lambda, the DN-graph's own first; `own_edges`: how many are its own; `notices`: what is left out, in
+    sentences.
     """
     notices: list[str] = []
     vertices = _chosen(queries, group, notices)
@@ -64,11 +66,13 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     anchors = np.zeros((len(neighbours), 2))
     np.add.at(anchors, other_target[towards] - len(vertices), places[other_source[towards]])
     places = np.concatenate([places, ring(anchors)]).round(4)
+    ids = [*vertices.to_pylist(), *others.names(neighbours)]
     return {
         "members": len(vertices),
         "own_edges": len(source),
         "vertices": {
-            "id": [str(name) for name in [*vertices.to_pylist(), *others.names(neighbours)]],
+            "id": [str(id) for id in ids],
+            "label": labels_of(queries.result, ids),
             "x": places[:, 0].tolist(),
             "y": places[:, 1].tolist(),
             "lambda": [group.lam] * len(vertices) + others.strongest[neighbours].tolist(),

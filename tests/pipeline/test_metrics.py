@@ -163,7 +163,7 @@ def test_scraped_during_a_run(rows: Path, tmp_path: Path, client: Client) -> Non
 
 def test_a_run_that_fails(rows: Path, tmp_path: Path, client: Client) -> None:
     hook = Hook(lambda hook, event: None)
-    rows.write_bytes(b"PAR1 is not all that it takes")
+    runs.write_rows(rows, [(1, 2), (2, None)])
     with Events(hook) as events:
         with pytest.raises(InputError):
             mine_settings(make_settings(rows, tmp_path / "out", **HOW), client=client, events=events)
@@ -234,7 +234,7 @@ def test_a_port_that_is_taken(rows: Path, tmp_path: Path) -> None:
         done = CliRunner().invoke(edgemill, command)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[0] == (
-        f"error: monitoring.metrics_port {port} cannot be had on 127.0.0.1 (monitoring.metrics_host): "
+        f"Error: --metrics-port {port} cannot be had on 127.0.0.1 (--set monitoring.metrics_host): "
         "Address already in use; choose another, or 0 for a free one"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.failed.log.jsonl", "rows.parquet"]

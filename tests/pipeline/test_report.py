@@ -178,6 +178,15 @@ def test_the_groups(facebook: Result, report: Shown) -> None:
     assert any(re.search(r'"component", ?\["0"', script) for _, script in report.scripts)  # JavaScript has no int64
 
 
+def test_members_have_their_labels(tmp_path: Path) -> None:
+    """The id is what a pointer over the label tells."""
+    names: dict[str, Any] = {"name": (pa.string(), {1: "Ada <b>", 2: "Bela", 4: "Dora"})}
+    levels = dict.fromkeys(combinations(range(1, 5), 2), 2)
+    found = read_page(page(made(tmp_path / "out", levels, attributes=names, label="name"), "out").decode())
+    assert found.tables["Groups of the highest λ"][1][2] == "Ada <b>, Bela, 3, Dora"
+    assert [value for element, name, value in found.attributes if (element, name) == ("li", "title")] == ["1", "2", "4"]
+
+
 def test_only_what_is_in_the_page_is_loaded(report: Shown) -> None:
     assert all(value.startswith(("#", "data:")) for name in ("href", "src") for value in report.attribute(name))
     assert not {"iframe", "object", "embed", "base", "form", "img"} & report.elements.keys()
@@ -493,7 +502,7 @@ def test_a_page_that_fails_loses_no_result(
     out = tmp_path / "out"
     done = CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"])
     assert done.exit_code == 0
-    assert done.stderr.startswith("warning: the result is complete, but has no report: ")
+    assert done.stderr.startswith("Warning: the result is complete, but has no report: ")
     assert len(done.stderr.splitlines()) == 1
     assert not (out / "report.html").exists()
     assert verify(out, rows).ok
@@ -566,7 +575,7 @@ def test_a_result_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
-    assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
+    assert command(out) == (2, "", f"Error: there is no result at {out}: no such folder")
     write_result(out)
     manifest = (out / "manifest.json").read_bytes()
     thesis = tmp_path / "thesis.html"
@@ -585,7 +594,7 @@ def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     assert shown(thesis).headings[0] == ("h1", "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "thesis.html"]
     (out / "report.html").mkdir()
-    told = f"error: cannot write the report {out}/report.html: it is a folder; --output names another place"
+    told = f"Error: cannot write the report {out}/report.html: it is a folder; --output names another place"
     assert command(out) == (2, "", told)
     (out / "manifest.json").unlink()
     code, _, told = command(out)
