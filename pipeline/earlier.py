@@ -9,14 +9,18 @@ from importlib.metadata import version
 from typing import Any
 
 from ..tasks.sources import Source
+from ..tasks.spelling import type_name
 from .manifest import Manifest
 from .settings import Settings
 
 __all__ = ["difference", "fingerprint"]
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
-    # Columns and the version of a table are in the fingerprint, as they were understood.
-    "input": ("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+    # Columns, layout and the version of a table are in the fingerprint, as they were understood.
+    "input": (
+        *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+        *("format", "header", "delimiter", "comment", "id_type"),
+    ),
     "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
     "bounding": (),
@@ -25,17 +29,23 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 
 
 def fingerprint(source: Source) -> str | None:
-    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table.
+    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, the
+    version of a table, how text is laid out, and the condition of the rows that are wanted.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
     if any(file.version is None for file in source.files):
         return None
     files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
-    facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
+    facts: list[Any] = [files, source.source_column, source.target_column, type_name(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
+    if source.layout is not None:
+        facts.append(source.layout.facts())
+    if source.where is not None:
+        facts.append([source.where.condition.text, source.files_left_out])
+    if source.bipartite is not None:
+        facts.append(source.bipartite)
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ import pyarrow.csv as arrow_csv
 
 from ..tasks.errors import UsageError
 from ..tasks.sealed import sealed_writer
+from ..tasks.spelling import spelled, spelled_column
 from .asking import edges_of, members_of
 from .result import Result
 from .rows import Group
@@ -66,7 +67,10 @@ def _write_csv(edges: pa.RecordBatchReader, file: _Sink) -> None:
     file.write(header.getvalue().encode())
     for batch in edges:
         rows = pa.BufferOutputStream()
-        arrow_csv.write_csv(batch, rows, arrow_csv.WriteOptions(include_header=False))
+        texts = [spelled_column(column) for column in batch.columns]
+        arrow_csv.write_csv(
+            pa.record_batch(texts, batch.schema.names), rows, arrow_csv.WriteOptions(include_header=False)
+        )
         file.write(rows.getvalue().to_pybytes())
 
 
@@ -93,8 +97,8 @@ def _write_graphml(members: pa.Array, edges: pa.RecordBatchReader, file: _Sink) 
     lines(["</graph>", "</graphml>"])
 
 
-def _attribute(vertex: int | str) -> str:
-    text = str(vertex)
+def _attribute(vertex: int | str | bytes) -> str:
+    text = str(spelled(vertex))
     if _NOT_IN_XML.search(text):
         raise UsageError(f"vertex {vertex!r} has a character that XML cannot hold: choose parquet or csv")
     return quoteattr(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
@@ -36,19 +35,17 @@ from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .guard import refuse_import
+from .input_record import input_record
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
     Counts,
     DenseRecord,
-    InputFile,
-    InputRecord,
     LambdaRecord,
     Manifest,
     OutputRecord,
     PartitionRecord,
     PlanRecord,
-    TableRecord,
     versions,
     write_manifest,
 )
@@ -413,10 +410,11 @@ def _manifest(
     edges = sum(s.edges for s in summaries)
     support = sum(s.support for s in summaries)
     duplicates = rows.duplicates + graph.buckets.duplicates
-    if rows.rows != edges + rows.self_loops + duplicates + rows.nulls or support % 3:
+    left = rows.nulls + rows.filtered
+    if rows.rows != edges + rows.self_loops + duplicates + left or support % 3:
         raise InternalError(
             f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
-            f"{rows.nulls} nulls, {edges} edges; supports add up to {support}"
+            f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
         )
     return Manifest(
         run=events.run_id,
@@ -425,18 +423,13 @@ def _manifest(
         settings=settings.model_dump(),
         started=events.started,
         finished=datetime.now(UTC),
-        input=InputRecord(
-            files=[InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows) for f in source.files],
-            id_type=str(source.id_type),
-            source_column=source.source_column,
-            target_column=source.target_column,
-            table=None if source.table is None else TableRecord(**asdict(source.table)),
-        ),
+        input=input_record(source),
         counts=Counts(
             rows=rows.rows,
             self_loops=rows.self_loops,
             duplicates=duplicates,
             nulls_dropped=rows.nulls,
+            filtered=rows.filtered,
             edges=edges,
             vertices=sum(s.vertices for s in summaries),
             triangles=support // 3,

@@ -14,6 +14,7 @@ from ..tasks.complete import refuse_unmarked
 from ..tasks.errors import InputAbsent, InputIncomplete, UsageError
 from ..tasks.estimate import Figures, at_most, estimate
 from ..tasks.places import place_of
+from ..tasks.reading import count_rows
 from ..tasks.replication import Copies
 from ..tasks.sources import Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
@@ -69,15 +70,17 @@ def open_input(settings: Settings) -> Source:
     if given.complete_marker is not None:
         refuse_unmarked(given.path, given.complete_marker, given.storage_options)
     columns = given.source_column, given.target_column
+    version, form = given.table_version, given.form
     try:
-        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, given.table_version)
+        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, version, form)
     except InputAbsent as error:
         if given.least_rows is None:
             raise
         raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
-    if source.rows < (given.least_rows or 0):
+    rows = count_rows(source) if given.least_rows is not None else source.rows
+    if rows < (given.least_rows or 0):
         raise InputIncomplete(
-            f"input {given.path!r} is not complete: it has {source.rows:,} rows, and input.least_rows is "
+            f"input {given.path!r} is not complete: it has {rows:,} rows, and input.least_rows is "
             f"{given.least_rows:,}; run again when they are there"
         )
     return source
@@ -88,7 +91,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     looked at. What it expects is the most that can be: each row an edge, each number of the ids' range a vertex.
     """
     one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
-    if not one or source.kind != "integer":
+    if not one or source.kind != "integer" or source.most_rows is None:
         return None
     plan = _one_partition(settings, source, at_most(source), capacity)
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes

@@ -87,7 +87,15 @@ def _counts(manifest: Manifest, path: str) -> Table:
     table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
     read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
     table.add_row("input", Text(one_line(read)))
+    if manifest.input.where is not None:
+        left = manifest.input.where.files_left_out
+        others = f"; {left:,} files not read" if left else ""
+        table.add_row("where", Text(one_line(f"{manifest.input.where.condition}{others}")))
+    for note in manifest.input.notes:
+        table.add_row("note", Text(one_line(note)))
     dropped = {"self-loops": counts.self_loops, "duplicates": counts.duplicates, "nulls": counts.nulls_dropped}
+    if manifest.input.where is not None:
+        dropped["by input.where"] = counts.filtered
     table.add_row("dropped", ", ".join(f"{number:,} {name}" for name, number in dropped.items()))
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
     top = f"max {manifest.lam.max:,}, sum {manifest.lam.sum:,}"

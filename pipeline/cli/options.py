@@ -32,13 +32,18 @@ debug = click.option(
 
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_FORMATS = click.Choice(["auto", "parquet", "csv", "tsv", "jsonl", "arrow"])
+_BIPARTITE = click.Choice(["prefix", "refuse"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
-    click.option("--input", help="Parquet edges: a file, a folder, a glob, a table or a URL."),
+    click.option("--input", help="Edges: a file, a folder, a glob, a table or a URL."),
     click.option("--output", help="Folder of the result, or a URL in an object store."),
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
     click.option("--table-version", type=int, metavar="N", help="Version of a Delta table, snapshot id of Iceberg's."),
+    click.option("--format", type=_FORMATS, help="Format of the input; left out: as the names of its files say."),
+    click.option("--where", metavar="CONDITION", help="Rows that are wanted, in SQL: \"weight > 0.5 and kind = 'a'\"."),
+    click.option("--bipartite", type=_BIPARTITE, help="The columns are two sets of ids: keep them apart, or check it."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...tasks.spelling import spelled
 from ..lookup import Found
 from ..rows import DNGraph
 from .layout import forces, ring
@@ -68,7 +69,7 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
         "members": len(vertices),
         "own_edges": len(source),
         "vertices": {
-            "id": [str(name) for name in [*vertices.to_pylist(), *others.names(neighbours)]],
+            "id": [str(spelled(name)) for name in [*vertices.to_pylist(), *others.names(neighbours)]],
             "x": places[:, 0].tolist(),
             "y": places[:, 1].tolist(),
             "lambda": [group.lam] * len(vertices) + others.strongest[neighbours].tolist(),
@@ -107,7 +108,7 @@ def _chosen(queries: Queries, group: DNGraph, notices: list[str]) -> pa.Array:
     found = queries.edges_among(members, group.lam, MOST_ROWS, MOST_FOUND)
     source, target = (_places(column, members) for column in found.table.columns[:2])
     nearest = _ball(len(members), source, target, MOST_VERTICES)
-    centre = members[int(nearest[0])].as_py()
+    centre = spelled(members[int(nearest[0])].as_py())
     notices.append(
         f"{group.vertices:,} vertices are too many for one drawing: these are {len(nearest):,} of them, "
         f"around vertex {centre}."

@@ -39,6 +39,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ...tasks.errors import EdgemillError, UsageError
+from ...tasks.spelling import spelled
 from ...tasks.stores import asked
 from ..exits import message
 from ..manifest import MANIFEST_NAME
@@ -267,7 +268,7 @@ class _Answers:
         vertex = self._queries.vertex(id)
         if vertex is None:
             following = [str(other) for other in self._queries.next_vertices(id, 5)]
-            raise NotFound({"error": f"there is no vertex {id.as_py()}", "next": following})
+            raise NotFound({"error": f"there is no vertex {spelled(id.as_py())}", "next": following})
         groups = [] if vertex.component is None else self._queries.path(vertex.component)
         inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
         return {
