@@ -12,7 +12,7 @@ IMAGE ?= edgemill
 # Wheels alone, since the images have no compiler; one version of each package for every Python that pyproject.toml allows.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fewest --python-version 3.11 \
   --only-binary :all: --generate-hashes
-# Keeps the folders kernels/, tasks/, pipeline/ from posing as top-level modules.
+# Keeps the folders package/, kernels/, tasks/, pipeline/ from posing as top-level modules.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -25,7 +25,10 @@ help: ## say what there is
 run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
 	$(BIN)/edgemill run configs/laptop.yaml --overwrite
 
-test: lint types unit ## ruff, mypy, pytest without the slow tests
+# mypy takes one core: meanwhile another compiles the kernels, which the first tests would all compile at once.
+test: lint ## ruff, mypy, pytest without the slow tests
+	@$(BIN)/python -m edgemill.pipeline.compiling & kernels=$$!; trap 'wait $$kernels' EXIT; \
+	$(MAKE) --no-print-directory types unit
 
 test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
 	$(BIN)/pytest -m 'not systems'

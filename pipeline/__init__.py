@@ -1,9 +1,4 @@
-"""What a user starts; the only layer that knows Dask.
-
->>> from edgemill.pipeline import mine
->>> result = mine("edges.parquet", "out", partitions=4)
->>> result.edges.to_table().to_pandas()
-"""
+"""What a user starts; the only layer that knows Dask. Its public names are those of `edgemill`, too."""
 
 from __future__ import annotations
 
@@ -28,12 +23,18 @@ if TYPE_CHECKING:
         find_dn_graph,
         find_group,
         find_vertex,
+        group_at,
         groups_of,
-        members_of,
+        member_ids,
         top,
     )
     from .comparing import Diff, diff
     from .config import load_settings
+    from .frames.group_edges import GroupEdges
+    from .frames.table import ResultTable
+    from .groups.attributes import attributes_of, labels_of
+    from .groups.members import members_of
+    from .groups.trusses import ktruss, ktruss_groups
     from .mining import mine
     from .planning import make_plan
     from .result import Result
@@ -47,6 +48,7 @@ __all__ = [
     "Diff",
     "EdgemillError",
     "Group",
+    "GroupEdges",
     "InputError",
     "InputIncomplete",
     "InternalError",
@@ -54,19 +56,26 @@ __all__ = [
     "OutOfRoom",
     "OutputLocked",
     "Result",
+    "ResultTable",
     "Settings",
     "StoreLost",
     "UsageError",
     "Vertex",
     "__version__",
+    "attributes_of",
     "diff",
     "edges_of",
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
+    "ktruss",
+    "ktruss_groups",
+    "labels_of",
     "load_settings",
     "make_plan",
+    "member_ids",
     "members_of",
     "mine",
     "top",
@@ -75,34 +84,43 @@ __all__ = [
 _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "Diff": ".comparing",
     "Group": ".rows",
+    "GroupEdges": ".frames.group_edges",
     "Result": ".result",
+    "ResultTable": ".frames.table",
     "Settings": ".settings",
     "Vertex": ".rows",
+    "attributes_of": ".groups.attributes",
     "diff": ".comparing",
     "edges_of": ".asking",
     "find_dn_graph": ".asking",
     "find_group": ".asking",
     "find_vertex": ".asking",
+    "group_at": ".asking",
     "groups_of": ".asking",
+    "ktruss": ".groups.trusses",
+    "ktruss_groups": ".groups.trusses",
+    "labels_of": ".groups.attributes",
     "load_settings": ".config",
     "make_plan": ".planning",
-    "members_of": ".asking",
+    "member_ids": ".asking",
+    "members_of": ".groups.members",
     "mine": ".mining",
     "top": ".asking",
 }
 
+if not TYPE_CHECKING:  # type checkers would take any name for one that is found here
 
-def __getattr__(name: str) -> object:
-    # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
-    if name == "__version__":
-        from importlib.metadata import version
+    def __getattr__(name: str) -> object:
+        # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return version("edgemill")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name], __name__), name)
-    globals()[name] = value
-    return value
+            return version("edgemill")
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME[name], __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..tasks.errors import InputError, UsageError
 from ..tasks.spelling import parse_id, spelled
 from .foremost import foremost
-from .lookup import look_up, reading
+from .frames.group_edges import GroupEdges
+from .lookup import RowGroup, look_up, reading
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path
 
@@ -31,8 +32,9 @@ __all__ = [
     "find_dn_graph",
     "find_group",
     "find_vertex",
+    "group_at",
     "groups_of",
-    "members_of",
+    "member_ids",
     "top",
 ]
 
@@ -102,7 +104,25 @@ def find_group(result: Result, component: int) -> Group:
     return _group(result, found)
 
 
-def members_of(result: Result, group: Group) -> pa.Array:
+def group_at(result: Result, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that it is in.
+
+    None if no edge of the vertex has such a λ. The group's own `k` may be higher: the same edges are a component up to
+    there. Raises UsageError for a level below 0, and as `find_vertex` does.
+    """
+    if level < 0:
+        raise UsageError(f"level {level} is below 0, the least λ of an edge: ask for 0 or more")
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    found: Component | None = None
+    for group in path(result, vertex.component):
+        if group.k < level:
+            break
+        found = group
+    return None if found is None else _group(result, found)
+
+
+def member_ids(result: Result, group: Group) -> pa.Array:
     """The ids of the vertices in a group, ascending.
 
     A DN-graph's are looked up. Others take one scan of two columns of the vertex table, and of the components of a
@@ -127,21 +147,33 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     return _ascending(table.search(groups, pc.field("dn_graph") == dn_graph, ["vertex"], most).table["vertex"])
 
 
-def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> pa.RecordBatchReader:
+def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> GroupEdges:
     """The edges of a group, as rows of `Result.edges`, in their order: those of λ ≥ k with an end, so both, in it.
 
-    Batches pass through memory one at a time; `members`, from `members_of`, lie in it. Row groups without
+    They are read as a `pyarrow.RecordBatchReader`, or made into a frame or a graph (`to_pandas()`, `to_networkx()`, …).
+    Batches pass through memory one at a time; `members`, from `member_ids`, lie in it. Row groups without
     members or without such λ are not read. Raises InputError for damage, while batches are read too.
     """
-    inside = members_of(result, group) if members is None else members
-    return pa.RecordBatchReader.from_batches(result.edges.schema, _edges_of(result, group, inside))
+    inside = member_ids(result, group) if members is None else members
+    return GroupEdges(
+        result.edges.schema,
+        lambda: _edges_of(result, group, inside),
+        lambda: [(part.fragment, wanted) for part, wanted in _parts(result, group, inside)],
+    )
+
+
+def _parts(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:
+    """The row groups that can hold edges of a group, each with what tells these from others."""
+    source = result.manifest.input.source_column
+    for part, near in look_up(result, "edges").near(members, group.k):
+        # An edge of λ ≥ k that touches the group belongs to it, whatever its other end.
+        yield part, pc.field(source).isin(near) & (pc.field("lambda") >= group.k)
 
 
 def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
-    source, edges, found = result.manifest.input.source_column, look_up(result, "edges"), 0
-    for part, near in edges.near(members, group.k):
-        # An edge of λ ≥ k that touches the group belongs to it, whatever its other end.
-        for batch in edges.scan([part], pc.field(source).isin(near) & (pc.field("lambda") >= group.k)):
+    edges, found = look_up(result, "edges"), 0
+    for part, wanted in _parts(result, group, members):
+        for batch in edges.scan([part], wanted):
             if batch.num_rows:
                 found += batch.num_rows
                 yield batch

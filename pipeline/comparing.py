@@ -21,6 +21,7 @@ from ..tasks.sealed import sealed_writer
 from .dn_graph_changes import DN_GRAPH_SCHEMA, changed_dn_graphs
 from .edge_changes import CHANGES, VALUE_COLUMNS, changed_edges, edge_schema
 from .new_place import new_file, new_folder
+from .nights.fates import Fates
 from .result import Result
 
 __all__ = ["Changes", "Diff", "Foremost", "compare", "diff"]
@@ -58,6 +59,8 @@ class Diff:
     edges: Changes
     dn_graphs: Changes | None
     """None where a result has none; `notices` says which."""
+    groups: Fates | None
+    """What became of the DN-graphs by their members alone: born, died, merged, split. None as `dn_graphs`."""
     notices: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,7 +110,7 @@ def diff(
     output: Place | str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Diff:
-    """Compare two results: edges by their ids, DN-graphs by their members (`changed_dn_graphs` says how).
+    """Compare two results: edges by their ids, DN-graphs by their members (`changed_dn_graphs` and `Fates` say how).
 
     With `output`, this new folder, or that at an fsspec URL, gets edges.parquet and dn_graphs.parquet, the rows that
     changed, and diff.json, the counts; `overwrite` replaces one of an earlier comparison. Edges and vertices pass
@@ -159,14 +162,15 @@ def _compare(old: Result, new: Result, folder: Path | None, foremost: Foremost |
     rows = foremost.of_edges(rows) if foremost else rows
     counts = _tally(rows, edge_schema(new), folder and folder / EDGES)
     edges = _changes(old.manifest.counts.edges, new.manifest.counts.edges, counts, CHANGES)
-    dn_graphs = None
+    dn_graphs = groups = None
     if old.manifest.dense is not None and new.manifest.dense is not None:
-        rows = iter([changed_dn_graphs(old, new)])
+        changed, groups = changed_dn_graphs(old, new)
+        rows = iter([changed])
         rows = foremost.of_dn_graphs(rows) if foremost else rows
         counts = _tally(rows, DN_GRAPH_SCHEMA, folder and folder / DN_GRAPHS)
         totals = old.manifest.dense.dn_graphs, new.manifest.dense.dn_graphs
         dn_graphs = _changes(*totals, counts, (*CHANGES, "reshaped"))
-    return Diff(str(old.place), str(new.place), edges, dn_graphs, tuple(notices))
+    return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, tuple(notices))
 
 
 def _changes(old: int, new: int, counts: Counter[str], names: tuple[str, ...]) -> Changes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -18,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from ..tasks.errors import InputError
 from ..tasks.places import Place
-from ..tasks.sources import FOOTER_READERS, reason
+from ..tasks.sources import FOOTER_READERS
+from .frames.reading import reading
 from .result import Result
 
 __all__ = ["Found", "RowGroup", "SortedTable", "look_up", "reading"]
@@ -163,15 +162,3 @@ def _between(ascending: pa.Array, bounds: tuple[Any, Any] | None) -> pa.Array:
 def _values(column: Any) -> Any:
     """From place to value. Arrow orders text by UTF-8, which is Python's order too."""
     return lambda place: column[place].as_py()
-
-
-@contextmanager
-def reading(place: Place) -> Iterator[None]:
-    """Within it, what reading tables raises becomes an InputError, or a UsageError where a store does not let read."""
-    try:
-        with place.reached("read"):
-            yield
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"the result is damaged: {place}: {reason(error)}") from error

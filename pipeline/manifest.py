@@ -24,6 +24,7 @@ __all__ = [
     "MANIFEST_NAME",
     "BoundingRecord",
     "Counts",
+    "EarlierRecord",
     "ExchangeRecord",
     "InputFile",
     "InputRecord",
@@ -36,9 +37,12 @@ __all__ = [
     "ShardsRecord",
     "StageRecord",
     "TableRecord",
+    "TracksRecord",
+    "VerticesRecord",
     "WhereRecord",
     "is_exact",
     "is_result",
+    "next_track",
     "read_manifest",
     "versions",
     "write_manifest",
@@ -99,6 +103,24 @@ class WhereRecord(_Record):
     """Files that were not read, as their paths say that no row is wanted; `counts.filtered` has rows of the others."""
 
 
+class VerticesRecord(_Record):
+    """The attributes of vertices that were read; rows = unknown + vertices of the graph - missing."""
+
+    files: list[InputFile]
+    id_column: str
+    columns: list[str]
+    """The attributes, as the table `attributes` has them after its `id`."""
+    label: str | None
+    """The attribute that is shown beside the id of a vertex; none if there is none."""
+    rows: int
+    unknown: int
+    """Rows whose id is no vertex of the graph."""
+    missing: int
+    """Vertices of the graph without a row."""
+    table: TableRecord | None = None
+    """The Delta or Iceberg table whose live files these are; none for loose files."""
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -121,6 +143,8 @@ class InputRecord(_Record):
     """What was done about ids that are in both columns, as the setting says."""
     notes: list[str] = []
     """What was guessed, in sentences."""
+    vertices: VerticesRecord | None = None
+    """Attributes of vertices; none if the run was given none."""
 
 
 class Counts(_Record):
@@ -255,6 +279,29 @@ class DenseRecord(_Record):
     """Vertices in a DN-graph."""
 
 
+class EarlierRecord(_Record):
+    """The result of an earlier night."""
+
+    day: str
+    path: str
+    run: str
+
+
+class TracksRecord(_Record):
+    """How the DN-graphs got their tracks; dn_graphs = continued + again + new."""
+
+    previous: EarlierRecord | None
+    """The result of the night before, whose tracks were taken over; none if all are new."""
+    continued: int
+    """DN-graphs with the track of one of the night before."""
+    again: int
+    """DN-graphs with the track that began in an earlier result of the same night."""
+    new: int
+    """DN-graphs with a track of their own."""
+    next: int
+    """A number above all tracks that this result and those before it in its series have given out."""
+
+
 class OutputRecord(_Record):
     """One file of the result."""
 
@@ -295,6 +342,8 @@ class Manifest(_Record):
     unsettled: int = 0
     """Edges whose interval holds more than one value."""
     dense: DenseRecord | None = None
+    """None if the run did not converge, and in results of earlier releases."""
+    tracks: TracksRecord | None = None
     """None if the run did not converge, and in results of earlier releases."""
     outputs: list[OutputRecord]
 
@@ -340,6 +389,20 @@ def is_exact(folder: Place) -> bool:
         return (_content(folder.read(MANIFEST_NAME)) or {}).get("converged") is True
     except OSError as error:
         raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror or error}") from error
+
+
+def next_track(folder: Place) -> int:
+    """A number above all tracks that the result in `folder` and those before it gave out; 1 if no result with tracks
+    is there.
+
+    Raises UsageError if its manifest cannot be read, StoreLost where a store does not answer.
+    """
+    try:
+        tracks = (_content(folder.read(MANIFEST_NAME)) or {}).get("tracks")
+    except OSError as error:
+        raise UsageError(f"cannot read {folder}/{MANIFEST_NAME}: {error.strerror or error}") from error
+    number = tracks.get("next") if isinstance(tracks, dict) else None
+    return number if isinstance(number, int) else 1
 
 
 def _content(text: bytes | None) -> dict[str, Any] | None:

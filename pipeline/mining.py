@@ -51,6 +51,7 @@ from .manifest import (
 )
 from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
+from .nights.following import follow_groups
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
@@ -148,6 +149,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                         engine.end()
             read = manifest.input.model_copy(update={"fingerprint": known})
             manifest = manifest.model_copy(update={"input": read})
+            manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)

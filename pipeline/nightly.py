@@ -9,6 +9,7 @@ from ..tasks.errors import UsageError
 from ..tasks.passwords import without_passwords
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import point, pointed, refuse_others
+from .manifest import is_result
 from .result import Result
 from .retention import keep_newest
 from .series import Series
@@ -58,7 +59,20 @@ class Night:
 
     def before(self) -> Earlier | None:
         """The newest exact result of an earlier day, if the settings ask for a comparison."""
-        return _before(self.series, self.day) if self.settings.compare else None
+        return self.previous() if self.settings.compare else None
+
+    def previous(self) -> Earlier | None:
+        """The newest exact result of an earlier day. Raises UsageError if results cannot be looked for."""
+        return _before(self.series, self.day)
+
+    @property
+    def place(self) -> Place:
+        """Where the result of this night is, or is to be."""
+        return self.series.at(self.day)
+
+    def has_result(self) -> bool:
+        """Whether a result of this night is there already."""
+        return is_result(self.place)
 
     def succeeded(self, events: Events) -> None:
         """Move `latest`, then remove what is too old. Done again, it does what was not done yet.
@@ -80,7 +94,7 @@ class Night:
             if place is None or (now is not None and now.url == place.url):
                 return
             point(pointer, place)
-            events.emit("latest_moved", pointer=str(pointer), result=str(place))
+            events.emit("latest_moved", pointer=str(pointer), result=str(place), day=newest)
 
 
 def night_before(result: Result) -> Earlier | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,13 +15,13 @@ from ..tasks.pointer import follow
 from .manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
-    import pyarrow.dataset as ds
+    from .frames.table import ResultTable
 
 __all__ = ["Result"]
 
 
 class Result:
-    """The result in the folder `path`, or at that fsspec URL: its manifest, and its tables as pyarrow datasets.
+    """The result in the folder `path`, or at that fsspec URL: its manifest, and its tables, which are pyarrow datasets.
 
     A pointer, such as `latest`, is followed once. `storage_options` are fsspec's, for a URL.
 
@@ -59,20 +59,34 @@ class Result:
         """Whether λ is exact; if not, the tables hold `lambda_low` and `lambda_high` in place of `lambda`."""
         return self.manifest.converged
 
+    @property
+    def in_series(self) -> bool:
+        """Whether it is one of a series of nights, over which DN-graphs keep their tracks."""
+        return self.manifest.tracks is not None and bool(self.manifest.settings.get("nightly", {}).get("series"))
+
     @cached_property
-    def edges(self) -> ds.Dataset:
+    def edges(self) -> ResultTable:
         """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32."""
         return self._dataset("edges")
 
     @cached_property
-    def vertices(self) -> ds.Dataset:
+    def vertices(self) -> ResultTable:
         """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
         int64 (the innermost of the hierarchy that holds it, null without edges).
         """
         return self._dataset("vertices")
 
     @cached_property
-    def hierarchy(self) -> ds.Dataset:
+    def attributes(self) -> ResultTable:
+        """Attributes of vertices, a row for each vertex, sorted by id: id, and the columns that the run was given, null
+        for a vertex that its file lacks. Raises UsageError if the run was given no attributes.
+        """
+        if self.manifest.input.vertices is None:
+            raise UsageError(f"{self.place} has no table attributes: run again with --vertices FILE")
+        return self._dataset("attributes")
+
+    @cached_property
+    def hierarchy(self) -> ResultTable:
         """Connected components of {λ ≥ k}, sorted by component: component int64, k int32, parent int64 (null for those
         of the whole graph), vertices int64, edges int64.
 
@@ -82,32 +96,34 @@ class Result:
         return self._dense("hierarchy")
 
     @cached_property
-    def dn_graphs(self) -> ds.Dataset:
+    def dn_graphs(self) -> ResultTable:
         """DN-graphs, the components of the hierarchy with k > 0 that hold no other, sorted by id: id int64 (that of the
-        component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent int64.
+        component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent int64,
+        track int64 (the same over the nights of a series; results of earlier releases have no such column).
 
         Raises as `hierarchy` does.
         """
         return self._dense("dn_graphs")
 
     @cached_property
-    def dn_graph_members(self) -> ds.Dataset:
+    def dn_graph_members(self) -> ResultTable:
         """dn_graph int64, vertex (an id of the input), sorted by both within each file. A vertex has one row or none.
 
         Raises as `hierarchy` does.
         """
         return self._dense("dn_graph_members")
 
-    def _dense(self, table: str) -> ds.Dataset:
+    def _dense(self, table: str) -> ResultTable:
         if self.manifest.dense is None:
             why = "was made by an earlier release: run again" if self.converged else "did not converge"
             raise UsageError(f"{self.place} has no table {table}, as the run {why}")
         return self._dataset(table)
 
-    def _dataset(self, table: str) -> ds.Dataset:
+    def _dataset(self, table: str) -> ResultTable:
         import pyarrow.dataset as ds
 
         from ..tasks.sources import FOOTER_READERS
+        from .frames.table import ResultTable
 
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
         paths = sorted(output.path for output in self.manifest.outputs)
@@ -118,11 +134,15 @@ class Result:
             page_checksum_verification=True,
             arrow_extensions_enabled=False,  # of UUIDs Arrow compares the bytes, and not the type of its own
         )
-        return ds.dataset(
+        dataset = ds.dataset(
             files,
             format=ds.ParquetFileFormat(default_fragment_scan_options=scan),
             filesystem=None if self.place.is_local else self.place.files,
         )
+        rows = sum(output.rows for output in self.manifest.outputs if PurePosixPath(output.path).parent.name == table)
+        # Not this object, which holds the table: neither keeps the other alive.
+        others = partial(type(self).unpublished, self.place, self.manifest)
+        return ResultTable.of(dataset, table, rows, self.place, others)
 
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"

@@ -68,6 +68,8 @@ class DNGraph:
     triangles: int
     """All three edges of which are in it."""
     parent: int | None
+    track: int | None = None
+    """The number that it keeps over the nights of a series; None in results of earlier releases."""
 
 
 Row = TypeVar("Row", Vertex, Component, DNGraph)

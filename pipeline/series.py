@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..tasks.errors import UsageError
 from ..tasks.locations import normal
 from ..tasks.places import Place
 from .dates import filled_in, has_date, pattern_of
-from .manifest import is_exact, is_result
+from .manifest import is_exact, is_result, next_track
 
 __all__ = ["Series"]
 
 _BESIDE = r"(\.failed\.log\.jsonl|\.edgemill[.-].*)?"
 """Ends of the names that runs leave beside a result on a disk."""
+
+_READERS = 16
+"""Manifests that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,13 @@ class Series:
             (day for day in self.days() if (before is None or day < before) and is_exact(self.at(day))),
             None,
         )
+
+    def next_track(self) -> int:
+        """A number above all tracks that the results of the series, as far as they are there, have given out; 1 for the
+        first. Raises UsageError if a manifest cannot be read.
+        """
+        with ThreadPoolExecutor(_READERS) as readers:
+            return max(readers.map(next_track, map(self.at, self.days())), default=1)
 
 
 def _normal(series: str) -> str:

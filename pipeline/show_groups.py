@@ -3,33 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
 from rich.table import Table
 from rich.text import Text
 
 from .comparing import Diff
+from .escaping import one_line
+from .groups.members import MEMBER_COLUMNS
+from .groups.spelling import spelt
 from .rows import Group, Vertex
 from .show import grid
 
-__all__ = ["changes_table", "dn_graphs_table", "groups_table", "vertex_line"]
+__all__ = ["changes_table", "dn_graphs_table", "groups_table", "members_table", "truss_table", "vertex_line"]
 
 
-def dn_graphs_table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Rows of the table of DN-graphs."""
-    table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>")
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
+    """Rows of the table of DN-graphs, with or without their tracks; perhaps with `members` and `labels`, as
+    `with_members` gives them.
+    """
+    rows = list(rows)
+    names = any("members" in row for row in rows)
+    table = grid(
+        *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>"),
+        *(["track>"] if tracks else []),
+        *(["members"] if names else []),
+    )
     for row in rows:
         sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
         table.add_row(
-            str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])
+            *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
+            *([_component(row["track"])] if tracks else []),
+            *([Text(_names(row))] if names else []),
         )
     return table
 
 
-def vertex_line(vertex: Vertex) -> Text:
-    """A vertex and its own numbers."""
+def members_table(rows: pa.Table) -> Table:
+    """Rows of `members_of`; attributes come after the id."""
+    own, others = MEMBER_COLUMNS, [name for name in rows.column_names if name not in MEMBER_COLUMNS]
+    titles = {"id": "vertex", "degree_inside": "edges inside>", "degree": "edges>"}
+    table = grid(
+        titles["id"],
+        *(one_line(name) for name in others),
+        *(titles.get(name, f"{name}>") for name in own if name != "id"),
+    )
+    for row in rows.to_pylist():
+        texts = (Text(one_line(spelt(row[name]))) for name in ("id", *others))
+        table.add_row(*texts, *(f"{row[name]:,}" for name in own if name != "id"))
+    return table
+
+
+def truss_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of `ktruss_groups`."""
+    table = grid("component>", "vertices>", "edges>", "density>", "highest k>")
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("vertices", "edges"))
+        table.add_row(str(row["component"]), *sizes, f"{row['density']:.4f}", f"{row['highest_k']:,}")
+    return table
+
+
+def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
+    """A vertex, its label, if it has one, and its own numbers."""
+    name = spelt(vertex.id) if label is None else f"{spelt(vertex.id)} ({label})"
     return Text(
-        f"vertex {vertex.id!r}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+        f"vertex {one_line(name)}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
     )
 
 
@@ -51,7 +91,16 @@ def changes_table(found: Diff) -> Table:
         counts = [getattr(changes, name) for _, changes in sides]
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, "", f"{count:,}")
     return table
+
+
+def _names(row: dict[str, Any]) -> str:
+    labels = row.get("labels") or [None] * len(row["members"])
+    shown = [spelt(id) if label is None else label for id, label in zip(row["members"], labels, strict=True)]
+    more = ["…"] if len(shown) < row["vertices"] else []
+    return one_line(", ".join([*shown, *more]))
 
 
 def _component(number: int | None) -> str:

@@ -60,7 +60,11 @@ def check_groups(
         "triangles": inside,
         "parent": around,
     }
-    _same(_read(out, manifest, "dn_graphs", _DN_GRAPHS), {k: v[is_graph] for k, v in graphs.items()}, "id")
+    tracks = manifest.get("tracks")  # results of earlier releases have none
+    given_graphs = _read(out, manifest, "dn_graphs", _DN_GRAPHS | ({} if tracks is None else {"track": pa.int64()}))
+    if tracks is not None:
+        _check_tracks(given_graphs.pop("track"), tracks)
+    _same(given_graphs, {k: v[is_graph] for k, v in graphs.items()}, "id")
 
     homes = np.append(number, -1)[home]
     given = vertices.component
@@ -84,6 +88,21 @@ def check_groups(
     if manifest["dense"] != counts:
         raise Flaw(f"the manifest's dense is {manifest['dense']}; the tables give {counts}")
     return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs found again", True
+
+
+def _check_tracks(track: Int, record: dict[str, Any]) -> None:
+    """Each DN-graph has a track of its own, below the next free number, and as many are new as the manifest says."""
+    numbers = np.sort(track)
+    for at in np.flatnonzero(numbers[1:] == numbers[:-1])[:1].tolist():
+        raise Flaw(f"track {numbers[at]} is that of several DN-graphs")
+    for outside in numbers[(numbers < 1) | (numbers >= record["next"])][:1].tolist():
+        raise Flaw(f"track {outside} is not from 1 to {record['next'] - 1}, as the manifest says")
+    parts = [record[name] for name in ("continued", "again", "new")]
+    if sum(parts) != track.size or min(parts) < 0:
+        raise Flaw(f"the manifest's tracks are {parts}; the table has {track.size:,} DN-graphs")
+    first = record["next"] - record["new"]
+    if (found := int((numbers >= first).sum())) != record["new"]:
+        raise Flaw(f"{found:,} tracks are {first} or more; the manifest says that {record['new']:,} are new")
 
 
 def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:

@@ -14,6 +14,8 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from examples import be_quick
+
 pytest_plugins = ["trials"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +27,7 @@ class RefuseBareNames(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] in {"kernels", "tasks", "pipeline"}:
+        if fullname.partition(".")[0] in {"package", "kernels", "tasks", "pipeline"}:
             raise ImportError(f"import edgemill.{fullname}, not {fullname}")
         return None
 
@@ -44,6 +46,12 @@ for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without the slow tests properties are tried on fewer examples."""
+    if "not slow" in config.option.markexpr:
+        be_quick()
 
 
 MOST_PROCESSES = 4

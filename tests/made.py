@@ -22,6 +22,8 @@ from edgemill.pipeline.manifest import (
     LambdaRecord,
     Manifest,
     OutputRecord,
+    TracksRecord,
+    VerticesRecord,
     versions,
     write_manifest,
 )
@@ -42,10 +44,16 @@ def made(
     dense: bool = True,
     names: tuple[str, str] = ("src", "dst"),
     converged: bool = True,
+    attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None = None,
+    label: str | None = None,
+    tracks: bool = True,
 ) -> Result:
     """A result with these λ, source < target, and vertices without edges; supports are made up.
 
-    Ids of components descend from `first_id` by three, as those of larger edge sets come first.
+    `attributes` are types and values by vertex, of which `label` is shown beside ids.
+
+    Ids of components descend from `first_id` by three, as those of larger edge sets come first. Without `tracks` it is
+    as of an earlier release.
     """
     kind = id_type or pa.int64()
     groups = oracles.networkx_hierarchy(dict(lam))
@@ -92,11 +100,16 @@ def made(
             "triangles": (pa.int64(), [len(oracles.brute_force_triangles(edges)) for edges in graphs]),
             "parent": (pa.int64(), [number[groups[edges].parent] for edges in graphs]),
         }
+        if tracks:
+            columns["dn_graphs"]["track"] = pa.int64(), list(range(1, len(graphs) + 1))
         members = [(number[edges], vertex) for edges in graphs for vertex in sorted(groups[edges].vertices)]
         columns["dn_graph_members"] = {
             "dn_graph": (pa.int64(), [graph for graph, _ in members]),
             "vertex": (kind, [vertex for _, vertex in members]),
         }
+    if attributes is not None:
+        given = {name: (type, [values.get(id) for id in ids]) for name, (type, values) in attributes.items()}
+        columns["attributes"] = {"id": (kind, ids), **given}
     outputs = []
     for name, parts in columns.items():
         table = pa.table([pa.array(values, type) for type, values in parts.values()], names=list(parts))
@@ -113,6 +126,7 @@ def made(
             id_type=str(kind),
             source_column=names[0],
             target_column=names[1],
+            vertices=_vertices_record(attributes, label, ids),
         ),
         counts=Counts(
             rows=len(lam),
@@ -137,10 +151,30 @@ def made(
         )
         if dense
         else None,
+        tracks=TracksRecord(previous=None, continued=0, again=0, new=len(leaves), next=len(leaves) + 1)
+        if dense and tracks
+        else None,
         outputs=outputs,
     )
     write_manifest(folder, manifest)
     return Result(folder)
+
+
+def _vertices_record(
+    attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None, label: str | None, ids: Sequence[Any]
+) -> VerticesRecord | None:
+    if attributes is None:
+        return None
+    known = {id for _, values in attributes.values() for id in values}
+    return VerticesRecord(
+        files=[InputFile(path="people.parquet", bytes=100, rows=len(known))],
+        id_column="id",
+        columns=list(attributes),
+        label=label,
+        rows=len(known),
+        unknown=len(known - {*ids}),
+        missing=len({*ids} - known),
+    )
 
 
 def _written(folder: Path, name: str, table: pa.Table, rows_per_file: int, rows_per_group: int) -> list[OutputRecord]:

@@ -18,7 +18,7 @@ class Shown:
     headings: list[tuple[str, str]] = field(default_factory=list)
     """Element and text, in order."""
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
-    """By caption: rows of cells, the header first."""
+    """By caption: rows of cells, the header first; a list in a cell is text with commas."""
     scripts: list[tuple[str | None, str]] = field(default_factory=list)
     """Type and content."""
     elements: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,9 @@ class _Parser(HTMLParser):
                 self.shown.tables.setdefault(self._caption, []).append([])
             case "td" | "th":
                 self.shown.tables[self._caption][-1].append("")
-            case "h1" | "h2" | "h3":
+            case "li" if "td" in self.open and self.shown.tables[self._caption][-1][-1]:
+                self.shown.tables[self._caption][-1][-1] += ", "
+            case "h1" | "h2" | "h3" | "h4":
                 self.shown.headings.append((tag, ""))
 
     def handle_endtag(self, tag: str) -> None:
@@ -78,7 +80,9 @@ class _Parser(HTMLParser):
                 self._caption += data
             case "td" | "th":
                 self.shown.tables[self._caption][-1][-1] += data
-            case "h1" | "h2" | "h3":
+            case "li" if "td" in self.open:
+                self.shown.tables[self._caption][-1][-1] += data
+            case "h1" | "h2" | "h3" | "h4":
                 self.shown.headings[-1] = inside, self.shown.headings[-1][1] + data
         if inside != "script":
             self.shown.text += data

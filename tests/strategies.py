@@ -91,9 +91,7 @@ def edge_lists(draw: st.DrawFn, max_vertices: int = 12) -> EdgeList:
 
 
 @st.composite
-def namings(
-    draw: st.DrawFn, vertices: int, types: tuple[pa.DataType, ...] = INTEGER_TYPES + STRING_TYPES + UUID_TYPES
-) -> Naming:
+def namings(draw: st.DrawFn, vertices: int, types: tuple[pa.DataType, ...] = ID_TYPES) -> Naming:
     """Different ids of a drawn type for the vertices: the ends of the type's range, negative ids, any text."""
     id_type = draw(st.sampled_from(types))
     values: st.SearchStrategy[Any]

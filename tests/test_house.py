@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
+import edgemill
+import edgemill.pipeline
+
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("kernels", "tasks", "pipeline")  # each may import itself and what stands before it
+FOLDERS = {"package": "edgemill", **{layer: f"edgemill.{layer}" for layer in LAYERS}}  # under their installed names
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-SOURCES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
 ONLY_IN = {
     "kernels": {"numba", "llvmlite", "cupy", "cupyx"},
@@ -28,8 +32,8 @@ PROMISES = re.compile("|".join(("TODO", "FIXME", "XXX", "NotImplementedError")))
 
 
 def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(("edgemill", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+    folder, *parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join((FOLDERS[folder], *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
 MODULES = {module_name(path): path for path in SOURCES}
@@ -53,13 +57,14 @@ def imported(path: Path) -> Iterator[tuple[str, bool]]:
 
 def test_layers_import_downwards_and_by_relative_imports() -> None:
     wrong = []
+    order = ["edgemill.kernels", "edgemill.tasks", "edgemill.pipeline", "edgemill"]  # by the first two parts of a name
     for path in SOURCES:
-        own = LAYERS.index(path.relative_to(ROOT).parts[0])
+        own = order.index(FOLDERS[path.relative_to(ROOT).parts[0]])
         for name, relative in imported(path):
-            first, _, rest = name.partition(".")
-            if first in LAYERS or (first == "edgemill" and not relative):
+            first = name.partition(".")[0]
+            if first in FOLDERS or (first == "edgemill" and not relative):
                 wrong.append(f"{path.relative_to(ROOT)}: {name} is not a relative import")
-            elif relative and LAYERS.index(rest.partition(".")[0]) > own:
+            elif relative and order.index(".".join(name.split(".")[:2])) > own:
                 wrong.append(f"{path.relative_to(ROOT)}: {name} lies above")
     assert not wrong
 
@@ -128,25 +133,37 @@ def test_no_circles() -> None:
 
 def test_packages_listed_are_the_folders() -> None:
     folders = {
-        path.parent for layer in LAYERS for path in (ROOT / layer).rglob("*") if path.suffix in {".py", ".cu", ".cuh"}
+        path.parent
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".cu", ".cuh"}
     }
     listed = PROJECT["tool"]["setuptools"]["packages"]
-    assert sorted(listed) == sorted(".".join(("edgemill", *folder.relative_to(ROOT).parts)) for folder in folders)
+    assert sorted(listed) == sorted(module_name(folder / "__init__.py") for folder in folders)
     assert all((folder / "__init__.py").exists() for folder in folders)
-    assert all((ROOT / layer / "py.typed").exists() for layer in LAYERS)
+    assert all((ROOT / folder / "py.typed").exists() for folder in FOLDERS)
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {name: folder for folder, name in FOLDERS.items()}
+
+
+def test_no_folder_of_the_checkout_hides_the_installed_package() -> None:
+    """Whoever has installed a wheel and works in the checkout imports what is installed."""
+    assert not (ROOT / "edgemill").exists() and not (ROOT / "edgemill.py").exists()
 
 
 def test_what_is_not_python_is_packaged() -> None:
     patterns = PROJECT["tool"]["setuptools"]["package-data"]
-    folders = {name: ROOT.joinpath(*name.split(".")[1:]) for name in PROJECT["tool"]["setuptools"]["packages"]}
+    folders = {name: MODULES[name].parent for name in PROJECT["tool"]["setuptools"]["packages"]}
     packaged = {path for name in folders for glob in patterns.get(name, []) for path in folders[name].glob(glob)}
     packaged |= {folder / glob for folder in folders.values() for glob in patterns["*"]}
-    others = {path for layer in LAYERS for path in (ROOT / layer).rglob("*") if path.is_file() and path.suffix != ".py"}
+    files = {path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()}
+    others = {path for path in files if path.suffix != ".py"}
     assert not {path for path in others - packaged if path.parent.name != "__pycache__"}
 
 
 def test_type_checker_sees_the_folders() -> None:
-    assert all((ROOT / ".typing" / "edgemill" / layer).resolve() == ROOT / layer for layer in LAYERS)
+    shown = ROOT / ".typing" / "edgemill"
+    assert all((shown / layer).resolve() == ROOT / layer for layer in LAYERS)
+    assert all((shown / name).resolve() == ROOT / "package" / name for name in ("__init__.py", "py.typed"))
     assert (ROOT / ".typing" / "tests").resolve() == ROOT / "tests"
 
 
@@ -158,9 +175,25 @@ def test_light_install_has_no_gpu_package() -> None:
 
 def test_importing_the_public_api_loads_nothing_heavy() -> None:
     heavy = ("numba", "llvmlite", "cupy", "distributed", "dask_cuda", "pyarrow", "pandas", "scipy", "bokeh", "jinja2")
-    ask = f"import sys, edgemill.pipeline, edgemill.pipeline.cli; print(*sys.modules.keys() & set({heavy}))"
+    ask = f"import sys, edgemill, edgemill.pipeline.cli; print(*sys.modules.keys() & set({heavy}))"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_type_checkers_see_the_public_names() -> None:
+    """Those that are loaded at first use, under the same names, in `edgemill` and in `edgemill.pipeline`."""
+    for module in (edgemill, edgemill.pipeline):
+        tree = TREES[Path(str(module.__file__))]
+        seen = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        assert set(module.__all__) - {"__version__"} <= seen
+        assert dir(module) == sorted(dir(module)) and set(module.__all__) <= set(dir(module))
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert edgemill.__all__ == edgemill.pipeline.__all__ == dir(edgemill)
 
 
 def test_the_version_stands_in_one_place() -> None:

@@ -13,6 +13,7 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -48,18 +49,19 @@ def only(folder: Path, pattern: str) -> Path:
     return path
 
 
-@pytest.mark.timeout(600)
-def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
-    """By the steps of the images: the pinned builder, the pinned packages, the wheel; then the command of the wheel."""
-    tree, builder, installed = tmp_path / "tree", tmp_path / "builder", tmp_path / "installed"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment made by the steps of the images: the pinned builder, the pinned packages, the wheel."""
+    folder = tmp_path_factory.mktemp("release")
+    tree, builder, installed = folder / "tree", folder / "builder", folder / "installed"
     shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCES))
     run(INSTALL, "packages", builder, ROOT / "docker" / "requirements-build.txt", PYTHON=sys.executable)
     build = (builder / "bin" / "python", "-m", "build", "--no-isolation")
-    run(*build, "--outdir", tmp_path / "dist", tree)  # the sdist, and the wheel from it
-    run(*build, "--outdir", tmp_path / "direct", "--wheel", tree)
-    sdist, wheel = only(tmp_path / "dist", "*.tar.gz"), only(tmp_path / "dist", "*.whl")
+    run(*build, "--outdir", folder / "dist", tree)  # the sdist, and the wheel from it
+    run(*build, "--outdir", folder / "direct", "--wheel", tree)
+    sdist, wheel = only(folder / "dist", "*.tar.gz"), only(folder / "dist", "*.whl")
     assert (sdist.name, wheel.name) == (f"edgemill-{VERSION}.tar.gz", f"edgemill-{VERSION}-py3-none-any.whl")
-    assert contents(wheel) == contents(only(tmp_path / "direct", "*.whl"))
+    assert contents(wheel) == contents(only(folder / "direct", "*.whl"))
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {path.relative_to(ROOT).as_posix() for path in sources()} <= names
@@ -68,16 +70,23 @@ def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
     packages = ROOT / "docker" / "requirements-cpu.txt"
     run(INSTALL, "packages", installed, packages, PYTHON=sys.executable, PIP_COMPILE="0")
     assert run(INSTALL, "wheel", installed, wheel, PYTHON=sys.executable) == f"edgemill {VERSION}\n"
-    run(INSTALL, "kernels", installed)
-    command = installed / "bin" / "edgemill"
+    return installed
+
+
+def mined(installed: Path, folder: Path, *options: str, **environment: str) -> dict[str, Any]:
+    """The manifest of a run by the command of the environment."""
     graph = ROOT / "tests" / "graphs" / "facebook_combined.parquet"
-    cache = tmp_path / "cache"
-    mine = (command, "run", "--input", graph, "--output", "out", "--device", "auto")
-    run(*mine, folder=tmp_path, EDGEMILL_CACHE_DIR=str(cache))
-    assert not [*cache.rglob("*.nbc")], "a kernel that is not compiled with the images"
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["versions"]["edgemill"] == VERSION
+    command = installed / "bin" / "edgemill", "run", "--input", graph, "--output", "out", "--overwrite"
+    run(*command, *options, folder=folder, **environment)
+    manifest: dict[str, Any] = json.loads((folder / "out" / "manifest.json").read_text())
     assert manifest["counts"]["triangles"] == 1_612_010
+    return manifest
+
+
+@pytest.mark.timeout(600)
+def test_from_the_sources_to_a_result(installed: Path, tmp_path: Path) -> None:
+    check_import(installed / "bin" / "python", tmp_path / "user.py")
+    assert mined(installed, tmp_path, "--device", "auto")["versions"]["edgemill"] == VERSION
     assert (tmp_path / "out" / "report.html").stat().st_size > 0
     pip = (sys.executable, "-m", "pip", "--python", installed / "bin" / "python", "--disable-pip-version-check")
     run(*pip, "check")  # the lock has all that the wheel asks for
@@ -85,9 +94,34 @@ def test_from_the_sources_to_a_result(tmp_path: Path) -> None:
     assert not [name for name in names if re.search(r"cu\d|cuda|cupy|rmm|ucx|nvidia", name)]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_kernels_of_the_images_are_all_that_runs_call(installed: Path, tmp_path: Path) -> None:
+    run(INSTALL, "kernels", installed)
+    cache = tmp_path / "cache"
+    for options in ((), ("--workers", "2", "--partitions", "2"), ("--partitions", "3", "--method", "band")):
+        mined(installed, tmp_path, "--device", "cpu", *options, EDGEMILL_CACHE_DIR=str(cache))
+        assert not [*cache.rglob("*.nbc")], f"a run {options} compiled a kernel"
+
+
+def check_import(python: Path, script: Path) -> None:
+    """What is installed is imported, within the checkout too, and its types are there for those who use it."""
+    found = run(
+        python, "-c", "import edgemill; print(edgemill.__file__, edgemill.__version__, edgemill.Result)", folder=ROOT
+    )
+    file, version, shown = found.split(" ", 2)
+    assert Path(file).is_relative_to(python.parents[1]) and version == VERSION and "edgemill" in shown
+    check_types = (sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--python-executable", python)
+    script.write_text("import edgemill\n\nreveal_type(edgemill.mine)\n")
+    assert "-> edgemill.pipeline.result.Result" in run(*check_types, script, folder=script.parent)
+    script.write_text("import edgemill\n\nedgemill.mime\n")
+    wrong = subprocess.run([*check_types, script], cwd=script.parent, capture_output=True, text=True)
+    assert wrong.returncode == 1 and 'Module has no attribute "mime"' in wrong.stdout
+
+
 def sources() -> list[Path]:
     """What a clone has and an sdist must have too."""
-    folders = ("kernels", "tasks", "pipeline", "docker", "docs", "configs", "tests", "benchmarks")
+    folders = ("package", "kernels", "tasks", "pipeline", "docker", "docs", "configs", "tests", "benchmarks")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     return [path for path in files if "__pycache__" not in path.parts]
 

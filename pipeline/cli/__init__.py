@@ -11,9 +11,10 @@ import click
 
 from ..exits import exit_code, message
 from ..terminal import tell
-from .asking import diff, groups_of, subgraph, top
+from .asking import diff, groups_of, top
 from .ending import Guarded, let_go
 from .generating import generate
+from .groups import ktruss, members, subgraph
 from .options import debug
 from .results import explore, report, show, status, verify
 from .running import plan, run
@@ -34,7 +35,11 @@ def edgemill() -> None:
     """
 
 
-for _command in (run, plan, show, status, top, groups_of, subgraph, diff, report, verify, explore, generate):
+_COMMANDS = (
+    *(run, plan, show, status, top, groups_of, members, subgraph, ktruss),
+    *(diff, report, verify, explore, generate),
+)
+for _command in _COMMANDS:
     edgemill.add_command(_command)
 
 

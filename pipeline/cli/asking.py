@@ -1,17 +1,28 @@
-"""Questions about dense groups and what changed: `edgemill top`, `of`, `subgraph` and `diff`."""
+"""Questions about dense groups and what changed: `edgemill top`, `of` and `diff`."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from ..escaping import one_line
-from ..terminal import Binary, tell
+from ..terminal import tell
 from .options import console, debug, json_rows, print_json
 
-__all__ = ["diff", "groups_of", "subgraph", "top"]
+__all__ = ["diff", "groups_of", "top"]
+
+
+def _number(ctx: click.Context, parameter: click.Parameter, given: str | None) -> int | None:
+    """A whole number from 0 on, or _NOT_SAID for an option without its value."""
+    if given is None:
+        return None
+    if given and not given.isdecimal():
+        raise click.BadParameter(f"{given!r} is not a number from 0 on; put --members after OUT to give no number")
+    return int(given) if given else _NOT_SAID
+
+
+_NOT_SAID = -1
 
 
 @click.command()
@@ -24,26 +35,50 @@ __all__ = ["diff", "groups_of", "subgraph", "top"]
     help="Size: vertices.",
 )
 @click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
+@click.option(
+    "--members",
+    is_flag=False,
+    flag_value="",
+    callback=_number,
+    metavar="[N]",
+    help="Show N members of each, 0 for none; left out: 3 in a table; without N: 10, or with --json all.",
+)
 @json_rows
 @debug
-def top(out: str, by: Any, count: int, as_json: bool) -> None:
-    """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first."""
+def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> None:
+    """List the first DN-graphs of the result OUT by λ, number of vertices or density, best first.
+
+    Members come in the order of their ids, by their labels if the run was given some. See edgemill members for all of
+    one group, in the order of their edges inside it.
+    """
     from ..asking import top as first
+    from ..groups.top_members import with_members
     from ..result import Result
     from ..show import print_whole
     from ..show_groups import dn_graphs_table
 
-    rows = first(Result(out), by, count).to_pylist()
-    print_json(rows) if as_json else print_whole(console(), dn_graphs_table(rows))
+    result = Result(out)
+    rows = first(result, by, count).to_pylist()
+    if as_json:
+        print_json(rows if not members else with_members(result, rows, None if members == _NOT_SAID else members))
+        return
+    most = {None: 3, _NOT_SAID: 10}.get(members, members)
+    print_whole(console(), dn_graphs_table(with_members(result, rows, most) if most else rows, result.in_series))
 
 
 @click.command("of", context_settings={"ignore_unknown_options": True})
 @click.argument("out")
 @click.argument("vertex")
 @click.option("--count", "-n", type=click.IntRange(min=1), help="How many; left out: all.")
+@click.option(
+    "--level",
+    type=click.IntRange(min=0),
+    metavar="L",
+    help="Only the group at level L: connected edges with λ of L or more, of the (L + 2)-truss.",
+)
 @json_rows
 @debug
-def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
+def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_json: bool) -> None:
     """List the groups of the result OUT that VERTEX is in, innermost first, up to its connected component.
 
     Put -- before an id that is spelt like an option.
@@ -51,60 +86,31 @@ def groups_of(out: str, vertex: str, count: int | None, as_json: bool) -> None:
     from dataclasses import asdict
 
     from .. import asking
+    from ..groups.attributes import labels_of
     from ..result import Result
     from ..show import print_whole
     from ..show_groups import groups_table, vertex_line
 
+    if level is not None and count is not None:
+        raise click.UsageError("--level asks for one group: leave out --count")
     result = Result(out)
     found = asking.find_vertex(result, vertex)
-    groups = asking.groups_of(result, found, count)
+    if level is None:
+        groups = asking.groups_of(result, found, count)
+    else:
+        around = asking.group_at(result, found, level)
+        groups = [] if around is None else [around]
     if as_json:
         print_json(asdict(group) for group in groups)
         return
     there = console()
-    there.print(vertex_line(found))
+    there.print(vertex_line(found, labels_of(result, [found.id])[0]))
     if groups:
         print_whole(there, groups_table(groups))
+    elif level is not None and found.component is not None:
+        tell(f"It is in no group at level {level}: its lambda is {found.lam}.")
     else:
-        there.print("It has no edges, so it is in no group.")
-
-
-@click.command()
-@click.argument("out")
-@click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph of that id.")
-@click.option("--component", type=int, metavar="ID", help="Any component of the hierarchy in its place.")
-@click.option(
-    "--format", "form", type=click.Choice(["parquet", "graphml", "csv"]), help="Left out: as FILE ends, or csv."
-)
-@click.option("--output", metavar="FILE", help="A new file, or its URL; left out: standard output.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE, once the new one is complete.")
-@debug
-def subgraph(
-    out: str, dn_graph: int | None, component: int | None, form: Any, output: str | None, overwrite: bool
-) -> None:
-    """Write the edges of one dense group of the result OUT, with their support and λ."""
-    from .. import asking
-    from ..graph_files import format_of, write_group
-    from ..new_place import new_file
-    from ..result import Result
-
-    if (dn_graph is None) == (component is None):
-        raise click.UsageError("say which group: --dn-graph ID or --component ID")
-    form = form or format_of(output)
-    if output is None and form == "parquet" and sys.stdout.isatty():
-        raise click.UsageError("Parquet is nothing for a terminal: say --output FILE")
-    result = Result(out)
-    if dn_graph is not None:
-        group = asking.find_dn_graph(result, dn_graph)
-    else:
-        group = asking.find_group(result, component or 0)
-    if output is None:
-        out_there = Binary()
-        write_group(result, group, out_there, form)
-        out_there.flush()  # here a full disk has an exit code
-        return
-    with new_file(output, overwrite, [result.place]) as file:
-        write_group(result, group, file, form)
+        tell("It has no edges, so it is in no group.")
 
 
 @click.command()

@@ -54,14 +54,20 @@ def run(
         from ...tasks.errors import NotConverged
         from ..log_events import logs_as_events
         from ..mining import mine_settings
+        from ..nights.told import Told
         from ..show import summary_lines
 
+        events.add(night := Told())
         with logs_as_events(events) if in_json else nullcontext():
             result = mine_settings(settings, client=None, events=events)
     if not in_json:
         if result.manifest.run != events.run_id:
             tell(f"nothing to do: this is the result since {result.manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
         tell("\n".join(summary_lines(result.manifest, str(result.place))))
+        for line in night.lines():
+            tell(one_line(line))
+        for warning in night.warnings():
+            tell(one_line(f"warning: {warning}"), err=True)
         for place in events.removed:
             tell(f"removed     {one_line(place)}")
         for place, reason in events.not_removed.items():

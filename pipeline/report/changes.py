@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..comparing import Changes, Diff, Foremost
@@ -16,6 +16,8 @@ MOST_EDGES = 5
 """Of each kind of change."""
 MOST_DN_GRAPHS = 15
 _KINDS = ("appeared", "vanished", "rose", "fell", "reshaped")
+_COUNTS = {"old": "before", "new": "now", "unchanged": "unchanged"} | {kind: kind for kind in _KINDS}
+"""Counts of a comparison, and what they are called on the page."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,47 @@ def changes(before: Before) -> Section:
         return Section("changes", title, text, [], [])
     text = [f"Compared with {night}."]
     text += [f"{clipped(notice)}." for notice in found.notices]
-    rows = [("edges", found.edges)] + ([] if found.dn_graphs is None else [("DN-graphs", found.dn_graphs)])
-    names = ("old", "new", "unchanged", *_KINDS)
-    header = ("", "before>", "now>", "unchanged>", *(f"{name}>" for name in _KINDS))
-    tables = [Table("What changed", header, [(name, *(_count(row, kind) for kind in names)) for name, row in rows])]
+    sides = {} if found.dn_graphs is None else {"dense groups": found.dn_graphs}
+    sides["edges"] = found.edges
+    counts = [
+        (title, *("" if getattr(side, name) is None else number(getattr(side, name)) for side in sides.values()))
+        for name, title in _COUNTS.items()
+    ]
+    tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), counts)]
+    if found.groups is not None:
+        became = [(name, number(count)) for name, count in asdict(found.groups).items()]
+        tables.append(Table("What became of the dense groups", ("", "dense groups>"), became))
+    if found.dn_graphs is not None and foremost.dn_graphs is not None and len(foremost.dn_graphs):
+        tables.append(
+            Table(
+                "Dense groups that changed, the highest λ first",
+                (
+                    "track>",
+                    "change",
+                    "fate",
+                    "λ before>",
+                    "λ now>",
+                    "vertices before>",
+                    "vertices now>",
+                    "in both>",
+                    "id before>",
+                    "id now>",
+                ),
+                [
+                    (
+                        _track(row),
+                        row["change"],
+                        _fate(row),
+                        *_both(row, "lambda"),
+                        *_both(row, "vertices"),
+                        number(row["vertices_common"]),
+                        *("" if row[id] is None else str(row[id]) for id in ("id_old", "id_new")),
+                    )
+                    for row in foremost.dn_graphs.to_pylist()
+                ],
+                _note(found.dn_graphs, len(foremost.dn_graphs), "dn_graphs.parquet"),
+            )
+        )
     if foremost.edges is not None:
         ends = foremost.edges.column_names[:2]
         tables.append(
@@ -58,31 +97,21 @@ def changes(before: Before) -> Section:
                 _note(found.edges, len(foremost.edges), "edges.parquet"),
             )
         )
-    if found.dn_graphs is not None and foremost.dn_graphs is not None and len(foremost.dn_graphs):
-        tables.append(
-            Table(
-                "DN-graphs that changed, the highest λ first",
-                ("DN-graph now>", "change", "λ before>", "λ now>", "vertices before>", "vertices now>", "in both>"),
-                [
-                    (
-                        "" if row["id_new"] is None else str(row["id_new"]),
-                        row["change"],
-                        *_both(row, "lambda"),
-                        *_both(row, "vertices"),
-                        number(row["vertices_common"]),
-                    )
-                    for row in foremost.dn_graphs.to_pylist()
-                ],
-                _note(found.dn_graphs, len(foremost.dn_graphs), "dn_graphs.parquet"),
-            )
-        )
     text.append(f"{share(found.edges.unchanged, found.edges.new) or 'None'} of the edges are as they were.")
-    return Section("changes", title, text, [], tables)
+    return Section("changes", title, text, [], tables, beside=len(tables))
 
 
-def _count(row: Changes, name: str) -> str:
-    count = getattr(row, name)
-    return "" if count is None else number(count)
+def _track(row: Mapping[str, Any]) -> str:
+    """The track of a group: it has one in both results if it continued."""
+    track = row["track_old"] if row["track_new"] is None else row["track_new"]
+    return "" if track is None else str(track)
+
+
+def _fate(row: Mapping[str, Any]) -> str:
+    """What became of a group, with the id of the one that it merged into or was split from."""
+    if row["merged_into"] is not None:
+        return f"merged into {row['merged_into']}"
+    return row["fate"] if row["split_from"] is None else f"split from {row['split_from']}"
 
 
 def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:

@@ -1,29 +1,54 @@
-"""What the page says of the dense parts of the graph: λ, the hierarchy, the DN-graphs."""
+"""What the page says of the dense parts of the graph: the DN-graphs, λ, the hierarchy."""
 
 from __future__ import annotations
 
+import shlex
+from typing import Any
+
+from ...tasks.passwords import without_passwords
 from ..result import Result
 from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
-from .groups import groups, members
+from .groups import Groups, groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
-from .parts import Section, Table, clipped, counted, number, share
+from .parts import Names, Section, Table, clipped, counted, number, share
 
-__all__ = ["dense", "distribution"]
+__all__ = ["dense"]
 
 MOST_BRANCHES = 15
 MOST_GROUPS = 15
-MOST_MEMBERS = 6
+MOST_MEMBERS = 12
+GROUPS_TITLE = "The densest groups"
 
 
-def distribution(result: Result) -> Section:
-    """Edges by λ, and the sizes of k-trusses."""
+def dense(result: Result, place: str) -> list[Section]:
+    """The DN-graphs, the distribution of λ, and the hierarchy as far as it is known.
+
+    `place` is where the result is, or will be. Raises InputError.
+    """
+    if (record := result.manifest.dense) is None:
+        why = (
+            "This result was made by an earlier release, which did not look for them: run again."
+            if result.converged
+            else "The run did not converge, so the groups are not known: run again without the limit."
+        )
+        return [Section("dn-graphs", GROUPS_TITLE, [why], [], []), _distribution(result, None)]
+    found = groups(result.dn_graphs, result.manifest.lam.max, MOST_GROUPS)
+    return [
+        _dn_graphs(result, found, place),
+        _distribution(result, found),
+        _hierarchy(result, record.components, record.roots),
+    ]
+
+
+def _distribution(result: Result, groups: Groups | None) -> Section:
+    """Edges by λ, the sizes of k-trusses, and the DN-graphs by λ and size."""
     manifest, found = result.manifest, levels(result)
     counts, what = manifest.counts, "λ" if manifest.converged else "lower end of λ"
     text = [
         "λ of an edge is the largest k such that the edge lies in a subgraph in which every edge closes at least k "
-        "triangles. The edges with λ ≥ k are the (k + 2)-truss."
+        "triangles. The edges of λ ≥ k are the (k + 2)-truss."
     ]
     if not manifest.converged:
         text.append("The run did not converge: edges have intervals that hold their λ, and their lower ends are shown.")
@@ -51,24 +76,17 @@ def distribution(result: Result) -> Section:
             logarithmic=True,
         ),
     ]
-    caption = f"Edges by {what}, and the truss that begins with each range"
-    table = Table(caption, tuple(header), [*zip(*columns, strict=True)])
-    return Section("lambda", "Distribution of λ", text, charts if counts.edges else [], [table])
-
-
-def dense(result: Result) -> list[Section]:
-    """The hierarchy and the DN-graphs; one section that says why there are none, where there are none."""
-    if (record := result.manifest.dense) is None:
-        why = (
-            "This result was made by an earlier release, which did not look for them: run again."
-            if result.converged
-            else "The run did not converge, so the groups are not known: run again without the limit."
+    if groups and groups.cells:
+        charts.append(
+            marks(
+                "Groups by λ and size",
+                "All dense groups; those of about one λ and size share a mark, larger where there are more.",
+                groups.cells,
+            )
         )
-        return [Section("hierarchy", "Hierarchy and DN-graphs", [why], [], [])]
-    return [
-        _hierarchy(result, record.components, record.roots),
-        _dn_graphs(result, record.dn_graphs, record.members),
-    ]
+    caption = f"Edges by {what}, and the truss that begins with each range"
+    table = Table(caption, tuple(header), [*zip(*columns, strict=True)], folded=True)
+    return Section("lambda", "Distribution of λ", text, charts if counts.edges else [], [table])
 
 
 def _hierarchy(result: Result, components: int, roots: int) -> Section:
@@ -105,37 +123,49 @@ def _branch(branch: Branch) -> tuple[str, ...]:
     )
 
 
-def _dn_graphs(result: Result, count: int, inside: int) -> Section:
-    found = groups(result.dn_graphs, result.manifest.lam.max, MOST_GROUPS)
+def _dn_graphs(result: Result, found: Groups, place: str) -> Section:
+    """Those of the highest λ and those with the most vertices, with some members of each."""
+    if not found.by_lambda:
+        return Section("dn-graphs", GROUPS_TITLE, ["There are none: no edge is in a triangle."], [], [])
+    record, vertices = result.manifest.dense, number(result.manifest.counts.vertices)
+    assert record is not None
+    count = record.dn_graphs
+    best = found.by_lambda[0]
     text = [
-        "A DN-graph is a component in which all edges have one λ, and which no edge with more touches: a dense group. "
-        f"The graph has {counted(count, 'DN-graph')}, with {number(inside)} of its "
-        f"{number(result.manifest.counts.vertices)} vertices."
+        f"The densest group has {counted(best.vertices, 'vertex', 'vertices')} and λ = {number(best.lam)}. The graph "
+        f"has {counted(count, 'dense group')} in all, with {number(record.members)} of its {vertices} vertices.",
+        "A dense group is what the literature calls a DN-graph: connected edges of one λ that touch no edge of a "
+        "higher one. Density is the share of all pairs of its vertices that are edges.",
     ]
     some = members(
         result.dn_graph_members, sorted({g.id for g in (*found.by_lambda, *found.by_vertices)}), MOST_MEMBERS
     )
 
-    def row(group: DNGraph) -> tuple[str, ...]:
-        shown = ", ".join(clipped(member) for member in some[group.id])
+    def row(group: DNGraph) -> tuple[str | Names, ...]:
         return (
-            str(group.id),
             number(group.lam),
             number(group.vertices),
-            number(group.edges),
+            _names(some[group.id], group.vertices),
             f"{group.density:.3f}",
+            number(group.edges),
             number(group.triangles),
-            f"{shown}, …" if group.vertices > len(some[group.id]) else shown,
+            str(group.id),
         )
 
-    header = ("id>", "λ>", "vertices>", "edges>", "density>", "triangles>", "vertices, the first of them")
-    tables = [Table("DN-graphs with the highest λ", header, [row(group) for group in found.by_lambda])]
+    header = ("λ>", "vertices>", "members, the first by id", "density>", "edges>", "triangles>", "id>")
+    tables = [Table("Groups of the highest λ", header, [row(group) for group in found.by_lambda])]
     if count > MOST_GROUPS:
-        tables.append(Table("DN-graphs with the most vertices", header, [row(group) for group in found.by_vertices]))
-    chart = marks(
-        "DN-graphs by λ and size",
-        "All DN-graphs; those of about one λ and size share a mark, larger where there are more.",
-        found.cells,
-    )
-    charts, tables = ([chart], tables) if found.cells else ([], [])
-    return Section("dn-graphs", "DN-graphs", text, charts, tables)
+        tables.append(Table("Groups with the most vertices", header, [row(group) for group in found.by_vertices]))
+    return Section("dn-graphs", GROUPS_TITLE, text, [], tables, commands=_commands(place, best.id))
+
+
+def _names(some: list[Any], count: int) -> Names:
+    return Names([(clipped(id), "") for id in some], count - len(some))
+
+
+def _commands(place: str, group: int) -> list[tuple[str, str]]:
+    out = shlex.quote(clipped(without_passwords(place)))
+    return [
+        ("Draw the groups in a browser", f"edgemill explore {out}"),
+        ("Write the edges of one", f"edgemill subgraph {out} --dn-graph {group} --output group.parquet"),
+    ]

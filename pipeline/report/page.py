@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -22,10 +23,19 @@ from ..manifest import DenseRecord, Manifest
 from ..result import Result
 from . import sections
 from .changes import Before, changes
-from .dense import dense, distribution
-from .parts import Fact, clipped, duration, number, share
+from .dense import dense
+from .notices import notices
+from .parts import Fact, Section, clipped, duration, number, share
 
 __all__ = ["page"]
+
+LEAD = (
+    "This page shows the dense groups of a graph: sets of vertices that are far more tightly linked with each other "
+    "than with the rest.",
+    "λ (lambda) says how tight: in a group of λ = 5 every link closes a triangle with at least 5 other members, so the "
+    "larger λ, the tighter the group.",
+)
+"""For a reader who has not heard of λ."""
 
 
 def page(result: Result, place: str, before: Before | None = None) -> bytes:
@@ -34,6 +44,7 @@ def page(result: Result, place: str, before: Before | None = None) -> bytes:
     `before` is of the night before, if there is one.
     """
     manifest = result.manifest
+    shown = dense(result, place)
     scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
@@ -44,23 +55,29 @@ def page(result: Result, place: str, before: Before | None = None) -> bytes:
         name=clipped(PurePosixPath(without_passwords(place)).name),
         manifest=manifest,
         made=datetime.now(UTC),
+        lead=LEAD,
+        notices=notices(manifest),
         facts=_facts(manifest),
-        sections=[
-            *([] if before is None else [changes(before)]),
-            distribution(result),
-            *dense(result),
-            sections.read(manifest),
-            sections.stages(manifest),
-            sections.bounding(manifest),
-            sections.partitions(manifest),
-            sections.plan(manifest),
-            sections.settings(manifest),
-        ],
+        sections=[*shown[:2], *([] if before is None else [changes(before)]), *shown[2:]],
+        folded=_of_the_run(manifest),
         style=Markup(_file("report.css")),
         scripts=scripts,
         policy=_policy(scripts),
     )
     return html.encode()
+
+
+def _of_the_run(manifest: Manifest) -> list[Section]:
+    """What the page says of the run, folded away at its end."""
+    makers = (
+        sections.read,
+        sections.stages,
+        sections.bounding,
+        sections.partitions,
+        sections.plan,
+        sections.settings,
+    )
+    return [replace(make(manifest), folded=True) for make in makers]
 
 
 def _visible(value: object) -> object:
@@ -79,17 +96,14 @@ def _facts(manifest: Manifest) -> list[Fact]:
         Fact("vertices", number(counts.vertices)),
         Fact("triangles", number(counts.triangles)),
         Fact("highest λ", top),
-        *([] if record is None else _dense_facts(record, counts.vertices)),
+        *([] if record is None else [_groups(record, counts.vertices)]),
         Fact("time", duration(manifest.seconds), clipped(manifest.device)),
     ]
 
 
-def _dense_facts(record: DenseRecord, vertices: int) -> list[Fact]:
+def _groups(record: DenseRecord, vertices: int) -> Fact:
     inside = share(record.members, vertices)
-    return [
-        Fact("DN-graphs", number(record.dn_graphs), f"with {inside} of the vertices" if inside else ""),
-        Fact("components", number(record.components), f"at all λ; {number(record.roots)} of the whole graph"),
-    ]
+    return Fact("dense groups", number(record.dn_graphs), f"with {inside} of the vertices" if record.members else "")
 
 
 def _bokeh() -> str:

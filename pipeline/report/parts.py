@@ -11,7 +11,20 @@ from dask.utils import format_bytes
 from ...tasks.spelling import spelled
 from ..escaping import one_line
 
-__all__ = ["Chart", "Fact", "Section", "Table", "clipped", "counted", "duration", "number", "share", "size", "span"]
+__all__ = [
+    "Chart",
+    "Fact",
+    "Names",
+    "Section",
+    "Table",
+    "clipped",
+    "counted",
+    "duration",
+    "number",
+    "share",
+    "size",
+    "span",
+]
 
 MOST_CHARACTERS = 200
 """Of one value on the page: an id or a path may be of any length."""
@@ -39,13 +52,25 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Names:
+    """Some vertices, in one cell of a table."""
+
+    shown: Sequence[tuple[str, str]]
+    """What is read for each, and its id if that is something else, or an empty text."""
+    left: int
+    """How many more there are."""
+
+
+@dataclass(frozen=True)
 class Table:
-    """Rows of text under a caption; columns whose name ends in ">" are set flush right."""
+    """Rows under a caption; columns whose name ends in ">" are set flush right."""
 
     caption: str
     header: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
+    rows: Sequence[tuple[str | Names, ...]]
     note: str = ""
+    folded: bool = False
+    """Whether it only repeats the figures of a chart, and is folded away under its caption."""
 
     @property
     def columns(self) -> list[tuple[str, bool]]:
@@ -65,6 +90,10 @@ class Section:
     tables: list[Table]
     beside: int = 0
     """Tables, the first of them, that are narrow enough to stand beside the charts and each other."""
+    folded: bool = False
+    """Whether it is about the run and not about the graph, and is folded away under its title."""
+    commands: Sequence[tuple[str, str]] = ()
+    """What a reader may want to do next, and the command that does it."""
 
 
 def number(value: int) -> str:
@@ -77,9 +106,9 @@ def span(first: int, last: int) -> str:
     return number(first) if first == last else f"{number(first)} to {number(last)}"
 
 
-def counted(count: int, one: str) -> str:
-    """So many of something, which takes an s in the plural."""
-    return f"{number(count)} {one}{'' if count == 1 else 's'}"
+def counted(count: int, one: str, more: str = "") -> str:
+    """A number of something, whose plural is `more`, or has an s."""
+    return f"{number(count)} {one if count == 1 else more or f'{one}s'}"
 
 
 def share(part: int, whole: int) -> str:

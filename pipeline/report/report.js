@@ -2,6 +2,7 @@
 (async () => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const charts = [...document.querySelectorAll(".chart")];
+  const folds = [...document.querySelectorAll("#run > details")];
 
   // Bokeh draws on its own, so it has to be told of the page's colours.
   const paint = (model) => {
@@ -19,15 +20,51 @@
   };
 
   const roots = [];
-  for (const chart of charts) {
+  const draw = async (chart) => {
+    if (chart.hasAttribute("data-drawn")) return;
+    chart.setAttribute("data-drawn", "");
     const item = JSON.parse(chart.nextElementSibling.textContent);
-    const views = await Bokeh.embed.embed_item(item, chart);
-    roots.push(...[...views].map((view) => view.model));
+    const views = [...(await Bokeh.embed.embed_item(item, chart))].map((view) => view.model);
+    views.forEach(paint);
+    roots.push(...views);
+    chart.toggleAttribute("data-dark", dark.matches);
+  };
+
+  // What is folded has no width to draw in until it is opened.
+  const within = (fold) => charts.filter((chart) => chart.closest("details") === fold).map(draw);
+  folds.forEach((fold) => fold.addEventListener("toggle", () => fold.open && within(fold)));
+
+  // A link to what is folded opens it.
+  const reach = () => {
+    const wanted = document.getElementById(location.hash.slice(1));
+    if (wanted instanceof HTMLDetailsElement) wanted.open = true;
+  };
+  addEventListener("hashchange", reach);
+  reach();
+  for (const [id, open] of [["open-all", true], ["close-all", false]]) {
+    document.getElementById(id).addEventListener("click", () => folds.forEach((fold) => (fold.open = open)));
   }
-  const paintAll = () => {
+
+  // Tables that are wider than their room say so, and only these are stops of the tabulator.
+  const room = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const table = target.closest(".table");
+      const scrolls = table.scrollWidth > table.clientWidth + 1;
+      table.toggleAttribute("data-scrolls", scrolls);
+      table.tabIndex = scrolls ? 0 : -1;
+      table.previousElementSibling.hidden = !scrolls;
+    }
+  });
+  document.querySelectorAll(".table, .table > table").forEach((table) => room.observe(table));
+
+  // Charts are not drawn anew for paper: they become as narrow as it is.
+  const PAPER = 680;
+  addEventListener("beforeprint", () => charts.forEach((chart) => (chart.style.zoom = Math.min(1, PAPER / Math.max(1, chart.clientWidth)))));
+  addEventListener("afterprint", () => charts.forEach((chart) => (chart.style.zoom = "")));
+
+  dark.addEventListener("change", () => {
     roots.forEach(paint);
     charts.forEach((chart) => chart.toggleAttribute("data-dark", dark.matches));
-  };
-  paintAll();
-  dark.addEventListener("change", paintAll);
+  });
+  for (const chart of charts) if (!chart.closest("details:not([open])")) await draw(chart);
 })();

@@ -104,7 +104,7 @@ def _compared(result: Result, before: Callable[[], Earlier | None], events: Even
         reason = message(error).replace(str(result.place), "this one")  # a run's has no lasting place yet
         events.emit("comparison_failed", before=str(earlier.place) if earlier else None, reason=reason)
         return Before(earlier, None, foremost, reason)
-    counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs")}
+    counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs", "groups")}
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
     return Before(earlier, found, foremost)
 

@@ -115,7 +115,15 @@ def test_what_is_copied_is_there() -> None:
     assert all(path.stat().st_mode & 0o111 for path in DOCKER.glob("*.sh"))
     context = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
     kept = [line[1:] for line in context if line.startswith("!")]
-    assert set(kept) >= {"docker", "kernels", "tasks", "pipeline", "pyproject.toml", PROJECT["project"]["readme"]}
+    assert set(kept) >= {
+        "docker",
+        "package",
+        "kernels",
+        "tasks",
+        "pipeline",
+        "pyproject.toml",
+        PROJECT["project"]["readme"],
+    }
     assert all((ROOT / entry).exists() for entry in kept)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-import edgemill.pipeline
+import edgemill
 import pictures
 import reference
 import tutorial
@@ -79,8 +79,10 @@ def test_python_and_settings_files_on_pages_are_valid(path: Path, tmp_path: Path
     for kind, block in re.findall(r"^```(python|yaml)\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         if kind == "python":
             for node in ast.walk(ast.parse(block)):
-                if isinstance(node, ast.ImportFrom) and node.module == "edgemill.pipeline":
-                    assert {name.name for name in node.names} <= set(edgemill.pipeline.__all__)
+                if isinstance(node, ast.ImportFrom) and node.module in ("edgemill", "edgemill.pipeline"):
+                    assert {name.name for name in node.names} <= set(edgemill.__all__)
+                if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "edgemill":
+                    assert node.attr in edgemill.__all__
         elif block.partition(":")[0] in SECTIONS:
             file = tmp_path / "settings.yaml"
             file.write_text(block, encoding="utf-8")

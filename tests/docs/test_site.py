@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-import edgemill.pipeline
+import edgemill
 from chromium import chromium, page
 
 pytest.importorskip("material", reason="without edgemill[docs]")
@@ -123,7 +123,7 @@ def test_what_a_page_links_to_outside_comes_along(site: Path) -> None:
 
 
 def test_the_whole_api_is_there(site: Path, pages: dict[Path, Html]) -> None:
-    public = {f"edgemill.pipeline.{name}" for name in edgemill.pipeline.__all__ if name != "__version__"}
+    public = {f"edgemill.{name}" for name in edgemill.__all__ if name != "__version__"}
     assert public <= pages[site / "python.html"].anchors
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from edgemill.pipeline import Result
+from edgemill.pipeline.cli import edgemill
 from trials import Trials
 
 KILLED = """
@@ -20,7 +22,7 @@ import os, signal, sys
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.telemetry import Events
 
-emit, kind, left = Events.emit, sys.argv.pop(1), float(sys.argv.pop(1))
+emit, kind, left = Events.emit, sys.argv.pop(1), int(sys.argv.pop(1))
 
 def kill(self, event, /, **fields):
     global left
@@ -34,9 +36,12 @@ edgemill(sys.argv[1:])
 """
 
 
-def run(rows: Path, out: Path, settings: list[str], event: str = "exchange", killed_at: float = float("inf")) -> int:
-    """The exit status of a run that is killed after so many of those events."""
+def run(rows: Path, out: Path, settings: list[str], event: str | None = None, killed_at: int = 0) -> int:
+    """The exit status of a run that is killed after so many of those events; with no event it runs in this process."""
     command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", *settings]
+    command += ["--set", "output.report=false"]
+    if event is None:
+        return CliRunner().invoke(edgemill, command).exit_code
     return subprocess.run(
         [sys.executable, "-c", KILLED, event, str(killed_at), *command],
         check=False,
@@ -63,7 +68,7 @@ def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: floa
     exchanges = plain.manifest.bounding.exchanges
     at = int(share * exchanges)
     assert at > 3
-    assert run(rows, tmp_path / "out", BANDING, killed_at=at) == -signal.SIGKILL
+    assert run(rows, tmp_path / "out", BANDING, "exchange", at) == -signal.SIGKILL
     assert not (tmp_path / "out").exists()
     assert run(rows, tmp_path / "out", BANDING) == 0
     result = Result(tmp_path / "out")

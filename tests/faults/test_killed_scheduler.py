@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from distributed import Client
 
+import runs
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.cli import edgemill
 from trials import Trials
 
 STRIKING = """
@@ -58,15 +61,19 @@ def cluster(folder: Path) -> Iterator[tuple[Path, int]]:
                 process.wait()
 
 
-def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) -> subprocess.CompletedProcess[str]:
+def command(rows: Path, out: Path) -> list[str]:
+    settings = ["--partitions", "3", "--method", "band", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
+    settings += ["--set", "output.report=false", "--set", "cluster.waiting_seconds=5"]
+    return ["run", "--input", str(rows), "--output", str(out), *settings]
+
+
+def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.CompletedProcess[str]:
     """The command, which at some exchange sends a signal to a process: exchange, process, signal."""
     with Client(scheduler_file=str(scheduler), set_as_default=False) as client:
         client.wait_for_workers(1, timeout=60)
-    settings = ["--partitions", "3", "--method", "band", "--device", "cpu", "--set", "checkpoint.every_exchanges=3"]
-    settings += ["--scheduler-file", str(scheduler), "--set", "cluster.waiting_seconds=5"]
-    command = ["run", "--input", str(rows), "--output", str(out), *settings]
+    words = [*command(rows, out), "--scheduler-file", str(scheduler)]
     return subprocess.run(
-        [sys.executable, "-c", STRIKING, *map(str, strike), *command],
+        [sys.executable, "-c", STRIKING, *map(str, strike), *words],
         check=False,
         capture_output=True,
         text=True,
@@ -84,21 +91,22 @@ def run(rows: Path, out: Path, scheduler: Path, strike: tuple[int, int, int]) ->
     ],
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
-    with cluster(tmp_path / "first") as (first, process), cluster(tmp_path / "second") as (second, _):
-        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu")
+    with cluster(tmp_path / "first") as (first, process):
+        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu", **{"output.report": False})
         exchanges = plain.manifest.bounding.exchanges
         at = int(share * exchanges)
         assert at > 3
-        ended = run(rows, tmp_path / "out", first, (at, process, number))
+        ended = struck(rows, tmp_path / "out", first, at, process, number)
         assert (ended.returncode, ended.stderr.splitlines()[0][: len(text)]) == (4, text), ended.stderr
         assert "Traceback" not in ended.stderr
         assert not (tmp_path / "out").exists()
-        again = run(rows, tmp_path / "out", second, (0, 0, 0))
-    assert again.returncode == 0
+    with runs.cluster(n_workers=1, processes=False, protocol="tcp", threads_per_worker=2) as second:
+        words = [*command(rows, tmp_path / "out"), "--scheduler", second.scheduler_info()["address"]]
+        assert CliRunner().invoke(edgemill, words).exit_code == 0
     result = Result(tmp_path / "out")
     assert result.edges.to_table() == plain.edges.to_table()
     log = map(json.loads, (tmp_path / "out" / "log.jsonl").read_text().splitlines())
     done = [line["exchange"] for line in log if line["event"] == "exchange"]
     assert done == list(range((at - 1) // 3 * 3 + 1, exchanges + 1))  # an interval is done again at most
-    assert sorted(os.listdir(tmp_path)) == ["first", "out", "plain", "second"]
+    assert sorted(os.listdir(tmp_path)) == ["first", "out", "plain"]
     trials("the scheduler is killed, or freezes", "same")

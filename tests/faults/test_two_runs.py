@@ -33,11 +33,11 @@ print("ready", flush=True)
 sys.stdin.readline()
 edgemill(sys.argv[1:])
 """
-STARTS = [*range(2), *(pytest.param(start, marks=pytest.mark.slow) for start in range(2, 50))]
+STARTS = [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(1, 50))]
 
 
 def start(rows: Path, out: Path) -> subprocess.Popen[str]:
-    command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"]
+    command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", "--set", "output.report=false"]
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", GATED, *command], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 

@@ -14,6 +14,7 @@ from backends import BACKENDS, Backend, topology
 from edgemill import kernels
 from edgemill.kernels.graph import GONE, UNCOUNTED
 from edgemill.kernels.threads import kernel_threads
+from examples import examples
 
 VERTICES = 12
 HIGHEST = 6
@@ -70,7 +71,7 @@ def settle(
 
 @rooms
 @given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_filters_of_many_bands(
     backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList, drawn: st.DataObject
 ) -> None:
@@ -108,7 +109,7 @@ def test_filters_of_many_bands(
 
 @rooms
 @given(graph=strategies.simple_graphs(VERTICES))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList) -> None:
     """After each advance all edges below the level have fallen, at theirs, and the others know what they have left."""
     edges = sorted(graph)

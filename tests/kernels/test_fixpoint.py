@@ -10,6 +10,7 @@ import strategies
 from backends import BACKENDS, Backend, topology
 from edgemill import kernels
 from edgemill.kernels.threads import kernel_threads
+from examples import examples
 
 VERTICES = 12
 
@@ -44,7 +45,7 @@ def lowered(edges: list[tuple[int, int]], bound: list[int], owned: list[bool]) -
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("by_one", [False, True])
 @given(graph=strategies.simple_graphs(VERTICES), drawn=st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_rounds(backend: Backend, threads: int, by_one: bool, graph: strategies.EdgeList, drawn: st.DataObject) -> None:
     edges = sorted(graph)
     owned = drawn.draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))

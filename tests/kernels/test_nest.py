@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from backends import BACKENDS, Backend
 from edgemill import kernels
 from edgemill.kernels.graph import Nested
+from examples import examples
 
 Drawn = list[tuple[int, int, int]]
 
@@ -67,7 +68,7 @@ def nested(backend: Backend, edges: NDArray[np.int32], vertices: int) -> Nested:
 @given(
     drawn=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19), st.integers(0, 6)), max_size=60),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_drawn(backend: Backend, drawn: Drawn) -> None:
     """Loops and repeated edges among them."""
     edges = np.array(drawn, np.int32).reshape(-1, 3)

@@ -44,15 +44,15 @@ from edgemill.pipeline import (
     find_group,
     find_vertex,
     foremost,
-    graph_files,
     groups_of,
     lookup,
-    members_of,
+    member_ids,
     mine,
     top,
 )
 from edgemill.pipeline.asking import Order
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.groups import files, graphml
 from edgemill.pipeline.manifest import write_manifest
 from edgemill.pipeline.new_place import new_file, new_folder
 from edgemill.tasks.places import Place
@@ -107,7 +107,7 @@ def test_every_answer(
     assert len(groups) == len(known)
     for group, own in groups.items():
         assert find_group(result, group.component) == group
-        assert members_of(result, group).to_pylist() == sorted(own.vertices)
+        assert member_ids(result, group).to_pylist() == sorted(own.vertices)
         assert sets_of_edges(result, group) == own.edges
         if group.dn_graph:
             assert find_dn_graph(result, group.component) == group
@@ -189,11 +189,11 @@ def test_members_are_ascending_whatever_the_files(many: Result) -> None:
     """Only within a file they are sorted."""
     result = Result(many.path)
     group = find_dn_graph(result, top(result, count=1)["id"][0].as_py())
-    known, edges = members_of(result, group), edges_of(result, group).read_all()
+    known, edges = member_ids(result, group), edges_of(result, group).read_all()
     rows = result.dn_graph_members.to_table()
     turned = rows.take(pa.array(range(len(rows))[::-1]))
     vars(result)["dn_graph_members"] = ds.dataset(turned)
-    assert members_of(result, group) == known
+    assert member_ids(result, group) == known
     assert edges_of(result, group).read_all() == edges
 
 
@@ -230,7 +230,7 @@ def test_facebook(facebook: Result) -> None:
     for group in (around[0], around[50], around[83], around[-1]):
         graph = nx.Graph(edge for edge, level in zip(ends, levels, strict=True) if level >= group.k)
         inside = graph.subgraph(nx.node_connected_component(graph, 1912))
-        assert members_of(facebook, group).to_pylist() == sorted(inside)
+        assert member_ids(facebook, group).to_pylist() == sorted(inside)
         assert sets_of_edges(facebook, group) == {(min(edge), max(edge)) for edge in inside.edges}
 
 
@@ -329,7 +329,7 @@ def test_several_threads_read_footers_once(many: Result, monkeypatch: pytest.Mon
 def test_a_subgraph_is_looked_up(facebook: Result, tmp_path: Path) -> None:
     """All pages but those that may hold its members or edges are beyond reading."""
     group = find_dn_graph(facebook, top(facebook, count=2).to_pylist()[1]["id"])
-    members = members_of(facebook, group).to_pylist()
+    members = member_ids(facebook, group).to_pylist()
     known = edges_of(facebook, group).read_all()
 
     def needed(table: str, bounds: dict[str, tuple[Any, Any]]) -> bool:
@@ -409,11 +409,11 @@ def test_a_group_as_a_file(odd: Result, tmp_path: Path, form: str) -> None:
 
 
 def test_graphml_has_all_vertices_and_integers_read_back(many: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_files, "NODES", 2)
+    monkeypatch.setattr(graphml, "NODES", 2)
     graph = top(many, count=1).to_pylist()[0]
     ended = call("subgraph", str(many.path), "--dn-graph", str(graph["id"]), "--format", "graphml")
     read = nx.read_graphml(io.BytesIO(ended.stdout_bytes), node_type=int)
-    assert sorted(read) == members_of(many, find_dn_graph(many, graph["id"])).to_pylist()
+    assert sorted(read) == member_ids(many, find_dn_graph(many, graph["id"])).to_pylist()
     assert ended.stdout.count("<node id=") == graph["vertices"]
     assert (len(read), read.number_of_edges(), read.is_directed()) == (graph["vertices"], graph["edges"], False)
 
@@ -441,7 +441,7 @@ def test_what_xml_cannot_hold(tmp_path: Path, letter: str) -> None:
     ],
 )
 def test_formats_by_the_ends_of_names(name: str | None, form: str) -> None:
-    assert graph_files.format_of(name) == form
+    assert files.format_of(name) == form
 
 
 def test_columns_that_csv_has_to_quote(tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ def test_parquet_is_nothing_for_a_terminal(many: Result) -> None:
     os.close(screen)
     os.close(terminal)
     assert ended.returncode == 2
-    assert "Parquet is nothing for a terminal: say --output FILE" in ended.stderr
+    assert "Parquet is not for a terminal: add --output FILE" in ended.stderr
 
 
 def test_what_comes_meanwhile_stays(tmp_path: Path) -> None:
@@ -542,7 +542,7 @@ def test_the_commands_print(many: Result) -> None:
     ended = call("top", out, "--by", "size", "-n", "3", "--json")
     assert [json.loads(line) for line in ended.stdout.splitlines()] == rows
     lines = call("top", out, "--by", "size", "-n", "3").stdout.splitlines()
-    assert lines[0].split() == ["DN-graph", "lambda", "vertices", "edges", "density", "triangles", "parent"]
+    assert lines[0].split() == ["DN-graph", "lambda", "vertices", "edges", "density", "triangles", "parent", "members"]
     assert [int(line.split()[0]) for line in lines[1:]] == [row["id"] for row in rows]
     assert len(call("top", out).stdout.splitlines()) == 21
 
@@ -555,7 +555,7 @@ def test_the_commands_print(many: Result) -> None:
 
 def test_odd_ids_on_a_terminal(odd: Result) -> None:
     lines = call("of", str(odd.path), "line\nbreak").stdout.splitlines()
-    assert lines[0] == f"vertex 'line\\nbreak': lambda {len(ODD) - 2}, degree {len(ODD) - 1}, 7 triangles"
+    assert lines[0] == f"vertex line\\x0abreak: lambda {len(ODD) - 2}, degree {len(ODD) - 1}, 7 triangles"
     assert [line.split()[5:] for line in lines[2:]] == [["DN-graph"], ["connected", "component"]]
 
 

@@ -286,14 +286,17 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_imports_stay_light() -> None:
     heavy = {"numba", "distributed", "dask", "pyarrow", "pandas", "numpy", "pydantic", "rich"}
-    for module in ("edgemill.pipeline", "edgemill.pipeline.cli"):
+    for module in ("edgemill", "edgemill.pipeline", "edgemill.pipeline.cli"):
         assert python(f"import sys, {module}; print({heavy} & set(sys.modules))").stdout == "set()\n"
 
 
-def test_public_names() -> None:
-    code = """
+@pytest.mark.parametrize("module", ["edgemill", "edgemill.pipeline"])
+def test_public_names(module: str) -> None:
+    code = f"""
 import edgemill.pipeline.result  # submodules first: they must not take the place of what is exported
-import edgemill.pipeline as pipeline
+import {module} as pipeline
+"""
+    code += """
 assert pipeline.load_settings(None, {"input.path": "a", "output.path": "b"}).input.path == "a"
 assert pipeline.UsageError.exit_code == 2 and pipeline.__version__ and issubclass(pipeline.Result, object)
 assert set(pipeline.__all__) <= set(dir(pipeline)) and not hasattr(pipeline, "nothing")

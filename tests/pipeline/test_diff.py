@@ -20,16 +20,20 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
+import fates
 import oracles
 import runs
 import strategies
-from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, dn_graph_changes, merging, mine
+from edgemill.pipeline import Diff, InputError, Result, UsageError, diff, merging, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.comparing import Changes
 from edgemill.pipeline.merging import side_by_side
+from edgemill.pipeline.nights import overlaps
+from edgemill.pipeline.nights.fates import Fates
 from edgemill.pipeline.show import print_whole
 from edgemill.pipeline.show_groups import changes_table, dn_graphs_table
 from edgemill.tasks.places import Place
+from examples import examples
 from made import Edge, made
 
 Levels = dict[Edge, int]
@@ -126,7 +130,7 @@ def test_every_change(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "BLOCK_ROWS", data.draw(cut))
-        patch.setattr(dn_graph_changes, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
+        patch.setattr(overlaps, "_PENDING_ROWS", data.draw(st.sampled_from([0, 1 << 20])))
         found = diff(old, new, folder / "changes")
         assert diff(old, new) == found
     counts, changed = naive_edges(levels[0], levels[1])
@@ -138,7 +142,19 @@ def test_every_change(
     counts, others = naive_dn_graphs(levels[0], levels[1])
     assert found.dn_graphs == counts
     table = pq.read_table(folder / "changes" / "dn_graphs.parquet")
-    assert {tuple(row.values()) for row in table.drop(["id_old", "id_new"]).to_pylist()} == others
+    plain = table.drop(["id_old", "id_new", "fate", "merged_into", "split_from", "track_old", "track_new"])
+    assert {tuple(row.values()) for row in plain.to_pylist()} == others
+    told, ended, began = fates.fates(fates.groups_of(old), fates.groups_of(new))
+    assert found.groups == told
+    for row in table.to_pylist():
+        if row["id_new"] is None:
+            assert (row["fate"], row["merged_into"], row["split_from"]) == (*ended.pop(row["id_old"]), None)
+        elif row["id_old"] is None:
+            assert (row["fate"], row["split_from"], row["merged_into"]) == (*began.pop(row["id_new"]), None)
+        else:
+            growth = row["vertices_new"] - row["vertices_old"]
+            assert row["fate"] == ("grown" if growth > 0 else "shrunk" if growth < 0 else "kept")
+    assert not ended and not began
     order = [
         (
             -max(row["lambda_old"] or 0, row["lambda_new"] or 0),
@@ -151,9 +167,8 @@ def test_every_change(
         known = {row["id"]: row for row in side.dn_graphs.to_table().to_pylist()}
         for row in table.to_pylist():
             own = known.get(row[f"id_{end}"], {})
-            assert [row[f"{name}_{end}"] for name in ("lambda", "vertices", "edges")] == [
-                own.get(name) for name in ("lambda", "vertices", "edges")
-            ]
+            names = ("lambda", "vertices", "edges", "track")
+            assert [row[f"{name}_{end}"] for name in names] == [own.get(name) for name in names]
     assert json.loads((folder / "changes" / "diff.json").read_text()) == found.as_dict()
 
 
@@ -187,6 +202,13 @@ def test_two_nights(tmp_path: Path, client: Client) -> None:
         ["rose", "15", "1"],
         ["fell", "9", "1"],
         ["reshaped", "0"],
+        ["continued", "3"],
+        ["grown", "1"],
+        ["shrunk", "0"],
+        ["born", "1"],
+        ["died", "1"],
+        ["merged", "0"],
+        ["split", "0"],
     ]
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"), "--json")
     assert json.loads(ended.stdout) == found.as_dict()
@@ -202,8 +224,8 @@ def test_no_digit_is_cut_off(columns: int) -> None:
         return written.getvalue().splitlines()
 
     many = Changes(*[10**13] * 8)
-    lines = printed(changes_table(Diff("old", "new", many, many, ())))
-    assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8
+    lines = printed(changes_table(Diff("old", "new", many, many, Fates(*[10**13] * 7), ())))
+    assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8 + [["10,000,000,000,000"]] * 7
     assert max(map(len, lines)) <= 60
     row = dict.fromkeys(("id", "lambda", "vertices", "edges", "triangles", "parent"), 10**15) | {"density": 0.5}
     (_, line) = printed(dn_graphs_table([row]))
@@ -230,7 +252,7 @@ def test_half_in_common_is_not_the_same(tmp_path: Path) -> None:
     keys=st.tuples(*[st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), unique=True, max_size=30)] * 2),
     cuts=st.tuples(st.integers(1, 7), st.integers(1, 7)),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_blocks_side_by_side(keys: tuple[list[tuple[int, int]], ...], cuts: tuple[int, int]) -> None:
     """Every row comes once, in order, its partner in the same pair, and neither side is read ahead of its block."""
     open_batches = [0, 0]

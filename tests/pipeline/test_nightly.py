@@ -435,15 +435,24 @@ def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
     assert str(result.place) == f"{out}/2026-11-20"
     found = report(result)
     assert ("h2", "Since 2026-11-19") in found.headings
-    assert found.tables["What changed"][1:] == [
-        ["edges", "10", "13", "10", "3", "0", "0", "0", ""],
-        ["DN-graphs", "1", "2", "1", "1", "0", "0", "0", "0"],
+    assert [row[1:] for row in found.tables["What changed"]] == [
+        ["dense groups", "edges"],
+        *(["1", "10"], ["2", "13"], ["1", "10"], ["1", "3"]),
+        *(["0", "0"], ["0", "0"], ["0", "0"], ["0", ""]),
     ]
     assert found.tables["Edges whose λ changed most, of each kind of change"][1:] == [
         [str(u), str(v), "appeared", "", "1"] for u, v in ((5, 6), (5, 7), (6, 7))
     ]
-    assert [row[1:] for row in found.tables["DN-graphs that changed, the highest λ first"][1:]] == [
-        ["appeared", "", "1", "", "3", "0"]
+    assert [row[1] for row in found.tables["What became of the dense groups"][1:]] == list("1001000")
+    (new,) = [row["id"] for row in result.dn_graphs.to_table().to_pylist() if row["vertices"] == 3]
+    assert found.tables["Dense groups that changed, the highest λ first"][1:] == [
+        ["2", "appeared", "born", "", "1", "", "3", "0", "", str(new)]
+    ]
+    assert done.stdout.splitlines()[-5:-1] == [
+        "since       2026-11-19",
+        "groups      1 born, 0 died, 0 merged, 0 split, 0 grown, 0 shrunk",
+        "changes     3 edges added, 0 removed, 0 now of higher lambda, 0 now of lower lambda",
+        "latest      -> 2026-11-20",
     ]
     [compared] = [line for line in log(result) if line["event"] == "compared"]
     assert (compared["before"], compared["edges"]["appeared"]) == (f"{out}/2026-11-19", 3)
@@ -462,7 +471,7 @@ def test_the_report_anew_compares_again(edges: Path, tmp_path: Path) -> None:
     (tmp_path / "out").rename(tmp_path / "moved")
     assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "moved/latest")]).exit_code == 0
     after = report(Result(tmp_path / "moved/latest")).tables
-    assert len(before["What changed"]) == 3
+    assert len(before["What changed"]) == 9
     assert all(after[name] == before[name] for name in before if "hanged" in name)
     shutil.copytree(tmp_path / "moved/2026-11-20", tmp_path / "alone")
     assert CliRunner().invoke(edgemill, ["report", str(tmp_path / "alone")]).exit_code == 0

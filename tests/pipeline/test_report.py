@@ -27,6 +27,7 @@ from chromium import page as tab_of
 from edgemill.pipeline import InputError, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.manifest import (
+    Counts,
     ExchangeRecord,
     InputFile,
     InputRecord,
@@ -140,23 +141,40 @@ def test_the_run(facebook: Result, report: Shown) -> None:
     assert {name: value for name, value in report.tables["Versions"][1:]} == manifest.versions
 
 
+def test_the_page_leads_with_the_groups(report: Shown) -> None:
+    """Then λ and the hierarchy; what is about the run comes last, and is folded."""
+    assert [title for level, title in report.headings if level == "h2"] == [
+        "The densest groups",
+        "Distribution of λ",
+        "Hierarchy",
+        "How it was made",
+    ]
+    folded = ["read", "stages", "bounding", "partitions", "plan", "settings"]
+    ids = [value for element, name, value in report.attributes if (element, name) == ("details", "id")]
+    assert ids == folded
+    assert not [element for element, name, _ in report.attributes if (element, name) == ("details", "open")]
+    assert report.text.index("λ (lambda) says how tight") < report.text.index("The densest group has 139 vertices")
+    assert "edgemill explore " in report.text
+
+
 def test_the_groups(facebook: Result, report: Shown) -> None:
     groups = facebook.dn_graphs.to_table().sort_by([("lambda", "descending"), ("vertices", "descending")]).to_pylist()
-    rows = report.tables["DN-graphs with the highest λ"][1:]
-    assert [[whole(cell) for cell in row[:4]] for row in rows] == [
+    header, *rows = report.tables["Groups of the highest λ"]
+    assert header == ["λ", "vertices", "members, the first by id", "density", "edges", "triangles", "id"]
+    assert [[whole(row[at]) for at in (6, 0, 1, 4)] for row in rows] == [
         [group[name] for name in ("id", "lambda", "vertices", "edges")] for group in groups
     ]
     members = facebook.dn_graph_members.to_table()
     for row in rows:
         ids = sorted(
-            v for g, v in zip(*map(pa.ChunkedArray.to_pylist, members.columns), strict=True) if g == int(row[0])
+            v for g, v in zip(*map(pa.ChunkedArray.to_pylist, members.columns), strict=True) if g == int(row[6])
         )
-        assert row[6] == ", ".join(map(str, ids[:6])) + ", …"
+        assert row[2] == ", ".join(map(str, ids[:12])) + f", {len(ids) - 12} more"
     branches = report.tables["Largest branches"][1:]
     assert branches[0][:4] == ["0", "88,234", "4,039", "95"]
     assert {row[5] for row in branches} == {str(group["id"]) for group in groups}
-    assert "DN-graphs with the most vertices" not in report.tables
-    assert "The graph has 7 DN-graphs, with 373 of its 4,039 vertices." in report.text
+    assert "Groups with the most vertices" not in report.tables
+    assert "The graph has 7 dense groups in all, with 373 of its 4,039 vertices." in report.text
     assert any(re.search(r'"component", ?\["0"', script) for _, script in report.scripts)  # JavaScript has no int64
 
 
@@ -180,6 +198,7 @@ def test_it_can_be_read_by_all(report: Shown) -> None:
     assert levels[0] == 1 == levels.count(1)
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert report.elements["caption"] == report.elements["table"] > 0
+    assert report.elements["summary"] == report.elements["details"] > 0
     assert report.attribute("scope") == ["col"] * report.elements["th"]
     labels = [value for element, name, value in report.attributes if (element, name) == ("div", "aria-label")]
     assert all(labels)
@@ -204,7 +223,7 @@ def test_nothing_from_outside_is_taken_for_html(tmp_path: Path, client: Client, 
     assert found.headings[0][1] == HOSTILE.replace("/", "")
     assert f"columns {HOSTILE} and b{HOSTILE} (string)" in found.text
     assert str(rows.with_suffix(".parquet")) in found.text
-    assert found.tables["DN-graphs with the highest λ"][1][6] == ", ".join(f"{v}{HOSTILE}" for v in range(6))
+    assert found.tables["Groups of the highest λ"][1][2] == ", ".join(f"{v}{HOSTILE}" for v in range(6))
     ours = [script for kind, script in found.scripts if kind is None]
     assert ours == [script for kind, script in report.scripts if kind is None]
 
@@ -217,33 +236,48 @@ def test_in_a_browser(facebook: Result, tmp_path: Path) -> None:
       const has = (node) => node.querySelector("svg") !== null
         || [...node.querySelectorAll("*")].some((inner) => inner.shadowRoot && has(inner.shadowRoot));
       const look = () => {
-        const charts = [...document.querySelectorAll(".chart")];
-        if (charts.every(has)) done(charts.length); else setTimeout(look, 20);
+        const charts = [...document.querySelectorAll(".chart")].filter((chart) => chart.checkVisibility());
+        if (charts.length && charts.every(has)) done(charts.length); else setTimeout(look, 20);
       };
       look();
     })"""
+    dark = "document.querySelectorAll('.chart[data-dark]').length"
+    hints = "[...document.querySelectorAll('.scrolls')].filter(hint => hint.checkVisibility()).length"
     with tab_of(tmp_path) as tab:
-        tab.size(1200, 900)
+        tab.size(1440, 900)
         tab.open(address)
-        assert tab.run(drawn) == 8
-        assert tab.run("document.querySelectorAll('.chart[data-dark]').length") == 0
+        assert tab.run(drawn) == 4
+        assert tab.run("document.querySelector('#dn-graphs table').offsetWidth") > 1300
+        assert tab.run(hints) == 0
+        tab.run("document.querySelector('#open-all').click()")
+        tab.until("document.querySelectorAll('.chart[data-drawn]').length === 8")
+        assert (tab.run(drawn), tab.run(dark)) == (8, 0)
         tab.size(390, 900, dark=True)
-        tab.open(address)
-        assert tab.run(drawn) == 8
-        assert tab.run("document.querySelectorAll('.chart[data-dark]').length") == 8
+        tab.open(f"{address}#stages")
+        assert tab.run("[...document.querySelectorAll('#run > details[open]')].map(fold => fold.id)") == ["stages"]
+        tab.until("document.querySelectorAll('.chart[data-drawn]').length === 5")
+        assert (tab.run(drawn), tab.run(dark)) == (5, 5)
+        tab.until("document.querySelector('#dn-graphs .table').hasAttribute('data-scrolls')")
+        assert tab.run(hints) > 0
         assert tab.run("document.documentElement.scrollWidth") <= 390  # innerWidth would grow with it
         assert base64.b64decode(tab.send("Page.printToPDF")["data"]).startswith(b"%PDF")
+        tab.send("Emulation.setEmulatedMedia", media="print")
+        assert tab.run(
+            "[...document.querySelectorAll('nav, .tools, #settings')].every(part => !part.checkVisibility())"
+        )
+        assert tab.run("document.querySelector('#stages').checkVisibility()")
+        tab.send("Emulation.setEmulatedMedia", media="")
         tab.send("Emulation.setScriptExecutionDisabled", value=True)
         tab.send("Page.navigate", url=address)
         while tab.run("document.readyState") != "complete":
             pass
         text = tab.run("document.body.innerText")
         assert "The charts need JavaScript" in text
-        assert "88,234" in text
+        assert "8,987" in text
         assert tab.run(
             "[...document.querySelectorAll('figure')].every((figure) => figure.offsetHeight === 0)"
         )  # title and all
-        assert set(tab.requests) == {address}
+        assert {url.partition("#")[0] for url in tab.requests} == {address}
         assert not tab.errors
 
 
@@ -298,7 +332,7 @@ def test_a_result_of_an_earlier_release(tmp_path: Path, write_result: WriteResul
     found = read_page(page(Result(tmp_path / "out"), "out").decode())
     assert "was made by an earlier release" in found.text
     assert "kept no plan" in found.text
-    assert "DN-graphs with the highest λ" not in found.tables
+    assert "Groups of the highest λ" not in found.tables
 
 
 def test_a_run_that_a_limit_ended(tmp_path: Path, mined: Mine) -> None:
@@ -330,7 +364,8 @@ def test_nothing_to_show(tmp_path: Path) -> None:
     assert found.elements["figure"] == 0
     assert [caption for caption, rows in found.tables.items() if len(rows) == 1] == ["Settings in effect"]
     assert "with of the" not in " ".join(found.text.split())
-    assert "The graph has 0 DN-graphs, with 0 of its 0 vertices." in found.text
+    assert "There are none: no edge is in a triangle." in found.text
+    assert "The graph has no edges" in found.text
 
 
 def test_vertices_without_edges_are_in_no_truss(tmp_path: Path) -> None:
@@ -351,7 +386,7 @@ def test_a_hierarchy_of_which_a_part_is_looked_at(tmp_path: Path, monkeypatch: p
     result = made(tmp_path / "out", cliques | {(0, 10): 0, (10, 20): 0})
     whole_page = read_page(page(result, "out").decode())
     assert [row[3] for row in whole_page.tables["Largest branches"][1:]] == ["3", "3", "3"]
-    assert "were looked at" not in whole_page.text.partition("DN-graphs\n")[0].partition("Hierarchy\n")[2]
+    assert "were looked at" not in whole_page.text.partition("How it was made\n")[0]
     monkeypatch.setattr(dense, "upper", partial(upper, most=2))
     found = read_page(page(result, "out").decode())
     assert "Only the 2 components with the most edges were looked at." in found.text
@@ -375,13 +410,26 @@ def test_stages_files_and_partitions(tmp_path: Path, write_result: WriteResult) 
     ten, eleven = (read_page(page(Result(tmp_path / name), name).decode()) for name in ("10", "11"))
     assert [row[:2] for row in ten.tables["Stages"][1:3]] == [["read", "2.00 s"], ["bound", "1.00 s"]]
     assert [row[0] for row in ten.tables["Partitions, the largest first"][1:]] == ["1", "0", "2"]
-    assert ("more file" in ten.text, "1 more file is in the manifest." in eleven.text) == (False, True)
+    assert ("more file " in ten.text, "1 more file is in the manifest." in eleven.text) == (False, True)
     assert "of 5 rows" in ten.text
 
 
-def test_rows_are_told_where_some_were_dropped(tmp_path: Path) -> None:
-    found = read_page(page(made(tmp_path / "out", {(1, 2): 0}), "out").decode())
-    assert "of 1 rows" not in found.text
+def test_rows_that_were_dropped_are_told(tmp_path: Path, write_result: WriteResult) -> None:
+    found = read_page(page(made(tmp_path / "out", {(1, 2): 1, (1, 3): 1, (2, 3): 1}), "out").decode())
+    assert "of 3 rows" not in found.text
+    assert "not used" not in found.text
+    counts = Counts(rows=9, self_loops=1, duplicates=4, nulls_dropped=0, edges=4, vertices=4, triangles=1)
+    write_result(tmp_path / "dropped", counts=counts)
+    found = read_page(page(Result(tmp_path / "dropped"), "out").decode())
+    told = "5 rows of 9 (55.6%) were not used: 4 repeat an edge, 1 links a vertex to itself."
+    assert told in found.text
+    assert found.text.index(told) < found.text.index("The densest groups")
+
+
+def test_a_graph_without_triangles_says_what_that_may_mean(tmp_path: Path) -> None:
+    found = read_page(page(made(tmp_path / "out", {(1, 2): 0, (2, 3): 0}), "out").decode())
+    assert "The graph has no triangle, so λ of every edge is 0" in found.text
+    assert "two kinds of things, such as people and films" in found.text
 
 
 @pytest.mark.parametrize(

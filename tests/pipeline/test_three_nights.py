@@ -143,7 +143,7 @@ def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
     page = read_page((result.path / "report.html").read_text())
     assert ("h2", "Since 2026-11-19") in page.headings
     kinds = ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped")
-    shown = [[getattr(part, kind) for kind in kinds] for part in (found.edges, found.dn_graphs)]
+    shown = [[getattr(part, kind) for part in (found.dn_graphs, found.edges)] for kind in kinds]
     cells = [["" if count is None else f"{count:,}" for count in row] for row in shown]
     assert [row[1:] for row in page.tables["What changed"][1:]] == cells
     assert found.edges.appeared >= 12

@@ -55,6 +55,7 @@ def test_a_good_one(good: Path) -> None:
     [
         *(("hierarchy", column) for column in ("component", "k", "parent", "vertices", "edges")),
         *(("dn_graphs", column) for column in ("id", "lambda", "vertices", "edges", "density", "triangles", "parent")),
+        ("dn_graphs", "track"),
         ("dn_graph_members", "dn_graph"),
         ("dn_graph_members", "vertex"),
         ("vertices", "component"),

@@ -175,7 +175,7 @@ def test_a_client_by_pip_joins(project: Docker, trials: Trials) -> None:
     set -eu
     mkdir -p /client/source /certificates /input /results
     cd {project.checkout}
-    cp -r LICENSE README.md pyproject.toml kernels tasks pipeline docker /client/source
+    cp -r LICENSE README.md pyproject.toml package kernels tasks pipeline docker /client/source
     python3 -m venv /client/venv
     export PIP_CERT=/etc/ssl/certs/ca-certificates.crt
     /client/venv/bin/pip install --quiet --constraint docker/constraints.txt /client/source

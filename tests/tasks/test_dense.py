@@ -25,6 +25,7 @@ from edgemill.tasks.messages import collect
 from edgemill.tasks.numbering import BucketEdges, merge_pairs
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import open_source
+from examples import examples
 from runs import write_rows
 
 Edge = tuple[int, int]
@@ -103,14 +104,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     buckets=st.integers(1, 6),
     partitions=st.sampled_from([1, 3]),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_lambda(folder: Path, rows: list[Edge], buckets: int, partitions: int) -> None:
     levels = oracles.networkx_lambda(rows)
     check(levels, extracted(folder, levels, buckets, partitions)[1])
 
 
 @given(rows=strategies.edge_lists(14), buckets=st.integers(1, 6), data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_levels(folder: Path, rows: list[Edge], buckets: int, data: st.DataObject) -> None:
     """More kinds of hierarchy than λ has in small graphs."""
     edges = sorted(oracles.simple_edges(rows))
@@ -127,7 +128,7 @@ def test_any_levels(folder: Path, rows: list[Edge], buckets: int, data: st.DataO
     ),
     buckets=st.integers(2, 4),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_neighbours_in_one_bucket(folder: Path, levels: dict[Edge, int], buckets: int) -> None:
     """Ids with locality: most small components lie within a bucket, some of them in larger ones that do not."""
     check(levels, extracted(folder, levels, buckets, 1)[1])

@@ -23,6 +23,7 @@ from edgemill.tasks.device import intervals_to_host, owned_to_device
 from edgemill.tasks.identity import Put
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.writing import OutputFile
+from examples import examples
 
 Method: TypeAlias = Literal["range", "hash"]
 
@@ -60,7 +61,7 @@ def tables(folder: Path, put: Put, source: Path, partitions: int, buckets: int, 
     buckets=st.sampled_from([1, 2, 5]),
     method=st.sampled_from(["range", "hash"]),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_same_elsewhere(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[int, int]],
@@ -87,7 +88,7 @@ def test_the_same_elsewhere(
     partitions=st.sampled_from([1, 3]),
     ingested_there=st.booleans(),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_lambda_elsewhere(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], partitions: int, ingested_there: bool
 ) -> None:

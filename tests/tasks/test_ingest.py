@@ -26,6 +26,7 @@ from edgemill.tasks import messages, numbering
 from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.id_types import kept
 from edgemill.tasks.sources import Source, open_source
+from examples import examples
 
 VERTICES = 12
 Edge = tuple[Any, Any]
@@ -110,7 +111,7 @@ def check(ingested: drive.Ingested, named: list[Edge], id_type: pa.DataType = IN
     row_group_size=st.integers(1, 50),
     rows_per_block=st.integers(1, 50),
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_drawn_graphs(
     rows: list[tuple[int, int]],
     naming: strategies.Naming,

@@ -18,6 +18,7 @@ from edgemill.tasks.id_types import kept, published
 from edgemill.tasks.left_out import refuse_nulls
 from edgemill.tasks.reading import IdRows, read_rows
 from edgemill.tasks.sources import open_source, plan_blocks
+from examples import examples
 
 
 def read(path: Path) -> IdRows:
@@ -97,7 +98,7 @@ IDS = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 2**53 + 1, 2**63 - 
 
 
 @given(rows=st.lists(st.tuples(IDS, IDS), min_size=1, max_size=12), group=st.integers(1, 12), text=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_nulls_anywhere(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int | None, int | None]], group: int, text: bool
 ) -> None:

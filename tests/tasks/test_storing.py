@@ -30,6 +30,7 @@ from edgemill.tasks.shards.supports import BucketSupports
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
 from edgemill.tasks.subgraph import Subgraph
+from examples import examples
 
 
 def same(one: Any, other: Any) -> bool:
@@ -113,7 +114,7 @@ def test_the_same_bytes_at_another_time(stored: StoredFile, tmp_path: Path, monk
 
 
 @given(place=st.floats(0, 1, exclude_max=True), change=st.sampled_from(["flip", "cut", "zero", "longer"]))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_what_was_changed(stored: StoredFile, place: float, change: str) -> None:
     content = bytearray(Path(stored.url).read_bytes())
     at = int(place * len(content))

@@ -18,6 +18,7 @@ from edgemill.kernels.graph import GONE, MOST_TRIANGLES, MOST_TRIANGLES_ON_GPU, 
 from edgemill.tasks.errors import OutOfRoom
 from edgemill.tasks.messages import bundle
 from edgemill.tasks.triangulate import Counted, GhostEdges, Reply, check_supports, supports
+from examples import examples
 
 VERTICES = 12
 
@@ -92,7 +93,7 @@ def check_counts(graph: CutGraph, p: int, triangles: list[set[tuple[int, int]]],
 
 
 @given(rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_assignment(rows: strategies.EdgeList, partitioning: strategies.Partitioning) -> None:
     check(cut_graph(rows, partitioning.count, partitioning.part), rows)
 

@@ -24,6 +24,7 @@ from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.verify import VerifyReport, verify
 from edgemill.tasks.verify_lambda import Simple, not_falling, peel, survey
 from edgemill.tasks.verify_triangles import orient, triangles
+from examples import examples
 from oracles import (
     brute_force_lambda,
     brute_force_support,
@@ -397,7 +398,7 @@ def numbered(rows: EdgeList) -> tuple[Simple, list[tuple[int, int]]]:
     return Simple(ends[:, 0], ends[:, 1], 12), edges
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(rows=edge_lists(12))
 def test_triangles_and_peeling_agree_with_the_oracle(rows: EdgeList) -> None:
     graph, edges = numbered(rows)
@@ -414,7 +415,7 @@ def test_triangles_and_peeling_agree_with_the_oracle(rows: EdgeList) -> None:
     assert peel(graph).tolist() == [right[edge] for edge in edges]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(rows=edge_lists(12), data=st.data())
 def test_certificates_are_sound_and_complete(rows: EdgeList, data: st.DataObject) -> None:
     """Any bound that passes one of them is on that side of λ everywhere, and λ passes both."""

@@ -15,6 +15,7 @@ import known_graphs
 import oracles
 import strategies
 from cut_graphs import CutGraph, cut_graph
+from examples import examples
 
 VERTICES = 14
 
@@ -31,7 +32,7 @@ def check(graph: CutGraph, expected: dict[tuple[int, int], int]) -> None:
     order=st.permutations(range(VERTICES)),
     drawn=st.data(),
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_drawn_graphs(
     graph: strategies.EdgeList, partitioning: strategies.Partitioning, order: list[int], drawn: st.DataObject
 ) -> None:
@@ -50,7 +51,7 @@ def test_drawn_graphs(
     partitions=st.sampled_from([1, 2, 3, 7, 16, 129]),
     method=st.sampled_from(["range", "hash"]),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_both_partitioners(rows: strategies.EdgeList, partitions: int, method: Literal["range", "hash"]) -> None:
     check(cut_graph(rows, partitions, method), oracles.brute_force_lambda(rows))
 
@@ -58,7 +59,7 @@ def test_both_partitioners(rows: strategies.EdgeList, partitions: int, method: L
 @given(
     rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES, 4), after=st.integers(0, 4)
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_intervals_hold_lambda_at_every_moment(
     rows: strategies.EdgeList, partitioning: strategies.Partitioning, after: int
 ) -> None:

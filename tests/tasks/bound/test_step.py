@@ -19,6 +19,7 @@ from cut_graphs import cut_graph
 from edgemill.tasks.bound.step import open_mailbox, peel_in_step, subscriptions
 from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
 from edgemill.tasks.subgraph import Subgraph
+from examples import examples
 
 VERTICES = 14
 SHARED_PATCH = [HealthCheck.function_scoped_fixture]  # the stand-in is the same for every example
@@ -35,7 +36,7 @@ def cliques() -> list[Subgraph]:
 
 
 @given(graph=strategies.simple_graphs(VERTICES), partitioning=strategies.partitionings(VERTICES, 6))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_both_sides_name_an_edge_by_the_same_place(
     graph: strategies.EdgeList, partitioning: strategies.Partitioning
 ) -> None:
@@ -66,7 +67,7 @@ def test_more_subscriptions_than_kernels_count_are_refused(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("here")
 @given(graph=strategies.simple_graphs(VERTICES), partitioning=strategies.partitionings(VERTICES, 6))
-@settings(max_examples=100, suppress_health_check=SHARED_PATCH)
+@settings(max_examples=examples(100), suppress_health_check=SHARED_PATCH)
 def test_lambda(graph: strategies.EdgeList, partitioning: strategies.Partitioning) -> None:
     cut = cut_graph(graph, partitioning.count, partitioning.part)
     for schedule in (bounding.in_step, bounding.in_step_in_pieces):

@@ -1,0 +1,63 @@
+"""Dense groups in very large graphs: λ of every edge, exactly.
+
+>>> import edgemill
+>>> result = edgemill.mine("edges.parquet", "out")
+>>> result.edges.to_table()
+
+The public names are those of `edgemill.pipeline`. Each is loaded at its first use, so that `import edgemill` is quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import pipeline
+from .pipeline import __all__ as __all__
+
+if TYPE_CHECKING:  # the same names, for type checkers, editors and the documentation
+    from .pipeline import ClusterLost as ClusterLost
+    from .pipeline import Diff as Diff
+    from .pipeline import EdgemillError as EdgemillError
+    from .pipeline import Group as Group
+    from .pipeline import GroupEdges as GroupEdges
+    from .pipeline import InputError as InputError
+    from .pipeline import InputIncomplete as InputIncomplete
+    from .pipeline import InternalError as InternalError
+    from .pipeline import NotConverged as NotConverged
+    from .pipeline import OutOfRoom as OutOfRoom
+    from .pipeline import OutputLocked as OutputLocked
+    from .pipeline import Result as Result
+    from .pipeline import ResultTable as ResultTable
+    from .pipeline import Settings as Settings
+    from .pipeline import StoreLost as StoreLost
+    from .pipeline import UsageError as UsageError
+    from .pipeline import Vertex as Vertex
+    from .pipeline import __version__ as __version__
+    from .pipeline import attributes_of as attributes_of
+    from .pipeline import diff as diff
+    from .pipeline import edges_of as edges_of
+    from .pipeline import find_dn_graph as find_dn_graph
+    from .pipeline import find_group as find_group
+    from .pipeline import find_vertex as find_vertex
+    from .pipeline import group_at as group_at
+    from .pipeline import groups_of as groups_of
+    from .pipeline import ktruss as ktruss
+    from .pipeline import ktruss_groups as ktruss_groups
+    from .pipeline import labels_of as labels_of
+    from .pipeline import load_settings as load_settings
+    from .pipeline import make_plan as make_plan
+    from .pipeline import member_ids as member_ids
+    from .pipeline import members_of as members_of
+    from .pipeline import mine as mine
+    from .pipeline import top as top
+else:  # type checkers would take any name for one that a module's __getattr__ finds
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(pipeline, name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,86 @@
+"""From edges in Arrow batches to graphs of NetworkX and igraph, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .needed import needed
+
+__all__ = ["forest_in_networkx", "to_igraph", "to_networkx"]
+
+
+def to_networkx(edges: Iterable[pa.RecordBatch], vertices: Iterable[pa.RecordBatch] = ()) -> Any:
+    """A networkx.Graph.
+
+    The first two columns of `edges` are the ends of each edge, the others are attributes of the edge. The first column
+    of `vertices` is the node, the others are its attributes; nulls are left out. Raises UsageError without networkx.
+    """
+    graph = needed("networkx", "to_networkx()").Graph()
+    for batch in vertices:
+        ids, names = batch.column(0).to_pylist(), batch.schema.names[1:]
+        graph.add_nodes_from(zip(ids, _attributes(batch, names, 1), strict=True))
+    for batch in edges:
+        ends, names = (batch.column(place).to_pylist() for place in (0, 1)), batch.schema.names[2:]
+        graph.add_edges_from(zip(*ends, _attributes(batch, names, 2), strict=True))
+    return graph
+
+
+def forest_in_networkx(rows: Iterable[pa.RecordBatch], parent: str) -> Any:
+    """A networkx.DiGraph with an arc from each parent to each child.
+
+    The first column of `rows` is the node, the column `parent` is its parent, the others are attributes of the node.
+    Raises UsageError without networkx.
+    """
+    graph = needed("networkx", "to_networkx()").DiGraph()
+    for batch in rows:
+        nodes = batch.column(0).to_pylist()
+        attributes = batch.drop_columns([parent])
+        graph.add_nodes_from(zip(nodes, _attributes(attributes, attributes.schema.names[1:], 1), strict=True))
+        pairs = zip(batch.column(parent).to_pylist(), nodes, strict=True)
+        graph.add_edges_from(pair for pair in pairs if pair[0] is not None)
+    return graph
+
+
+def to_igraph(edges: pa.Table, vertices: pa.Table | None = None) -> Any:
+    """An igraph.Graph, undirected. The ids are the vertices' attribute `name`; other columns are attributes.
+
+    The first two columns of `edges` are the ends of each edge. The first column of `vertices` is the id; without
+    `vertices`, they are the ends of the edges, ascending. Raises UsageError without igraph.
+    """
+    igraph = needed("igraph", "to_igraph()")
+    ends = [edges.column(place) for place in (0, 1)]
+    if vertices is None:
+        both = pa.chunked_array([chunk for end in ends for chunk in end.chunks], ends[0].type)
+        ids = pc.unique(both)
+        ids = ids.take(pc.sort_indices(ids))
+        attributes: dict[str, list[Any]] = {}
+    else:
+        ids = vertices.column(0).combine_chunks()
+        attributes = _columns(vertices.select(vertices.column_names[1:]))
+    pairs = np.stack([np.asarray(pc.index_in(end, ids), np.int64) for end in ends], axis=1)
+    return igraph.Graph(
+        n=len(ids),
+        edges=pairs,
+        vertex_attrs={"name": ids.to_pylist(), **attributes},
+        edge_attrs=_columns(edges.select(edges.column_names[2:])),
+    )
+
+
+def _columns(table: pa.Table) -> dict[str, list[Any]]:
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def _attributes(batch: pa.RecordBatch, names: list[str], first: int) -> Iterator[Mapping[str, Any]]:
+    """A mapping for each row, of the columns from `first` on; without those that are null."""
+    if not names:
+        return ({} for _ in range(batch.num_rows))
+    columns = [batch.column(first + place) for place in range(len(names))]
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    if not any(column.null_count for column in columns):
+        return (dict(zip(names, row, strict=True)) for row in rows)
+    return ({name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows)

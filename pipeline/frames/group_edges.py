@@ -1,0 +1,92 @@
+"""The edges of one group: a reader of Arrow batches that other libraries' frames and graphs can be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from . import frames_of_rows, graphs_of_rows
+from .lazily import as_partitions
+
+__all__ = ["GroupEdges"]
+
+
+class GroupEdges:
+    """The edges of a group, as rows of `Result.edges` and in their order.
+
+    It is read as a `pyarrow.RecordBatchReader` is, once: batch by batch, in a loop, or whole by `read_all()`. What
+    begins with `to_` reads the edges anew each time and may be asked any number of times; what it gives lies in memory,
+    but for `to_dask()`. Raises InputError if the result is damaged, UsageError for a package that is not installed.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        batches: Callable[[], Iterator[pa.RecordBatch]],
+        pieces: Callable[[], Sequence[tuple[ds.ParquetFileFragment, pc.Expression]]],
+    ) -> None:
+        self.schema = schema
+        """The columns: the two ids, support int32, lambda int32."""
+        self._batches = batches
+        self._pieces = pieces
+
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow.Table."""
+        return pa.Table.from_batches(self._batches(), self.schema)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame."""
+        return frames_of_rows.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame."""
+        return frames_of_rows.to_polars(self.to_arrow())
+
+    def to_cudf(self) -> Any:
+        """A cudf.DataFrame, in the memory of the GPU."""
+        return frames_of_rows.to_cudf(self.to_arrow())
+
+    def to_dask(self) -> Any:
+        """A dask.dataframe.DataFrame with a partition for each row group that has some of the edges. It is lazy: the
+        workers that compute it read the result's files, and must see them. Partitions may be empty.
+        """
+        pieces, filters = zip(*self._pieces(), strict=True)
+        return as_partitions("edgemill-group", pieces, filters, self.schema, ())
+
+    def to_networkx(self) -> Any:
+        """A networkx.Graph; the columns after the ids are attributes of the edges."""
+        return graphs_of_rows.to_networkx(self._batches())
+
+    def to_igraph(self) -> Any:
+        """An igraph.Graph; an id is the attribute `name` of its vertex."""
+        return graphs_of_rows.to_igraph(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows, as libraries exchange them by Arrow's PyCapsule interface: a batch at a time, read anew."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__(requested_schema)
+
+    @cached_property
+    def _reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self._reader)
+
+    def __enter__(self) -> GroupEdges:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._reader, name)
+
+    def __repr__(self) -> str:
+        return f"edges of a group ({', '.join(f'{field.name} {field.type}' for field in self.schema)})"

@@ -1,0 +1,130 @@
+"""The k-truss of a result for one k, and its connected components.
+
+k counts as in NetworkX and cuGraph: each edge of the k-truss is in at least k - 2 triangles of the k-truss. So its
+edges are those with λ ≥ k - 2 (Cohen, Trusses: cohesive subgraphs for social network analysis, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...tasks.errors import UsageError
+from ..asking import edges_of, find_group
+from ..frames.group_edges import GroupEdges
+from ..lookup import RowGroup, look_up, reading
+from ..result import Result
+from ..rows import Group, path
+
+__all__ = ["ktruss", "ktruss_groups", "truss_group", "truss_vertices"]
+
+_GROUPS = pa.schema(
+    [
+        ("component", pa.int64()),
+        ("vertices", pa.int64()),
+        ("edges", pa.int64()),
+        ("density", pa.float64()),
+        ("highest_k", pa.int64()),
+    ]
+)
+
+
+def ktruss(result: Result, k: int, component: int | None = None) -> GroupEdges:
+    """The edges of the k-truss, as rows of `Result.edges`, in their order: those with λ ≥ k - 2.
+
+    Every edge of the k-truss is in at least k - 2 triangles of the k-truss, as `networkx.k_truss` has it. With
+    `component`, an id of `ktruss_groups(result, k)`, the edges of that connected component alone. Row groups without
+    such edges are not read, and batches pass through memory one at a time; with `component` its vertices lie in it.
+    They are read, or made into a frame or a graph, as those of `edges_of`.
+
+    Raises UsageError for k < 2, for a component that is none of the k-truss, and for a run that did not converge;
+    InputError for damage, while batches are read too.
+    """
+    level = _level(result, k)
+    if component is not None:
+        return edges_of(result, truss_group(result, k, component))
+    wanted = pc.field("lambda") >= level
+    return GroupEdges(
+        result.edges.schema,
+        lambda: _edges(result, level),
+        lambda: [(part.fragment, wanted) for part in _row_groups(result, level)],
+    )
+
+
+def ktruss_groups(result: Result, k: int) -> pa.Table:
+    """The connected components of the k-truss, the largest first.
+
+    Columns: `component` (int64, its id in the hierarchy), `vertices` and `edges` (int64), `density` (float64, edges
+    among all pairs of its vertices), `highest_k` (int64, the same edges are a component of the k-truss up to this k).
+    Sorted by edges, then vertices, largest first, then by id. In memory are the components of the hierarchy at this
+    level and above. Raises as `ktruss` does.
+    """
+    level = _level(result, k)
+    with reading(result.place):
+        rows = result.hierarchy.to_table(filter=pc.field("k") >= level)
+    # A component whose parent is at this level, too, is a part of a larger one.
+    rows = rows.filter(pc.invert(pc.is_in(rows["parent"], value_set=rows["component"])))
+    vertices, edges = (rows[name].to_numpy() for name in ("vertices", "edges"))
+    columns = [
+        rows["component"],
+        rows["vertices"],
+        rows["edges"],
+        pa.array(2 * edges / (vertices.astype(np.float64) * (vertices - 1))),
+        pa.array(rows["k"].to_numpy().astype(np.int64) + 2),
+    ]
+    order = [("edges", "descending"), ("vertices", "descending"), ("component", "ascending")]
+    return pa.table(columns, schema=_GROUPS).sort_by(order)
+
+
+def truss_group(result: Result, k: int, component: int) -> Group:
+    """A connected component of the k-truss by its id. Raises as `ktruss` does."""
+    level = _level(result, k)
+    group = find_group(result, component)
+    listed = f"edgemill ktruss {result.place} -k {k} --list lists the components"
+    if group.k < level:
+        raise UsageError(f"component {component} is not in the {k}-truss, as its highest k is {group.k + 2}: {listed}")
+    *_, whole = takewhile(lambda around: around.k >= level, path(result, component))
+    if whole.component != component:
+        raise UsageError(
+            f"component {component} is a part of component {whole.component} of the {k}-truss: give the latter, or "
+            f"write the part alone by edgemill subgraph --component {component}"
+        )
+    return group
+
+
+def truss_vertices(result: Result, k: int) -> Iterator[pa.Array]:
+    """The ids of the vertices of the k-truss, ascending, in batches. Raises as `ktruss` does."""
+    level = _level(result, k)
+    table = look_up(result, "vertices")
+    groups = [group for group in table.row_groups if group.bounds.get("lambda", (0, level))[1] >= level]
+    wanted = (pc.field("lambda") >= level) & (pc.field("degree") > 0)
+    for batch in table.scan(groups, wanted, ["id"]):
+        yield batch["id"]
+
+
+def _edges(result: Result, level: int) -> Iterator[pa.RecordBatch]:
+    edges = look_up(result, "edges")
+    for part in _row_groups(result, level):
+        for batch in edges.scan([part], pc.field("lambda") >= level):
+            if batch.num_rows:
+                yield batch
+
+
+def _row_groups(result: Result, level: int) -> list[RowGroup]:
+    parts = look_up(result, "edges").row_groups
+    return [part for part in parts if part.bounds.get("lambda", (0, level))[1] >= level]
+
+
+def _level(result: Result, k: int) -> int:
+    """The least λ of an edge of the k-truss."""
+    if k < 2:
+        raise UsageError(f"k is {k}: a k-truss has a k of 2 or more, and the 2-truss is all edges")
+    if not result.converged:
+        raise UsageError(
+            f"{result.place} did not converge, so the edges of its {k}-truss are not known: run again without limits"
+        )
+    return k - 2

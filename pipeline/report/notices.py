@@ -1,0 +1,40 @@
+"""What a reader should know before the groups: rows that were dropped, and graphs without triangles."""
+
+from __future__ import annotations
+
+from ..manifest import Counts, Manifest
+from .parts import counted, number, share
+
+__all__ = ["notices"]
+
+
+def notices(manifest: Manifest) -> list[str]:
+    """Sentences, the most important first; none for a run in which all rows became edges of a graph with triangles."""
+    counts = manifest.counts
+    return [*_triangles(counts), *_dropped(counts)]
+
+
+def _triangles(counts: Counts) -> list[str]:
+    if counts.triangles:
+        return []
+    if not counts.edges:
+        return ["The graph has no edges, so there is nothing to find."]
+    return [
+        "The graph has no triangle, so λ of every edge is 0 and there are no dense groups. "
+        "Does the table link two kinds of things, such as people and films? Then no two things of one kind are linked, "
+        "and no triangle can close: link people who share a film, and run again."
+    ]
+
+
+def _dropped(counts: Counts) -> list[str]:
+    kinds = {
+        ("repeats an edge", "repeat an edge"): counts.duplicates,
+        ("links a vertex to itself", "link a vertex to itself"): counts.self_loops,
+        ("has a null in place of an id", "have a null in place of an id"): counts.nulls_dropped,
+    }
+    found = [f"{number(count)} {one if count == 1 else more}" for (one, more), count in kinds.items() if count]
+    if not found:
+        return []
+    dropped = counts.rows - counts.edges
+    of = f"{counted(dropped, 'row')} of {number(counts.rows)} ({share(dropped, counts.rows)})"
+    return [f"{of} {'was' if dropped == 1 else 'were'} not used: {', '.join(found)}."]

@@ -1,0 +1,322 @@
+"""Tracks: the numbers that DN-graphs keep over nights, against sets of members; merges, splits, ties; whole nights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as Ended
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fates
+import oracles
+import runs
+from edgemill.pipeline import Result, StoreLost, diff, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.manifest import TracksRecord, write_manifest
+from edgemill.pipeline.nights import following
+from edgemill.pipeline.nights.tracks import Assigned, assign, with_tracks
+from edgemill.tasks.places import Place
+from edgemill.tasks.verify import verify
+from made import made
+
+Group = frozenset[int]
+Tracks = dict[int, Group]
+_numbers = count()
+
+
+def result_of(folder: Path, groups: Iterable[Group], tracks: bool = False, **more: Any) -> Result:
+    """A result whose DN-graphs are cliques of these members."""
+    return made(folder, oracles.networkx_lambda(set(edges_of(groups))), tracks=tracks, **more)
+
+
+def edges_of(groups: Iterable[Group]) -> list[tuple[int, int]]:
+    return [edge for group in groups for edge in combinations(sorted(group), 2)]
+
+
+def tracked(result: Result, first: int, before: Result | None = None, replaced: Result | None = None) -> Result:
+    """The same result with tracks in its tables and its manifest."""
+    assigned = assign(result, first, before, replaced)
+    how = {"output": {"compression": "zstd", "row_group_rows": 2}}
+    manifest = result.manifest.model_copy(update={"settings": how})
+    record = TracksRecord(
+        previous=None, continued=assigned.continued, again=assigned.again, new=assigned.new, next=assigned.next
+    )
+    outputs = with_tracks(result.place, manifest, assigned)
+    (result.path / "manifest.json").unlink()
+    write_manifest(result.path, manifest.model_copy(update={"outputs": outputs, "tracks": record}))
+    return Result(result.path)
+
+
+def tracks_of(result: Result) -> Tracks:
+    return fates.groups_of(result, "track")
+
+
+def expected(before: Tracks, groups: Mapping[int, Group], first: int) -> Tracks:
+    """By definition: those of partners, then new ones for the largest first."""
+    same = fates.partners(before, groups)
+    new = sorted(groups.keys() - same.keys(), key=lambda number: (-len(groups[number]), number))
+    found = {track: groups[number] for number, track in same.items()}
+    return found | {first + place: groups[number] for place, number in enumerate(new)}
+
+
+@st.composite
+def histories(draw: st.DrawFn, nights: int = 5, universe: int = 30) -> list[list[Group]]:
+    """Nights of groups that appear, go, merge, split, and swap members; no vertex is in two of one night."""
+    groups: list[Group] = []
+    found = []
+    for _ in range(nights):
+        for _ in range(draw(st.integers(1, 4))):
+            free = sorted(set(range(universe)).difference(*groups))
+            move = draw(st.sampled_from(["appear", "appear", "go", "merge", "split", "swap"]))
+            some = draw(st.permutations(groups)) if groups else []
+            if move == "appear" and len(free) >= 3:
+                groups.append(frozenset(free[: draw(st.integers(3, min(10, len(free))))]))
+            elif move == "go" and some:
+                groups.remove(some[0])
+            elif move == "merge" and len(some) >= 2:
+                groups = [*some[2:], some[0] | some[1]]
+            elif move == "split" and some:
+                members = sorted(some[0])
+                at = draw(st.integers(0, len(members)))
+                groups = [*some[1:], *(frozenset(part) for part in (members[:at], members[at:]) if len(part) >= 3)]
+            elif move == "swap" and some and free:
+                lost = draw(st.integers(0, len(some[0]) - 3))
+                kept, gained = sorted(some[0])[lost:], free[: draw(st.integers(0, len(free)))]
+                groups = [*some[1:], frozenset([*kept, *gained])]
+        found.append(list(groups))
+    return found
+
+
+@given(history=histories(), cuts=st.lists(st.integers(1, 9), min_size=5, max_size=5))
+@settings(max_examples=12)
+def test_every_history(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Group]], cuts: Sequence[int]
+) -> None:
+    """However tables are cut, and whatever the ids of DN-graphs are."""
+    folder = tmp_path_factory.mktemp("nights")
+    known: Tracks = {}
+    before, first = None, 1
+    given_out: set[int] = set()
+    for night, (groups, cut) in enumerate(zip(history, cuts, strict=True)):
+        plain = result_of(folder / f"{night}", groups, rows_per_file=cut, rows_per_group=cut, first_id=5 + 40 * night)
+        wanted = expected(known, fates.groups_of(plain), first)
+        result = tracked(plain, first, before)
+        assert tracks_of(result) == wanted
+        assert result.manifest.tracks is not None
+        assert result.manifest.tracks.new == len(wanted.keys() - known.keys())
+        assert not (wanted.keys() - known.keys()) & given_out
+        if before is not None:
+            found = diff(before, result)
+            assert found.groups == fates.fates(known, wanted)[0]
+            assert found.groups.continued == len(wanted.keys() & known.keys()) == result.manifest.tracks.continued
+        given_out |= wanted.keys()
+        known, before, first = wanted, result, result.manifest.tracks.next
+    assert first == max(given_out, default=0) + 1
+
+
+def test_thirty_nights(tmp_path: Path) -> None:
+    """One group swaps all of its members, one by one; one comes and goes; both keep what is theirs, and no other's."""
+    before, first, seen = None, 1, []
+    for night in range(30):
+        moving = frozenset(range(100 + night, 110 + night))
+        there = [frozenset(range(5))] if night % 3 else []
+        result = tracked(result_of(tmp_path / f"{night}", [moving, *there]), first, before)
+        assert result.manifest.tracks is not None
+        first, before = result.manifest.tracks.next, result
+        own = {members: track for track, members in tracks_of(result).items()}
+        assert own.pop(moving) == 1
+        seen.append(next(iter(own.values()), None))
+    assert seen == [found for n in range(2, 12) for found in (None, n, n)]
+
+
+HALVES = [
+    ("falls into halves", [range(8)], [range(4), range(4, 8)], {}, (0, 0, 0, 0, 1)),
+    ("two equal ones become one", [range(4), range(4, 8)], [range(8)], {}, (0, 0, 0, 1, 0)),
+    ("half of all stay", [range(6)], [range(3, 6)], {}, (0, 1, 1, 0, 0)),
+    ("one more than half stays", [range(7)], [range(3, 7)], {1: 1}, (1, 0, 0, 0, 0)),
+    ("the larger part continues", [range(9)], [range(6), range(6, 9)], {1: 1}, (1, 0, 0, 0, 1)),
+    ("the larger one takes in the smaller", [range(9), range(9, 13)], [range(13)], {1: 1}, (1, 0, 0, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept", "told"), [case[1:] for case in HALVES], ids=[case[0] for case in HALVES]
+)
+def test_ties_and_halves(
+    tmp_path: Path, old: list[range], new: list[range], kept: dict[int, int], told: tuple[int, ...]
+) -> None:
+    """`kept`: the track that the first of the new ones has of the old. Counts: continued, born, died, merged, split."""
+    before = tracked(result_of(tmp_path / "old", map(frozenset, old)), 1)
+    after = tracked(result_of(tmp_path / "new", map(frozenset, new)), 10, before)
+    own = {members: track for track, members in tracks_of(after).items()}
+    assert {1: own[frozenset(new[0])]} == kept if kept else all(track >= 10 for track in own.values())
+    groups = diff(before, after).groups
+    assert groups is not None
+    assert (groups.continued, groups.born, groups.died, groups.merged, groups.split) == told
+
+
+def test_a_day_that_is_mined_again_keeps_its_own_numbers(tmp_path: Path) -> None:
+    """What the night before had comes first; what began on the day has its number again; the rest is new."""
+    a, b, c = (frozenset(range(start, start + 6)) for start in (0, 10, 20))
+    before = tracked(result_of(tmp_path / "before", [a]), 1)
+    replaced = tracked(result_of(tmp_path / "replaced", [a, b]), 2, before)
+    again = tracked(result_of(tmp_path / "again", [a | {6}, b | {16}, c]), 7, before, replaced)
+    assert tracks_of(again) == {1: a | {6}, 2: b | {16}, 7: c}
+    assert again.manifest.tracks is not None
+    assert (again.manifest.tracks.continued, again.manifest.tracks.again, again.manifest.tracks.new) == (1, 1, 1)
+
+
+def test_a_track_that_the_replaced_result_took_over_is_not_taken_from_it(tmp_path: Path) -> None:
+    """It is the night before alone that says who continues its groups."""
+    a, moved = frozenset(range(6)), frozenset(range(1, 8))
+    before = tracked(result_of(tmp_path / "before", [a]), 1)
+    replaced = tracked(result_of(tmp_path / "replaced", [moved]), 2, before)
+    assert tracks_of(replaced) == {1: moved}
+    further = frozenset(range(3, 10))
+    assert tracks_of(tracked(result_of(tmp_path / "again", [further]), 2, before, replaced)) == {2: further}
+
+
+EARLY = [range(6), range(10, 15), range(20, 24)]
+LATER = [range(1, 7), range(10, 15), range(30, 33)]
+
+
+def write_day(folder: Path, day: str, groups: Iterable[Iterable[int]]) -> None:
+    (folder / "edges" / day).mkdir(parents=True, exist_ok=True)
+    runs.write_rows(folder / "edges" / day / "part.parquet", edges_of(map(frozenset, groups)))
+
+
+def run(folder: Path, out: str, day: str, *more: str) -> Ended:
+    paths = ["--input", f"{folder}/edges/{{date}}", "--output", f"{out}/{{date}}", "--date", day]
+    return CliRunner().invoke(edgemill, ["run", *paths, "--device", "cpu", "--set", "output.report=false", *more])
+
+
+@pytest.fixture(params=["disk", "store"])
+def out(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "disk":
+        yield str(tmp_path / "out")
+        return
+    place = Place(f"memory://tracks/{next(_numbers)}")
+    yield place.url
+    place.remove("")
+
+
+def test_nights_by_the_command(tmp_path: Path, out: str) -> None:
+    write_day(tmp_path, "2026-11-18", EARLY)
+    write_day(tmp_path, "2026-11-19", LATER)
+    ended = run(tmp_path, out, "2026-11-18")
+    assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (0, "latest      -> 2026-11-18")
+    assert "since" not in ended.stdout
+    ended = run(tmp_path, out, "2026-11-19")
+    assert (ended.exit_code, ended.stdout.splitlines()[-3:]) == (
+        0,
+        [
+            "since       2026-11-18",
+            "groups      1 born, 1 died, 0 merged, 0 split, 0 grown, 0 shrunk",
+            "latest      -> 2026-11-19",
+        ],
+    )
+    ended = run(tmp_path, out, "2026-11-19")
+    assert ended.stdout.startswith("nothing to do") and "latest" not in ended.stdout
+    first, second = (Result(f"{out}/2026-11-{day}") for day in (18, 19))
+    assert {track: sorted(group)[0] for track, group in tracks_of(first).items()} == {1: 0, 2: 10, 3: 20}
+    assert {track: sorted(group)[0] for track, group in tracks_of(second).items()} == {1: 1, 2: 10, 4: 30}
+    assert first.manifest.tracks == TracksRecord(previous=None, continued=0, again=0, new=3, next=4)
+    record = second.manifest.tracks
+    assert record is not None and record.previous is not None
+    assert (record.previous.day, record.previous.run) == ("2026-11-18", first.manifest.run)
+    assert record.previous.path == f"{out}/2026-11-18"
+    assert (record.continued, record.again, record.new, record.next) == (2, 0, 1, 5)
+    assert verify(second.place, tmp_path / "edges/2026-11-19").ok
+
+    write_day(tmp_path, "2026-11-18", [*EARLY, range(40, 47)])  # late edges of a day that has a day after it
+    assert run(tmp_path, out, "2026-11-18", "--overwrite").exit_code == 0
+    redone = tracks_of(Result(f"{out}/2026-11-18"))
+    assert {track: sorted(group)[0] for track, group in redone.items()} == {1: 0, 2: 10, 3: 20, 5: 40}
+    write_day(tmp_path, "2026-11-20", [range(50, 53)])
+    assert run(tmp_path, out, "2026-11-20").exit_code == 0
+    assert set(tracks_of(Result(f"{out}/2026-11-20"))) == {6}  # above what the redone day gave out
+
+
+def test_without_a_series_numbers_begin_at_one(tmp_path: Path) -> None:
+    rows = runs.write_rows(tmp_path / "rows.parquet", edges_of(map(frozenset, EARLY)))
+    for _ in range(2):
+        settings: dict[str, Any] = {"output.report": False, "checkpoint.fresh": True}
+        result = mine(rows, tmp_path / "out", device="cpu", overwrite=True, **settings)
+        assert result.manifest.tracks == TracksRecord(previous=None, continued=0, again=0, new=3, next=4)
+        assert {track: len(group) for track, group in tracks_of(result).items()} == {1: 6, 2: 5, 3: 4}
+    table = result.dn_graphs.to_table()
+    assert table.schema.names[-1] == "track"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        ("release", "it was made by a release without tracks"),
+        ("ids", "its ids are string, and now they are int64"),
+        ("damage", "is damaged"),
+        ("page", "is damaged"),
+    ],
+)
+def test_a_night_before_that_is_of_no_use(tmp_path: Path, spoil: str, reason: str) -> None:
+    """All tracks are new then, with numbers that the series has not had, and the log says why."""
+    write_day(tmp_path, "2026-11-19", LATER)
+    groups = [frozenset(own) for own in LATER]
+    first = tmp_path / "out/2026-11-18"
+    if spoil == "ids":
+        names = {edge: 4 for edge in combinations(map(str, range(6)), 2)}
+        made(first, names, id_type=pa.string())
+    else:
+        result_of(first, groups, tracks=spoil != "release")
+    if spoil == "damage":
+        part = next((first / "vertices").iterdir())
+        part.write_bytes(part.read_bytes()[:-9] + b"123456789")
+    if spoil == "page":
+        part = next((first / "vertices").iterdir())
+        content = bytearray(part.read_bytes())
+        content[30] ^= 255
+        part.write_bytes(content)
+    done = run(tmp_path, str(tmp_path / "out"), "2026-11-19")
+    assert done.exit_code == 0
+    result = Result(tmp_path / "out/2026-11-19")
+    tracks = result.manifest.tracks
+    assert tracks is not None
+    assert (tracks.previous, tracks.continued, tracks.new) == (None, 0, 3)
+    highest = {"release": 0, "ids": 1, "damage": 3, "page": 3}[spoil]
+    assert sorted(tracks_of(result)) == [highest + 1, highest + 2, highest + 3]
+    (event,) = [line for line in log(result) if line["event"] == "tracks_new"]
+    assert reason in event["reason"]
+    assert done.stderr.startswith(
+        f"warning: the tracks of all DN-graphs are new: those of {first} cannot be taken over"
+    )
+    assert reason in done.stderr
+
+
+def log(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (result.path / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_store_that_does_not_answer_ends_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repeat keeps the tracks; new numbers for all would not."""
+    for day in ("2026-11-18", "2026-11-19"):
+        write_day(tmp_path, day, EARLY)
+    out = str(tmp_path / "out")
+    assert run(tmp_path, out, "2026-11-18").exit_code == 0
+
+    def lost(result: Result, first: int, *earlier: Result | None) -> Assigned:
+        raise StoreLost(f"{earlier} does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "assign", lost)
+        ended = run(tmp_path, out, "2026-11-19")
+    assert (ended.exit_code, "does not answer" in ended.stderr) == (4, True)
+    assert not (tmp_path / "out/2026-11-19").exists()
+    assert run(tmp_path, out, "2026-11-19").exit_code == 0
+    assert tracks_of(Result(f"{out}/2026-11-19")) == tracks_of(Result(f"{out}/2026-11-18"))
