@@ -38,6 +38,8 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
             return f"warning: no performance report: {event['reason']}"
         case "textfile_failed":
             return f"warning: monitoring.textfile could not be written: {event['reason']}"
+        case "note":
+            return f"note: {event['text']}"
         case "weak_lock":
             return f"warning: two runs at once are not kept apart: {event['reason']}"
     return None

@@ -1,4 +1,4 @@
-"""What the manifest says of the input."""
+"""What the manifest, the log and the terminal say of the input."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import asdict
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source
 from ..tasks.spelling import type_name
-from .manifest import InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+from .manifest import Counts, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+from .telemetry import Events
 
-__all__ = ["input_record"]
+__all__ = ["input_record", "no_triangle", "tell_of_input"]
 
 
 def input_record(source: Source) -> InputRecord:
@@ -36,3 +37,33 @@ def input_record(source: Source) -> InputRecord:
         bipartite=source.bipartite,
         notes=[without_passwords(note) for note in source.notes],
     )
+
+
+def tell_of_input(source: Source, events: Events) -> None:
+    """Tell how the input is read, in the log, and what was guessed of it, to whoever looks on too."""
+    where, layout = source.where, source.layout
+    events.emit(
+        "input",
+        format=source.format,
+        files=len(source.files),
+        columns=[source.source_column, source.target_column],
+        id_type=type_name(source.id_type),
+        layout=None if layout is None else layout.facts(),
+        where=None if where is None else where.condition.text,
+        files_left_out=source.files_left_out,
+        bipartite=source.bipartite,
+    )
+    for note in source.notes:
+        events.emit("note", text=without_passwords(note))
+
+
+def no_triangle(counts: Counts, events: Events) -> list[str]:
+    """What to say of a graph that has edges and no triangle, which is told to whoever looks on; nothing of others."""
+    if counts.triangles or not counts.edges:
+        return []
+    note = (
+        "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "
+        "people and what they bought, never has one; docs/inputs.md says what to do with such a table"
+    )
+    events.emit("note", text=note)
+    return [note]

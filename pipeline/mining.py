@@ -35,7 +35,7 @@ from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .guard import refuse_import
-from .input_record import input_record
+from .input_record import input_record, no_triangle, tell_of_input
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
@@ -131,6 +131,7 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                 events.emit("replacing", reason=why)
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = source or open_input(settings)
+            tell_of_input(source, events)
             known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
@@ -147,7 +148,8 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
                 finally:
                     if client is not None:
                         engine.end()
-            read = manifest.input.model_copy(update={"fingerprint": known})
+            notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
+            read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
             manifest = manifest.model_copy(update={"input": read})
             manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
