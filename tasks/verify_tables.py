@@ -285,7 +285,7 @@ def plain(column: Any) -> Any:
         kind = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
     elif _is_string(kind):
         kind = pa.large_string()
-    elif is_uuid(kind):
+    elif is_uuid(kind) or pa.types.is_large_binary(kind):
         kind = pa.large_binary()
     elif not pa.types.is_null(kind):
         raise InputError(f"ids of type {kind} are neither integers, strings nor UUIDs")

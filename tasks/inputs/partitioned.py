@@ -33,6 +33,9 @@ class Partitioned:
     left_out: int
     """Files in which no row can meet the condition."""
 
+    others: tuple[str, ...] = ()
+    """Columns that paths give values to and the condition does not name."""
+
 
 def partitioned(found: Found, condition: Condition | None, live: LiveFiles | None) -> Partitioned:
     """The files to be read. Raises InputError if the condition leaves none, and UsageError if it does not fit.
@@ -45,12 +48,12 @@ def partitioned(found: Found, condition: Condition | None, live: LiveFiles | Non
     named = {column.name for column in condition.columns}
     if live is not None:
         named = {name for name in named if name in live.columns and not live.columns[name].in_files}
-    texts = [
-        {name: text for name, text in texts_of_path(found.root, path).items() if name in named} for path in found.paths
-    ]
+    held = [texts_of_path(found.root, path) for path in found.paths]
+    texts = [{name: text for name, text in own.items() if name in named} for own in held]
     types = partition_types(texts)
+    others = tuple(dict.fromkeys(name for own in held for name in own if name not in named))
     if not types:
-        return Partitioned(tuple(found.paths), ({},) * len(found.paths), {}, 0)
+        return Partitioned(tuple(found.paths), ({},) * len(found.paths), {}, 0, others)
     known: dict[tuple[tuple[str, str | None], ...], bool] = {}
     paths, constants = [], []
     for path, own in zip(found.paths, texts, strict=True):
@@ -65,4 +68,4 @@ def partitioned(found: Found, condition: Condition | None, live: LiveFiles | Non
         raise InputError(
             f"input.where leaves no file: the folders of none of the {len(found.paths):,} files meet {condition.text}"
         )
-    return Partitioned(tuple(paths), tuple(constants), types, len(found.paths) - len(paths))
+    return Partitioned(tuple(paths), tuple(constants), types, len(found.paths) - len(paths), others)

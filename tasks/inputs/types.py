@@ -104,7 +104,7 @@ def filter_of(condition: Condition, heads: Sequence[Head], files: Partitioned) -
             types[column.name] = files.types[column.name]
             continue
         if column.name not in first.types:
-            known = listed([*first.names, *files.types])
+            known = listed([*first.names, *files.types, *files.others])
             hint = "; text stands in single quotes" if condition.text[column.at] == '"' else ""
             raise refused(condition.text, column.at, f"the input has no column {column.name!r}; it has {known}{hint}")
         columns.append(column.name)

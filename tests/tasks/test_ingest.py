@@ -149,7 +149,7 @@ def test_exotic_ids_in_any_number_of_buckets(tmp_path: Path, kind: str, buckets:
     ends = [pa.array(end, pa.type_for_alias(kind)) for end in zip(*rows[::-1], strict=True)]
     with written(pa.table(ends, names=["src", "dst"]), 2, 10) as source:
         ingested = drive.ingest(source, 2, buckets=buckets, rows_per_block=10)
-    check(ingested, rows)
+    check(ingested, rows, pa.type_for_alias(kind))
     assert len(ingested.ids) == buckets
 
 
