@@ -38,7 +38,7 @@ def call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> 
                 leave(broken)
             if isinstance(error, MemoryError):
                 raise OutOfRoom(
-                    f"a task ran out of memory: {error}; use more partitions (partitioning.count)"
+                    f"a task ran out of memory: {error}; use more partitions (partitioning.count=…)"
                 ) from error
             check_limits(error)
             raise

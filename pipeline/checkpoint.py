@@ -198,7 +198,7 @@ class Checkpoint:
             self._files.make(folder)
         except OSError as error:
             why = error.strerror or error
-            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path") from error
+            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path=…") from error
         tasks = {
             kind: engine.map(
                 f"store-{kind}",
@@ -355,4 +355,6 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
 
 def _files(source: Source) -> list[list[Any]]:
     """What tells the files from what they were before, as JSON values. A file of no known version is like no other."""
+    if source.frame is not None:
+        return [[digest] for digest in source.frame.sha256]
     return [[file.path, file.bytes, list(file.row_groups), file.version or uuid4().hex] for file in source.files]

@@ -173,7 +173,7 @@ def _check_folder(settings: ClusterSettings) -> None:
         if path.is_symlink():
             raise UsageError(
                 f"{path} is a symbolic link, and workers would write and remove what it leads to: remove it, or name "
-                "another folder with cluster.local_directory"
+                "another folder with cluster.local_directory=…"
             )
 
 
@@ -188,7 +188,7 @@ def check_least_workers(settings: ClusterSettings) -> None:
     if settings.is_started_here and settings.least_workers is not None:
         raise UsageError(
             "cluster.least_workers is for a cluster that runs already: name its scheduler or give mine a client, "
-            "or set cluster.workers to start some here"
+            "or set cluster.workers=… to start some here"
         )
 
 
@@ -242,7 +242,7 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     if settings.workers > gpu.count:
         raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
     if settings.protocol == "ucxx" and find_spec("distributed_ucxx") is None:
-        raise UsageError("cluster.protocol ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
+        raise UsageError("cluster.protocol=ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError as error:

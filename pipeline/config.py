@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..tasks.errors import UsageError
 from .dates import day_of, escaped, filled_in, has_date
 from .escaping import has_controls
 from .settings import SECTIONS, Settings
+from .wording.suggesting import did_you_mean
 
-__all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
+__all__ = ["KEYWORDS", "SHORT_NAMES", "Settings", "as_yaml", "by_name", "load_settings", "make_settings", "settings_of"]
 
 SHORT_NAMES: Mapping[str, str] = {
     "input": "input.path",
@@ -27,6 +28,8 @@ SHORT_NAMES: Mapping[str, str] = {
     "format": "input.format",
     "where": "input.where",
     "bipartite": "input.bipartite",
+    "vertices": "input.vertices",
+    "vertex_id": "input.vertex_id",
     "overwrite": "output.overwrite",
     "partitions": "partitioning.count",
     "method": "bounding.method",
@@ -43,10 +46,25 @@ SHORT_NAMES: Mapping[str, str] = {
 }
 """The settings that have a flag of their own: short name (also a keyword of `mine`) → setting."""
 
-_DATED = ("input.path", "input.complete_marker", "output.path")
-"""The settings that may have `{date}`."""
+_SECTIONS_WITH: Mapping[str, list[str]] = {
+    name: [section for section, holder in SECTIONS.items() if name in holder.model_fields]
+    for holder in SECTIONS.values()
+    for name in holder.model_fields
+}
+"""Name of a setting, without its section → the sections that have one of that name."""
 
-_REQUIRED_FLAG = {"input.path": "--input", "output.path": "--output"}
+KEYWORDS: Mapping[str, str] = {
+    **SHORT_NAMES,
+    **{
+        name: setting
+        for name, sections in _SECTIONS_WITH.items()
+        if len(sections) == 1 and (setting := f"{sections[0]}.{name}") not in SHORT_NAMES.values()
+    },
+}
+"""The settings that `mine` takes by a name of their own: those of SHORT_NAMES, and those that one section alone has."""
+
+_DATED = ("input.path", "input.complete_marker", "input.vertices", "output.path")
+"""The settings that may have `{date}`."""
 
 
 def load_settings(
@@ -71,28 +89,62 @@ def load_settings(
     return _validated(tree, "" if config is None else f" (settings file {config})")
 
 
-def make_settings(input: str | os.PathLike[str], output: str | os.PathLike[str], **settings: object) -> Settings:
-    """Settings from keywords: short names (`partitions=4`) or whole sections (`bounding={"method": "band"}`).
-    Paths are taken as they are, unless a `date` is given: then `{date}` in them is that day, as in a settings file.
+def make_settings(
+    input: str | os.PathLike[str] | None = None, output: str | os.PathLike[str] | None = None, /, **settings: object
+) -> Settings:
+    """As `settings_of`, from what `by_name` takes."""
+    return settings_of(by_name(input, output, **settings))
 
-    Raises UsageError for a keyword that is neither, and whatever `load_settings` raises.
+
+def by_name(input: object = None, output: object = None, /, **settings: object) -> dict[str, object]:
+    """Dotted setting → value, from keywords: whole sections (`bounding={"method": "band"}`), or settings by the names
+    in KEYWORDS (`partitions=4`). `input` and `output` are paths, positional or by keyword, or sections.
+
+    Raises UsageError for an unknown keyword, and for a setting that is given twice.
+    """
+    found: dict[str, object] = {}
+    for keyword, given in (("input", input), ("output", output), *settings.items()):
+        for name, value in _named(keyword, given):
+            if name in found:
+                raise UsageError(f"{name} is given twice: leave one out")
+            found[name] = value
+    return found
+
+
+def settings_of(given: Mapping[str, object]) -> Settings:
+    """Settings from dotted setting → value. Paths are taken as they are, unless a `date` is given: then `{date}` in
+    them is that day, as in a settings file. Raises UsageError as `load_settings` does.
     """
     tree: dict[str, Any] = {}
-    settings = settings | {"input.path": os.fspath(input), "output.path": os.fspath(output)}
-    for name, value in settings.items():
-        if name in SECTIONS and isinstance(value, Mapping):
-            for key, inner in value.items():
-                _assign(tree, f"{name}.{key}", inner)
-        elif name in SHORT_NAMES or "." in name:
-            _assign(tree, SHORT_NAMES.get(name, name), os.fspath(value) if isinstance(value, os.PathLike) else value)
-        elif name in SECTIONS:
-            raise UsageError(f"{name} takes a mapping of settings, got {type(value).__name__}")
-        else:
-            known = ", ".join([*SECTIONS, *SHORT_NAMES])
-            raise UsageError(f"unknown setting {name!r}; there are: {known}")
+    for name, value in given.items():
+        _assign(tree, name, os.fspath(value) if isinstance(value, os.PathLike) else value)
     if _value(tree, "nightly.date") is not None:
         _fill_in_date(tree, asked=True)
     return _validated(tree, "")
+
+
+def _named(keyword: str, value: object) -> list[tuple[str, object]]:
+    """The settings that one keyword of `mine` gives, by their dotted names. Raises UsageError if it is unknown."""
+    if keyword in SECTIONS and isinstance(value, Mapping):
+        return [(f"{keyword}.{name}", inner) for name, inner in value.items()]
+    if keyword in ("input", "output") and value is None:
+        return []
+    if keyword in KEYWORDS or "." in keyword:
+        return [(KEYWORDS.get(keyword, keyword), value)]
+    if keyword in SECTIONS:
+        raise UsageError(f"{keyword} takes a mapping of settings, got {type(value).__name__}")
+    sections = _SECTIONS_WITH.get(keyword, [])
+    if len(sections) > 1:
+        raise UsageError(
+            f"{keyword} is a setting of {', '.join(sections[:-1])} and {sections[-1]}: "
+            f"say which, such as {sections[0]}={{{keyword!r}: …}}"
+        )
+    known = dict.fromkeys([*SECTIONS, *KEYWORDS])
+    meant = did_you_mean(
+        keyword,
+        [*zip(known, known, strict=True), *((name.partition(".")[2], short) for short, name in KEYWORDS.items())],
+    )
+    raise UsageError(f"unknown setting {keyword!r}{meant or '; there are: ' + ', '.join(known)}")
 
 
 def as_yaml(settings: Settings) -> str:
@@ -174,18 +226,23 @@ def _validated(tree: dict[str, Any], origin: str) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        raise UsageError("; ".join(_explain(problem) for problem in error.errors()) + origin) from error
+        missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
+        told = [_explain(problem) for problem in error.errors() if problem["type"] != "missing"]
+        if missing:
+            them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
+            told.append(f"{' and '.join(missing)} {are} not set: give {them}, or set {them} in the settings file")
+        raise UsageError("; ".join(told) + origin) from error
+
+
+def _name(problem: ErrorDetails) -> str:
+    return ".".join(str(part) for part in problem["loc"])
 
 
 def _explain(problem: ErrorDetails) -> str:
-    name = ".".join(str(part) for part in problem["loc"])
+    name = _name(problem)
     match problem["type"]:
-        case "missing":
-            return f"{name} is not set: give {_REQUIRED_FLAG.get(name, 'it')} or set it in the settings file"
         case "extra_forbidden":
-            section, *inner = problem["loc"]
-            known = SECTIONS[str(section)] if inner else Settings
-            return f"unknown setting {name}; there are: {', '.join(known.model_fields)}"
+            return f"unknown setting {name}{_meant(name)}"
         case "value_error" if not problem["loc"] or name in SECTIONS:
             return str(problem["ctx"]["error"])  # our own rules between settings name them in full
         case "value_error":
@@ -196,3 +253,18 @@ def _explain(problem: ErrorDetails) -> str:
             why = problem["msg"].replace("Input should be", "must be")
     secret = ".storage_options" in name or name in ("input", "output", "checkpoint")
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
+
+
+def _meant(name: str) -> str:
+    """What to say of a setting that does not exist: those that are spelt alike, or else all of its section."""
+    every = [(last, f"{section}.{last}") for section, model in SECTIONS.items() for last in model.model_fields]
+    section, _, last = name.partition(".")
+    if not last:
+        short = SHORT_NAMES.items()
+        return did_you_mean(name, [*zip(SECTIONS, SECTIONS, strict=True), *short, *every]) or _all_of(Settings)
+    here = [one for one in every if one[1].startswith(f"{section}.")]
+    return did_you_mean(last, here) or did_you_mean(last, every) or _all_of(SECTIONS[section])
+
+
+def _all_of(model: type[BaseModel]) -> str:
+    return f"; there are: {', '.join(model.model_fields)}"

@@ -16,7 +16,7 @@ from .escaping import escaped, one_line
 from .telemetry import Listener, as_line
 from .terminal import console_on
 
-__all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "display_for"]
+__all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "Stages", "display_for", "state"]
 
 
 def display_for(stream: TextIO, verbose: bool = False, as_json: bool = False) -> Listener:
@@ -35,13 +35,18 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
         case "serving":
             return f"{event['what']}: {event['address']}"
         case "performance_report_failed":
-            return f"warning: no performance report: {event['reason']}"
+            return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
-            return f"warning: monitoring.textfile could not be written: {event['reason']}"
+            return f"Warning: monitoring.textfile could not be written: {event['reason']}"
+        case "attributes_joined" if event["unknown"] or event["missing"]:
+            return (
+                f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
+                f"the graph; {event['missing']:,} vertices of the graph have no row"
+            )
         case "note":
             return f"note: {event['text']}"
         case "weak_lock":
-            return f"warning: two runs at once are not kept apart: {event['reason']}"
+            return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None
 
 
@@ -70,7 +75,7 @@ class JsonDisplay:
         """Nothing stays open."""
 
 
-class _Stages:
+class Stages:
     """Stages under way, the outermost first, with the tasks that are done and all of them; how far the search is."""
 
     def __init__(self) -> None:
@@ -101,7 +106,7 @@ class LineDisplay:
     def __init__(self, stream: TextIO, verbose: bool = True) -> None:
         self._stream = stream
         self._verbose = verbose
-        self._stages = _Stages()
+        self._stages = Stages()
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Print a line if the event is worth one."""
@@ -131,7 +136,7 @@ class LiveDisplay:
 
     def __init__(self, console: Console) -> None:
         self._finished: dict[str, float] = {}
-        self._stages = _Stages()
+        self._stages = Stages()
         self._start = time.monotonic()
         self._live = Live(self, console=console, refresh_per_second=8, redirect_stdout=False)
 
@@ -163,7 +168,7 @@ class LiveDisplay:
         search, roomy = self._stages.search, options.max_width >= 80
         for stage, (done, tasks) in list(self._stages.running.items()):
             bar = ProgressBar(total=tasks or None, completed=done, width=20) if roomy else ""
-            table.add_row(Text(stage, "bold"), self._elapsed(), bar, _state(done, tasks, search))
+            table.add_row(Text(stage, "bold"), self._elapsed(), bar, state(done, tasks, search))
             search = None  # of the outermost
         yield table
 
@@ -172,7 +177,8 @@ class LiveDisplay:
         return f"{minutes}:{seconds:02d}"
 
 
-def _state(done: int, tasks: int, search: Mapping[str, Any] | None) -> str:
+def state(done: int, tasks: int, search: Mapping[str, Any] | None) -> str:
+    """How far a running stage is: tasks done of all, and the last exchange or level of the search for λ."""
     state = [f"{done}/{tasks}"] if tasks else []
     if search is not None:
         state += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]

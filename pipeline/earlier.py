@@ -8,18 +8,23 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
+from ..tasks.attributes import AttributeSource
+from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source
 from ..tasks.spelling import type_name
 from .manifest import Manifest
 from .settings import Settings
 
-__all__ = ["difference", "fingerprint"]
+__all__ = ["differences", "fingerprint", "input_differences"]
+
+_MOST_NAMES = 3
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     # Columns, layout and the version of a table are in the fingerprint, as they were understood.
     "input": (
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
         *("format", "header", "delimiter", "comment", "id_type"),
+        *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
     "output": ("path", "overwrite", "report", "single_writer"),
     "partitioning": (),
@@ -28,15 +33,21 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 """Sections of settings that a result depends on, and what in them does not count."""
 
 
-def fingerprint(source: Source) -> str | None:
+def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
     """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, the
-    version of a table, how text is laid out, and the condition of the rows that are wanted.
+    version of a table, how text is laid out, and the condition of the rows that are wanted; of a frame, what was
+    written of it; of the attributes of vertices, too, if there are any.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
-    if any(file.version is None for file in source.files):
+    unknown = any(file.version is None for file in (() if vertices is None else vertices.files))
+    if source.frame is not None:
+        files: list[Any] = [[digest] for digest in source.frame.sha256]
+    else:
+        unknown = unknown or any(file.version is None for file in source.files)
+        files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
+    if unknown:
         return None
-    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     facts: list[Any] = [files, source.source_column, source.target_column, type_name(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
@@ -46,20 +57,70 @@ def fingerprint(source: Source) -> str | None:
         facts.append([source.where.condition.text, source.files_left_out])
     if source.bipartite is not None:
         facts.append(source.bipartite)
+    if vertices is not None:
+        facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def difference(manifest: Manifest, settings: Settings) -> str | None:
-    """Why a result is another than these settings would make, whatever the input; None if it is not."""
-    if not manifest.converged:
-        return "it is not converged"
-    if manifest.versions.get("edgemill") != version("edgemill"):
-        return f"it was made by edgemill {manifest.versions.get('edgemill')}"
-    if manifest.input.fingerprint is None:
-        return "its input may have changed unnoticed"
+def _facts(vertices: AttributeSource) -> list[Any]:
+    files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in vertices.files]
+    columns = [[field.name, str(field.type)] for field in vertices.schema]
+    table = [] if vertices.table is None else [vertices.table.format, vertices.table.version]
+    return ["vertices", files, vertices.id_column, columns, vertices.label, table]
+
+
+def differences(manifest: Manifest, settings: Settings) -> list[str]:
+    """All reasons why a result is another than these settings would make, whatever the input; none if it is not."""
+    found = [] if manifest.converged else ["it did not converge: a limit ended its run"]
+    made, here = manifest.versions.get("edgemill"), version("edgemill")
+    if made != here:
+        found.append(f"it was made by edgemill {made}, and this is {here}")
     then, now = _weighty(manifest.settings), _weighty(settings.model_dump())
-    others = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
-    return f"it was made with other settings: {', '.join(others)}" if others else None
+    for name in sorted(then.keys() | now.keys()):
+        if then.get(name) != now.get(name):
+            found.append(f"{name} was {_shown(then.get(name))}, and is {_shown(now.get(name))} now")
+    return found
+
+
+def input_differences(manifest: Manifest, source: Source, vertices: AttributeSource | None) -> list[str]:
+    """All reasons why a result may be of another input than `source` and `vertices`; none if it is of these."""
+    then, known = manifest.input, fingerprint(source, vertices)
+    if then.fingerprint is not None and then.fingerprint == known:
+        return []
+    found = []
+    before, now = (then.source_column, then.target_column), (source.source_column, source.target_column)
+    if before != now:
+        found.append(f"its input's columns were {' and '.join(before)}, and are {' and '.join(now)} now")
+    if then.id_type != type_name(source.id_type):
+        found.append(f"its ids were of the type {then.id_type}, and are {type_name(source.id_type)} now")
+    old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
+    if old != new:
+        found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
+    paths = {file.path: (file.bytes, file.rows) for file in then.files}
+    counted = source.is_counted
+    there = {without_passwords(f.path): (f.bytes, f.rows if counted else None) for f in source.files}
+    for what, names in (
+        ("are gone", paths.keys() - there.keys()),
+        ("are new", there.keys() - paths.keys()),
+        ("have other sizes", {name for name in paths.keys() & there.keys() if paths[name] != there[name]}),
+    ):
+        if names:
+            found.append(f"files of its input {what}: {_some(sorted(names))}")
+    if not found:
+        unknown = then.fingerprint is None or known is None
+        why = "may have changed: their storage does not tell versions of files" if unknown else "were written again"
+        files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
+        found.append(f"{files} {why}")
+    return found
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _weighty(settings: Mapping[str, Any]) -> dict[str, Any]:

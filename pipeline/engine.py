@@ -429,7 +429,7 @@ class Engine:
         return OutOfRoom(
             f"workers exceeded their memory {len(restarts)} times, the last in {error.task}: one held "
             f"{format_bytes(held)} of {format_bytes(self.capacity.memory_bytes)}: raise partitioning.count, give "
-            "workers more memory (cluster.memory_limit_bytes) or fewer threads (cluster.threads_per_worker)"
+            "workers more memory (cluster.memory_limit_bytes=…) or fewer threads (cluster.threads_per_worker=…)"
         )
 
     def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:

@@ -101,12 +101,12 @@ def check_limits(error: BaseException) -> None:
         case OSError(errno=errno.EMFILE | errno.ENFILE):
             raise OutOfRoom(
                 f"too many files are open at once ({error}): raise the limit where workers are started (ulimit -n), or "
-                "use fewer partitions (partitioning.count)"
+                "use fewer partitions (partitioning.count=…)"
             ) from error
         case OSError(errno=errno.ENOMEM):
             raise OutOfRoom(
                 f"no more memory can be mapped ({error}): raise the limits of the workers (ulimit -v, "
-                "vm.max_map_count), or use fewer threads (cluster.threads_per_worker)"
+                "vm.max_map_count), or use fewer threads (cluster.threads_per_worker=…)"
             ) from error
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from hashlib import sha256
 
 from ..tasks.passwords import without_passwords
-from ..tasks.sources import Source
+from ..tasks.sources import Frame, Source
 from ..tasks.spelling import type_name
-from .manifest import Counts, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+from .manifest import Counts, FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
 from .telemetry import Events
 
 __all__ = ["input_record", "no_triangle", "tell_of_input"]
@@ -17,7 +18,9 @@ def input_record(source: Source) -> InputRecord:
     """The record of an input, without its fingerprint."""
     where, layout = source.where, source.layout
     return InputRecord(
-        files=[
+        files=[]
+        if source.frame is not None
+        else [
             InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows if source.is_counted else None)
             for f in source.files
         ],
@@ -25,6 +28,7 @@ def input_record(source: Source) -> InputRecord:
         source_column=source.source_column,
         target_column=source.target_column,
         table=None if source.table is None else TableRecord(**asdict(source.table)),
+        frame=None if source.frame is None else _frame(source.frame, source.rows),
         format=source.format,
         layout=None if layout is None else LayoutRecord(**layout.facts()),
         where=None
@@ -36,6 +40,13 @@ def input_record(source: Source) -> InputRecord:
         ),
         bipartite=source.bipartite,
         notes=[without_passwords(note) for note in source.notes],
+    )
+
+
+def _frame(frame: Frame, rows: int) -> FrameRecord:
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
     )
 
 

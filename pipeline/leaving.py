@@ -29,7 +29,7 @@ def leave(error: BaseException) -> NoReturn:
     if worker.nanny is None:
         raise ClusterLost(
             f"a kernel failed ({error}), and nothing runs on this GPU any more until its process is started anew: "
-            "start the worker again, if it is one, and run again; if that fails too, use cluster.device cpu"
+            "start the worker again, if it is one, and run again; if that fails too, use cluster.device=cpu"
         ) from error
     told = {"task": str(worker.get_current_task()), "error": f"{type(error).__name__}: {error}"}
     with suppress(OSError, CommClosedError):
@@ -48,5 +48,5 @@ def why_they_left(client: Client, tasks: Collection[str]) -> str:
     return (
         f"{told[-1]['task']} broke the GPU of every worker that tried it, {len(told)} in all, the last with "
         f"{told[-1]['error']}: "
-        "a fault of the device, or of a kernel, which please report; cluster.device cpu does without"
+        "a fault of the device, or of a kernel, which please report; cluster.device=cpu does without"
     )

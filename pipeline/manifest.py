@@ -26,6 +26,7 @@ __all__ = [
     "Counts",
     "EarlierRecord",
     "ExchangeRecord",
+    "FrameRecord",
     "InputFile",
     "InputRecord",
     "LambdaRecord",
@@ -55,6 +56,11 @@ FORMAT_VERSION = 1
 class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
     model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+
+    def _repr_html_(self) -> str:
+        from .notebook.records import record_html
+
+        return record_html(self)
 
 
 class InputFile(_Record):
@@ -121,6 +127,22 @@ class VerticesRecord(_Record):
     """The Delta or Iceberg table whose live files these are; none for loose files."""
 
 
+class FrameRecord(_Record):
+    """The frame or graph that was given to `mine` from Python."""
+
+    kind: str
+    """Package and class, as `pandas.DataFrame`."""
+    rows: int
+    """Its rows, or its edges."""
+    sha256: str
+    """Of its two columns of ids, as they were written to a Parquet file for the time of the run; of a Dask DataFrame,
+    of these digests of its partitions, one after the other.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.rows:,} rows"
+
+
 class InputRecord(_Record):
     """What was read."""
 
@@ -143,6 +165,8 @@ class InputRecord(_Record):
     """What was done about ids that are in both columns, as the setting says."""
     notes: list[str] = []
     """What was guessed, in sentences."""
+    frame: FrameRecord | None = None
+    """The frame or graph that was read in place of files; none for files."""
     vertices: VerticesRecord | None = None
     """Attributes of vertices; none if the run was given none."""
 
@@ -351,6 +375,13 @@ class Manifest(_Record):
     def seconds(self) -> float:
         """Wall time of the run."""
         return (self.finished - self.started).total_seconds()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts if number)
+        state = "converged" if self.converged else f"{self.unsettled} edges unsettled"
+        return f"Manifest(run {self.run!r} of {self.finished:%Y-%m-%d %H:%M}: {counts}; {state}; model_dump() has all)"
+
+    __str__ = __repr__
 
     @property
     def seconds_outside(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from distributed import Client
 
 from ..kernels.device import to_device, to_host
 from ..kernels.warm import Warmed, warm
+from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
 from ..tasks.errors import EdgemillError, InternalError, StateLost, StoreLost, UsageError
 from ..tasks.ingest import Put
@@ -29,12 +29,13 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
-from .earlier import difference, fingerprint
+from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
-from .guard import refuse_import
+from .frames.given import Given
+from .frames.run_input import RunInput, refuse_overlap
+from .groups.joining import join_attributes, open_vertices, with_attributes
 from .input_record import input_record, no_triangle, tell_of_input
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
@@ -55,7 +56,7 @@ from .nights.following import follow_groups
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
-from .planning import open_input, plan_run, plan_without_sample
+from .planning import plan_run, plan_without_sample
 from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
@@ -67,80 +68,70 @@ from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
 
 
-def mine(
-    input: str | os.PathLike[str], output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any
-) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    with Events() as events:
-        return mine_settings(
-            make_settings(os.fspath(input), os.fspath(output), **settings), client=client, events=events
-        )
-
-
-def mine_settings(settings: Settings, *, client: Client | None, events: Events) -> Result:
-    """Run with the given settings, telling `events`. Raises as `mine` does.
+def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
+    """Run with the given settings, telling `events`. Raises as `mine` does. An input that is no path is `given`, and
+    then the settings have its name for a path.
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
     with told_in_textfile(settings, events) as ending:
-        ending.result = _mine(settings, client, events)
+        ending.result = _mine(settings, client, events, given)
         return ending.result
 
 
-def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
+def _mine(settings: Settings, client: Client | None, events: Events, given: Given | None) -> Result:
     if client is None:
         check_device(settings.cluster)
         check_least_workers(settings.cluster)
     night = Night.of(settings)
     check_performance_report(settings)
     check_locations(settings)
-    with staging_for(settings, events.run_id) as staging:
-        source, why = None, None
+    refuse_overlap(given, settings)
+    with staging_for(settings, events.run_id, is_path=given is None) as staging:
+        input = RunInput(settings, given, staging, client, events)
+        why: list[str] = []
         if staging.or_same and staging.holds_result():
-            source, why = _look_at(staging, settings)
-            if why is None:
+            why = _look_at(staging, settings, input)
+            if not why:
                 return _leave(staging, settings, events, night)
         try:
             staging.refuse_existing()
         except UsageError as error:
-            if why is not None:
-                error.add_note(f"it is not what this run would make: {why}")
+            for note in (
+                ["It holds another result than this run would make:", *(f"- {one}" for one in why)] if why else []
+            ):
+                error.add_note(note)
             raise
-        if settings.input.complete_marker or settings.input.least_rows:
-            source = source or open_input(settings)  # before there is a log: this run has not begun
-        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
+        if not input.is_written or settings.input.complete_marker or settings.input.least_rows:
+            open_vertices(settings, input.open())  # before there is a log: with a mistyped input no run has begun
+        with events.recording(staging.scratch / LOG_NAME, settings.model_dump()), input.named():
             if staging.left_by is not None:
                 events.emit("lock_taken_over", left_by=str(staging.left_by))
             if staging.weakness is not None:
                 events.emit("weak_lock", reason=staging.weakness)
-            if why is not None:
-                events.emit("replacing", reason=why)
+            if why:
+                events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
-            source = source or open_input(settings)
+            source = input.open()
+            vertices = open_vertices(settings, source)
+            known = fingerprint(source, vertices)
             tell_of_input(source, events)
-            known = fingerprint(source)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -156,9 +147,12 @@ def _mine(settings: Settings, client: Client | None, events: Events) -> Result:
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
             refuse_changed_files(source)
+            if vertices is not None:
+                refuse_changed_files(vertices)
             events.emit(
                 "run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds
             )
+            input.remove()
             staging.commit()
             with _noting(staging):
                 _follow_up(checkpoint, night, manifest.converged, events)
@@ -185,18 +179,22 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         night.succeeded(events) if converged else night.move_latest(events)
 
 
-def _look_at(staging: AnyStaging, settings: Settings) -> tuple[Source | None, str | None]:
-    """Why the result that is there is not the one to make, or None; and the input, if it had to be opened for that."""
+def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
+    """All reasons why the result that is there is not the one to make. The input is opened if it can be."""
     try:
         manifest = Result(place_of(staging.out)).manifest
     except StoreLost:
         raise
     except EdgemillError as error:
-        return None, str(error)
-    if why := difference(manifest, settings):
-        return None, why
-    source = open_input(settings)
-    return source, None if fingerprint(source) == manifest.input.fingerprint else "its input was another"
+        return [str(error)]
+    why = differences(manifest, settings)
+    try:
+        source = input.open()
+    except EdgemillError:
+        if not why:
+            raise
+        return why  # a run that replaces the result raises it again
+    return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
 def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
@@ -219,7 +217,12 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
 
 
 def _run(
-    settings: Settings, source: Source, engine: Engine, events: Events, staging: AnyStaging
+    settings: Settings,
+    source: Source,
+    vertices: AttributeSource | None,
+    engine: Engine,
+    events: Events,
+    staging: AnyStaging,
 ) -> tuple[Manifest, Checkpoint]:
     engine.refuse_other_releases()
     device = engine.use(settings.cluster.device)
@@ -242,13 +245,16 @@ def _run(
             graph = _find_graph(engine, events, settings, source, plan, checkpoint)
             if checkpoint.due():
                 checkpoint.save_graph(engine, events, graph)
+        joined = None
+        if vertices is not None:
+            joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
         manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return manifest.model_copy(update={"plan": expected}), checkpoint
+    return with_attributes(manifest.model_copy(update={"plan": expected}), joined, staging.prefix), checkpoint
 
 
 def _expected(plan: Plan) -> PlanRecord:

@@ -57,6 +57,7 @@ class Staging:
         self.aside = self.folder.with_name(self.folder.name + ".old")
         self.failed_log = self.out.with_name(f"{self.out.name}.failed.{LOG_NAME}")
         self._lock = FolderLock(self.out.with_name(f".{self.out.name}.edgemill.lock"), str(self.out), run_id)
+        self._made_parents: list[Path] = []
         self.left_by: Holder | None = None
         """The dead run whose lock was found."""
         self.weakness: str | None = None
@@ -67,7 +68,7 @@ class Staging:
             refuse_input_overlap(self.source, Place(str(self.out)))
         self._refuse_at_start()
         try:
-            self.out.parent.mkdir(parents=True, exist_ok=True)
+            self._made_parents = _make_parents(self.out)
             self.left_by = self._lock.take()
             self._clear()
             make_own_folder(self.folder)
@@ -75,14 +76,14 @@ class Staging:
         except OSError as error:
             with suppress(OSError):
                 self.folder.rmdir()
-            self._lock.release()
+            self._release()
             if error.errno in NO_SPACE:
                 raise OutOfRoom(f"no room left on the disk for {self.out}") from error
             not_folder = isinstance(error, (FileExistsError, NotADirectoryError))
             reason = "it is not a folder" if not_folder else error.strerror
             raise UsageError(f"output.path {self.out}: cannot write in {self.out.parent}: {reason}") from error
         except BaseException:
-            self._lock.release()
+            self._release()
             raise
         return self
 
@@ -113,7 +114,14 @@ class Staging:
                 with suppress(OSError):  # what is left, the next run clears
                     remove_own(gone)
         finally:
-            self._lock.release()
+            self._release()
+
+    def _release(self) -> None:
+        """Let go of the lock, and of folders that this run made for a result that did not come."""
+        self._lock.release()
+        for folder in self._made_parents:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
 
     def holds_result(self) -> bool:
         """Whether OUT is a result, of any run and format."""
@@ -147,9 +155,11 @@ class Staging:
         if not self.out.is_dir():
             raise UsageError(f"output.path {self.out} exists and is not a folder: choose another")
         if not self.overwrite:
-            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with --overwrite")
+            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with output.overwrite=true")
         if not is_result(self.out) and any(self.out.iterdir()):
-            raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
+            raise UsageError(
+                f"output.path {self.out} is not an edgemill result, so output.overwrite=true leaves it alone"
+            )
 
     def _refuse_another_folder(self) -> None:
         """Raises UsageError if the folder is not the one that this run made: who may rename there can put another."""
@@ -183,6 +193,13 @@ class Staging:
                     with suppress(OSError):  # it stands in nobody's way
                         remove_own(folder)
         self._refuse_at_start()
+
+
+def _make_parents(path: Path) -> list[Path]:
+    """Make the folders above a path; gives those that were not there, the innermost first."""
+    made = [folder for folder in path.parents if not os.path.lexists(folder)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def _settle_aside(aside: Path, out: Path) -> None:

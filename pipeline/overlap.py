@@ -23,6 +23,8 @@ def check_locations(settings: Settings) -> None:
     ):
         if given is not None and location_of(given).lies_in(out.location):
             raise UsageError(f"{name} {place_of(given)} lies in output.path {out}: choose another")
+    if settings.input.vertices is not None:
+        refuse_input_overlap(place_of(settings.input.vertices, settings.input.storage_options), out)
 
 
 def refuse_within(place: Place, results: Iterable[Place]) -> None:

@@ -389,13 +389,14 @@ class Plan:
         if not self._fits_device():
             raise OutOfRoom(
                 f"the largest of {self.partitions} partitions would need about {format_bytes(self.device_bytes)} on a "
-                f"GPU of {format_bytes(self.capacity.device_bytes)}: {more}, or use cluster.device cpu"
+                f"GPU of {format_bytes(self.capacity.device_bytes)}: {more}, or use cluster.device=cpu"
             )
         limit = self.capacity.memory_bytes
         if limit and limit < WORKER_BYTES:
             raise OutOfRoom(
                 f"a worker needs about {format_bytes(WORKER_BYTES)} before it holds anything and has "
-                f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes), or start fewer of them"
+                f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes=…), or start "
+                "fewer of them"
             )
         if limit and self.worker_bytes > limit:
             what, change = f"{self.at_once} of {self.partitions} {parts}", more
@@ -404,8 +405,8 @@ class Plan:
                 change = "lower ingest.rows_per_block, write smaller row groups"
             raise OutOfRoom(
                 f"a worker would need about {format_bytes(self.worker_bytes)} for {what} at once and has "
-                f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes) or fewer "
-                "threads (cluster.threads_per_worker)"
+                f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes=…) or fewer "
+                "threads (cluster.threads_per_worker=…)"
             )
         if self.disk_bytes is not None and self.graph.output_bytes / 2 > self.disk_bytes:
             raise OutOfRoom(

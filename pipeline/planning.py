@@ -23,7 +23,7 @@ from .engine import Capacity, Engine
 from .plan import FILL, WORKER_BYTES, Plan, row_bytes
 from .settings import MAX_PARTITIONS, Settings
 
-__all__ = ["make_plan", "open_input", "plan_run", "plan_without_sample"]
+__all__ = ["make_plan", "open_input", "plan_run", "plan_without_sample", "refuse_few_rows"]
 
 MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
@@ -77,13 +77,18 @@ def open_input(settings: Settings) -> Source:
         if given.least_rows is None:
             raise
         raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
-    rows = count_rows(source) if given.least_rows is not None else source.rows
-    if rows < (given.least_rows or 0):
-        raise InputIncomplete(
-            f"input {given.path!r} is not complete: it has {rows:,} rows, and input.least_rows is "
-            f"{given.least_rows:,}; run again when they are there"
-        )
+    refuse_few_rows(source, given.least_rows)
     return source
+
+
+def refuse_few_rows(source: Source, least: int | None) -> None:
+    """Raises InputIncomplete if the input has fewer rows than the settings ask for."""
+    rows = source.rows if least is None else count_rows(source)
+    if rows < (least or 0):
+        raise InputIncomplete(
+            f"input {source.path!r} is not complete: it has {rows:,} rows, and {least:,} are asked for "
+            "(input.least_rows); run again when they are there"
+        )
 
 
 def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:
@@ -227,7 +232,7 @@ def _peeled(plan: Plan) -> Plan:
     if plan.partitions == 1 or plan.can_peel_in_step:
         return plan
     raise UsageError(
-        f"bounding.method peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
+        f"bounding.method=peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
         "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use band, or partitions 1"
+        f"not on {plan.partitions} here: use bounding.method=band, or partitioning.count=1"
     )

@@ -57,7 +57,7 @@ async def dask_setup(worker: Worker) -> None:
 
 def _refuse(worker: Worker, why: str) -> NoReturn:
     """Raising an error would not do: Dask logs what goes wrong in a preload, and starts the worker all the same."""
-    print(f"error: {why}", file=sys.stderr, flush=True)
+    print(f"Error: {why}", file=sys.stderr, flush=True)
     if getattr(worker, "nanny", None) is None:
         raise SystemExit(2)
     os._exit(2)  # the nanny sees that its worker does not start, and ends

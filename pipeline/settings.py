@@ -17,8 +17,8 @@ from pydantic import (
 )
 
 from ..tasks.errors import UsageError
-from ..tasks.inputs.form import Bipartite, Form, FormatChoice, IdTypeChoice
-from ..tasks.locations import normal
+from ..tasks.inputs.form import Form
+from ..tasks.locations import normal, tidied
 from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from ..tasks.where.condition import parse_where
@@ -61,19 +61,24 @@ class _Section(BaseModel):
 
 
 def _location(path: str) -> str:
-    """The same, unless it is no location. Raises ValueError."""
+    """The same, as it is told. Raises ValueError for what is no location."""
+    _check_location(path)
+    return tidied(path)
+
+
+def _check_location(path: str) -> None:
     try:
         normal(path)
     except UsageError as error:
         raise ValueError(str(error)) from error
-    return path
 
 
 def _own_location(path: str) -> str:
     """As `_location`, of what is written."""
     if "::" in path:
         raise ValueError("goes through a cache or an archive, where nothing is written: name what is behind it")
-    return _location(path)
+    _check_location(path)
+    return path  # as it was given: results of other nights are found by it
 
 
 class InputSettings(_Section):
@@ -81,7 +86,7 @@ class InputSettings(_Section):
 
     path: str = Field(min_length=1)
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
-    format: FormatChoice = "auto"
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"] = "auto"
     """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
     where: str | None = Field(None, min_length=1)
     """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
@@ -91,9 +96,9 @@ class InputSettings(_Section):
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None = None
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
-    bipartite: Bipartite | None = None
+    bipartite: Literal["prefix", "refuse"] | None = None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
-    id_type: IdTypeChoice = "auto"
+    id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None = None
     """Whether CSV and TSV begin with the names of columns; none: found out."""
@@ -107,6 +112,14 @@ class InputSettings(_Section):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None = Field(None, ge=1)
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    vertices: str | None = Field(None, min_length=1)
+    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    vertex_id: str | None = None
+    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    vertex_columns: tuple[str, ...] | None = None
+    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    vertex_label: str | None = None
+    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
 
@@ -116,14 +129,28 @@ class InputSettings(_Section):
         delimiter = {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
         return Form(self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite)
 
-    @field_serializer("path")
-    def _without_password(self, path: str) -> str:
-        return without_passwords(path)
+    @field_serializer("path", "vertices")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
 
-    @field_validator("path")
+    @field_validator("path", "vertices")
     @classmethod
-    def _a_location(cls, path: str) -> str:
-        return _location(path)
+    def _a_location(cls, path: str | None) -> str | None:
+        return None if path is None else _location(path)
+
+    @field_validator("vertex_columns", mode="before")
+    @classmethod
+    def _several_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("vertex_columns")
+    @classmethod
+    def _different_names(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and (not names or len(set(names)) < len(names) or "" in names):
+            raise ValueError("must name one column or more, each once, such as name,city")
+        return names
 
     @field_validator("delimiter")
     @classmethod
@@ -164,6 +191,14 @@ class InputSettings(_Section):
             raise ValueError("input.source_column and input.target_column go together: set both or neither")
         if self.source_column is not None and self.source_column == self.target_column:
             raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _attributes_of_vertices(self) -> Self:
+        if self.vertices is None:
+            for name in ("vertex_id", "vertex_columns", "vertex_label"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"input.{name} is for attributes of vertices: name their file with --vertices")
         return self
 
 
@@ -230,7 +265,7 @@ class BoundingSettings(_Section):
     @model_validator(mode="after")
     def _operator_needs_fixpoint(self) -> Self:
         if self.operator != "hindex" and self.method != "fixpoint":
-            raise ValueError(f"bounding.operator {self.operator} needs bounding.method fixpoint, not {self.method}")
+            raise ValueError(f"bounding.operator={self.operator} needs bounding.method=fixpoint, not {self.method}")
         return self
 
 
@@ -325,7 +360,7 @@ class ClusterSettings(_Section):
             raise ValueError("cluster.tls_key_file is the key of cluster.tls_cert_file: set that too")
         if self.tls_ca_file is not None and self.protocol != "tcp":
             raise ValueError(
-                f"cluster.protocol {self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
+                f"cluster.protocol={self.protocol} is not encrypted: leave it out with cluster.tls_ca_file"
             )
         return self
 

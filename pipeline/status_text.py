@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from .escaping import one_line
 from .run_log import RunLog
-from .show import summary_lines
 from .status import Kept, Status
+from .summary.ending import summary_lines
 
 __all__ = ["describe"]
 

@@ -136,9 +136,11 @@ class StoreStaging:
         """Raises UsageError if OUT holds something that is not to be replaced."""
         names = self.out.names()
         if not self.overwrite and (MANIFEST_NAME in names or _foreign(names)):
-            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with --overwrite")
+            raise UsageError(f"output.path {self.out} exists: choose another, or replace it with output.overwrite=true")
         if (MANIFEST_NAME in names or _foreign(names)) and not self.holds_result():
-            raise UsageError(f"output.path {self.out} is not an edgemill result, so --overwrite leaves it alone")
+            raise UsageError(
+                f"output.path {self.out} is not an edgemill result, so output.overwrite=true leaves it alone"
+            )
 
     def _refuse_at_start(self) -> None:
         if not (self.or_same and self.holds_result()):

@@ -42,8 +42,8 @@ def security(settings: ClusterSettings) -> Security | None:
         context.load_cert_chain(certificate, key, password=_no_password)
     except (ssl.SSLError, _Encrypted) as error:
         raise UsageError(
-            f"cluster.tls_cert_file, tls_key_file: {certificate} and {key or 'the key in it'} are no certificate and "
-            f"its key without a password (PEM): {error}"
+            f"cluster.tls_cert_file, cluster.tls_key_file: {certificate} and {key or 'the key in it'} are no "
+            f"certificate and its key without a password (PEM): {error}"
         ) from error
     return Security(
         require_encryption=True,

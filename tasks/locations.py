@@ -11,12 +11,13 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
+from fsspec.core import has_magic
 from fsspec.registry import get_filesystem_class, known_implementations
 
 from .errors import UsageError
 from .passwords import without_passwords
 
-__all__ = ["Location", "location_of", "normal"]
+__all__ = ["Location", "location_of", "normal", "tidied"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=://|::)")
 _ON_DISK = re.compile("(file|local):(//)?", re.IGNORECASE)
@@ -57,7 +58,23 @@ def normal(location: str) -> str:
         return url.rstrip("/")
     if not url.startswith(("/", "~")):
         _refuse_without_directory(url)
-    return url.rstrip("/") or "/"
+    return tidied(url)
+
+
+def tidied(path: str) -> str:
+    """The path as it is told: without empty names and `.`, and without `..` where that leads to the same place.
+
+    URLs stay as they are, since any text can be a key in an object store.
+    """
+    if "://" in path or "::" in path or not path:
+        return path
+    root = "/" if path.startswith("/") else ""
+    plain = root + "/".join(name for name in path.split("/") if name not in ("", ".")) or "."
+    short = os.path.normpath(plain)
+    if ".." not in plain.split("/") or has_magic(plain):
+        return plain
+    same = os.path.realpath(os.path.expanduser(short)) == os.path.realpath(os.path.expanduser(plain))
+    return short if same else plain
 
 
 def location_of(location: str) -> Location:

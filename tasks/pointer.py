@@ -99,7 +99,7 @@ def refuse_others(place: Place) -> None:
         there = bool(place.names()) or (folder.read(name) is not None and pointed(place) is None)
     if there:
         raise UsageError(
-            f"{place} is there and is not a pointer: move it away, or leave the pointer out with nightly.latest: false"
+            f"{place} is there and is not a pointer: move it away, or leave the pointer out with nightly.latest=false"
         )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from .errors import InputError, UsageError
-from .inputs.columns import USUAL_COLUMNS, choose_columns
-from .inputs.finding import Found, find_files
+from .inputs.columns import USUAL_COLUMNS, choose_columns, common_type, id_type
+from .inputs.finding import Found, find_all_files, find_files
 from .inputs.form import Bipartite, Form
 from .inputs.formats import Format, compression_of, is_text
 from .inputs.head import Head, look_at_files
@@ -35,9 +35,11 @@ __all__ = [
     "FOOTER_READERS",
     "USUAL_COLUMNS",
     "Block",
+    "Frame",
     "Piece",
     "Source",
     "SourceFile",
+    "check_columns",
     "open_source",
     "plan_blocks",
     "reason",
@@ -90,6 +92,17 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """Edges that were given to a run in memory, or by tasks of Dask, and not as files."""
+
+    kind: str
+    """What it was, as `pandas.DataFrame`."""
+
+    sha256: tuple[str, ...]
+    """[files] digests of what was written of it."""
+
+
+@dataclass(frozen=True)
 class Source:
     """The input as its files describe it. Picklable; the storage options stay out of its repr."""
 
@@ -113,6 +126,9 @@ class Source:
 
     table: Table | None = None
     """The Delta or Iceberg table that the files hold the rows of."""
+
+    frame: Frame | None = None
+    """The frame or graph in memory whose edges the files hold for the time of the run."""
 
     format: Format = "parquet"
 
@@ -168,6 +184,16 @@ class Source:
         return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
 
 
+class _Files(Protocol):
+    """Files that are read with the same options."""
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]: ...
+
+    @property
+    def storage_options(self) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class Piece:
     """Row groups of one file."""
@@ -189,7 +215,7 @@ class Block:
 
 
 def open_source(
-    path: str,
+    path: str | Sequence[str],
     source_column: str | None = None,
     target_column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -197,8 +223,8 @@ def open_source(
     table_version: int | None = None,
     form: Form = _PLAIN,
 ) -> Source:
-    """Find the files of a file, folder, glob or fsspec URL and check their columns. Reads the footers of Parquet, and
-    the beginnings of other files.
+    """Find the files of a file, folder, glob or fsspec URL, or of several of these, and check their columns. Reads the
+    footers of Parquet, and the beginnings of other files.
 
     A folder is searched at any depth; names that start with "." or "_" are left out. Of a Delta or Iceberg table the
     files are those of its version `table_version`, or of the current one. Columns that are not named are the
@@ -211,14 +237,16 @@ def open_source(
     """
     options = dict(storage_options or {})
     condition = None if form.where is None else parse_where(form.where)
-    table = table_at(path, options)
-    live = None if table is None else table.live_files(table_version)
+    live = None
+    if isinstance(path, str):
+        table = table_at(path, options)
+        live = None if table is None else table.live_files(table_version)
+        found = find_files(path, options, form.format) if live is None else Found.of(live)
+    else:
+        found = _find_all(path, options, form)
+        path = ", ".join(path)
     if live is None and table_version is not None:
         raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
-    if live is None:
-        found = find_files(path, options, form.format)
-    else:
-        found = Found(live.table.location, live.paths, "parquet")
     refuse_form(form, found.format, path, is_table=live is not None)
     wanted_files = partitioned(found, condition, live)
     paths = wanted_files.paths
@@ -257,6 +285,7 @@ def open_source(
         options,
         None if is_text_id else id_range(heads, types),
         None if live is None else live.table,
+        None,
         found.format,
         _layout(found.format, heads, ends, common, where),
         where,
@@ -275,14 +304,44 @@ def _refuse_columns(
     where: RowFilter | None,
     reserved: Collection[str],
 ) -> None:
-    for column in set(ends) & set(reserved):
-        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+    _refuse_reserved(path, ends, reserved)
     if live is None:
         return
     columns = (*ends, *(where.columns if where is not None else ()))
     live.refuse_columns(columns)
     for head in heads:
         live.refuse_file(head.path, head.schema, columns)
+
+
+def _refuse_reserved(path: str, ends: Collection[str], reserved: Collection[str]) -> None:
+    for column in set(ends) & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+
+
+def _find_all(paths: Sequence[str], options: Mapping[str, Any], form: Form) -> Found:
+    for path in paths:
+        if table_at(path, options) is not None:
+            raise UsageError(f"input {path!r} is a table, which is an input of its own: leave out the other paths")
+    return find_all_files(paths, options, form.format)
+
+
+def check_columns(
+    name: str,
+    schema: pa.Schema,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    reserved: Collection[str] = (),
+) -> tuple[str, str]:
+    """The columns of a frame that are the ends of an edge, chosen as `open_source` does; `name` is what to call it.
+
+    Raises InputError if they cannot be told, are missing, of an unusable type or `reserved`.
+    """
+    source, target, _ = choose_columns(name, schema.names, source_column, target_column)
+    _refuse_reserved(name, (source, target), reserved)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    found = [id_type(name, schema.names, types, end) for end in (source, target)]
+    common_type(name, [kind for kind in found if not pa.types.is_null(kind)])
+    return source, target
 
 
 def _prefixes(ends: tuple[str, str]) -> tuple[str, str]:
@@ -352,7 +411,7 @@ def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT
     return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
 
 
-def refuse_changed_files(source: Source) -> None:
+def refuse_changed_files(source: _Files) -> None:
     """Raises InputError if a file of the input has changed since its footer was read, or is gone."""
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
         list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))

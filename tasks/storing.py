@@ -215,7 +215,7 @@ def _writing(url: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
                 yield file
     except OSError as error:
         if error.errno in NO_SPACE:
-            raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path") from error
+            raise OutOfRoom(f"no room left for the checkpoint {url}: free some, or set checkpoint.path=…") from error
         raise UsageError(
-            f"cannot write the checkpoint {url}: {error.strerror or error}; set checkpoint.path"
+            f"cannot write the checkpoint {url}: {error.strerror or error}; set checkpoint.path=…"
         ) from error

@@ -166,7 +166,7 @@ def check_supports(support: NDArray[np.int32]) -> None:
     most = MOST_TRIANGLES if kernels.on_host(support) else MOST_TRIANGLES_ON_GPU
     found = order.largest(support.view(np.uint32))
     if found > most:
-        change = "" if most == MOST_TRIANGLES else "use cluster.device cpu, or "
+        change = "" if most == MOST_TRIANGLES else "use cluster.device=cpu, or "
         raise OutOfRoom(
             f"an edge is in {found:,} triangles, over the {most:,} that can be counted here: "
             f"{change}leave out the vertices of the highest degree"

@@ -218,7 +218,7 @@ def _bounds(converged: bool) -> list[str]:
     return ["lambda"] if converged else ["lambda_low", "lambda_high"]
 
 
-def _listed(manifest: dict[str, Any], table: str) -> list[str]:
+def listed(manifest: dict[str, Any], table: str) -> list[str]:
     """The files of a table, in the order of their names. Raises Flaw if there is none."""
     names = sorted(entry["path"] for entry in manifest["outputs"])
     own = [name for name in names if PurePosixPath(name).parent.name == table]
@@ -241,7 +241,7 @@ def read_table(
     """
     tables: list[pa.Table] = []
     columns = [*([first] if first else []), *ids, *(name for name in numbers if name != first)]
-    for name in _listed(manifest, table_name):
+    for name in listed(manifest, table_name):
         try:
             path = out.path(name)
             files = None if out.is_local else out.files

@@ -33,6 +33,10 @@ def chromium() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
+class Navigated(RuntimeError):
+    """The page in which an expression was to be evaluated has gone meanwhile."""
+
+
 class Page:
     """A tab. Its errors, and what it asked of other hosts than its own, are kept."""
 
@@ -59,6 +63,8 @@ class Page:
         while True:
             message = self._next()
             if message.get("id") == self._number:
+                if "navigated" in message.get("error", {}).get("message", ""):
+                    raise Navigated(method)
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return dict(message["result"])
@@ -112,7 +118,13 @@ class Page:
         self.send("Page.navigate", url="about:blank")  # or a URL that differs after # alone would not be loaded
         self.until("location.href === 'about:blank'")
         self.send("Page.navigate", url=url)
-        self.until(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
+        there = (
+            f"location.href.startsWith({json.dumps(url)}) && document.readyState === 'complete'"  # a page may add to it
+        )
+        try:
+            self.until(there)
+        except Navigated:  # the page before was still there when it was asked
+            self.until(there)
 
     def size(self, width: int, height: int, dark: bool = False) -> None:
         """Size of the window in pixels, and its theme."""

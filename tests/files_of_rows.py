@@ -34,7 +34,7 @@ def _zstd(content: bytes) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as file:
         file.write(content)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def _arrow(table: pa.Table, path: Path) -> None:

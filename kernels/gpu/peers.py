@@ -126,7 +126,7 @@ class Links:
             self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
         except (ConnectionError, runtime.CUDARuntimeError) as error:
             raise ConnectionError(
-                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method band"
+                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method=band"
             ) from error
         return self._opened[-1]
 

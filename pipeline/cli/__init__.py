@@ -55,7 +55,7 @@ def main() -> None:
         edgemill(prog_name="edgemill")
     except OSError as error:  # of --help, which is written before a command is, or of what click tells itself
         with suppress(OSError):  # the code tells, too
-            tell(f"error: {message(error)}", err=True)
+            tell(f"Error: {message(error)}", err=True)
         sys.exit(exit_code(error))
     finally:
         let_go()

@@ -131,5 +131,5 @@ def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool)
 
     found = compare(old, new, output, overwrite)
     for notice in found.notices:
-        tell(f"notice: {one_line(notice)}", err=True)
+        tell(f"Notice: {one_line(notice)}", err=True)
     print_json([found.as_dict()]) if as_json else print_whole(console(), changes_table(found))

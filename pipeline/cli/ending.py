@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 import traceback
@@ -13,19 +14,25 @@ import click
 
 from ...tasks.errors import EdgemillError
 from ...tasks.passwords import without_passwords
-from ..escaping import one_line
+from ..escaping import in_json, one_line
 from ..exits import UNREAD, exit_code, message, sigterm_interrupts
 from ..terminal import escaping, tell
+from ..wording.settings_named import with_flags
 
 if TYPE_CHECKING:
     from ..telemetry import Events
 
-__all__ = ["DEBUG", "IN_JSON", "Guarded", "let_go"]
+__all__ = ["AS_JSON", "DEBUG", "IN_JSON", "TYPED", "Guarded", "let_go", "set_json"]
 
 DEBUG = "edgemill.debug"
 """Where a command says that tracebacks are wanted."""
 IN_JSON = "edgemill.in-json"
 """Where a command leaves the events that tell of its errors."""
+AS_JSON = "edgemill.as-json"
+"""Where a command says that its answer, and so its error, is a JSON document on stdout. Gone once that is printed."""
+TYPED = "edgemill.typed"
+"""Where a command says by what its settings were given."""
+_ARGUMENTS = "edgemill.arguments"
 
 
 class Guarded(click.Group):
@@ -43,12 +50,21 @@ class Guarded(click.Group):
         except BrokenPipeError as error:  # of --help, which is written before a command is
             raise click.exceptions.Exit(exit_code(error)) from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's; the arguments are kept, as those of a command that cannot be parsed may ask for JSON, too."""
+        ctx.meta[_ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Click's."""
         try:
             with sigterm_interrupts():
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:  # click tells it on stderr
+            if self._asks_for_json(ctx.meta[_ARGUMENTS]):
+                _tell_document(error.format_message(), [], error.exit_code)
+            raise
+        except (click.exceptions.Exit, click.Abort):
             raise  # click ends these by itself
         except (Exception, KeyboardInterrupt) as error:
             code = exit_code(error)
@@ -57,27 +73,50 @@ class Guarded(click.Group):
                     _tell(ctx, error)
             ctx.exit(code)
 
+    def _asks_for_json(self, arguments: list[str]) -> bool:
+        """Whether the command in the arguments would have printed one JSON document."""
+        names = [argument for argument in arguments if argument in self.commands]
+        options = self.commands[names[0]].params if names else []
+        return "--json" in arguments and any(option.callback is set_json for option in options)
+
+
+def set_json(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    """Callback of the option `--json` of commands that print one JSON document."""
+    if value:
+        ctx.meta[AS_JSON] = True
+    return value
+
 
 def _tell(ctx: click.Context, error: BaseException) -> None:
     debug = bool(ctx.meta.get(DEBUG))
+    text, notes = message(error), list(getattr(error, "__notes__", []))
+    if isinstance(error, EdgemillError):
+        typed = ctx.meta.get(TYPED)
+        text, notes = with_flags(text, typed), [with_flags(note, typed) for note in notes]
+    if ctx.meta.get(AS_JSON):
+        _tell_document(text, notes, exit_code(error))
     if (events := ctx.meta.get(IN_JSON)) is not None:
-        _tell_in_json(events, error, debug)
+        _tell_in_json(events, text, notes, exit_code(error), debug)
         return
     if debug:
         tell(without_passwords(traceback.format_exc()).rstrip("\n"), err=True)
-    text = message(error)
-    tell(f"error: {one_line(text) if isinstance(error, EdgemillError) else text}", err=True)
-    for note in getattr(error, "__notes__", []):
+    tell(f"Error: {one_line(text) if isinstance(error, EdgemillError) else text}", err=True)
+    for note in notes:
         tell(one_line(note), err=True)
     if exit_code(error) == 1 and not debug:
         tell("--debug shows where it happened", err=True)
 
 
-def _tell_in_json(events: Events, error: BaseException, debug: bool) -> None:
-    more: dict[str, Any] = {"notes": list(getattr(error, "__notes__", []))}
+def _tell_document(text: str, notes: list[str], code: int) -> None:
+    with suppress(OSError):  # stderr and the code tell, too
+        tell(in_json(json.dumps({"error": text, "notes": notes, "exit_code": code}, ensure_ascii=False)))
+
+
+def _tell_in_json(events: Events, text: str, notes: list[str], code: int, debug: bool) -> None:
+    more: dict[str, Any] = {"notes": notes}
     if debug:
         more["traceback"] = without_passwords(traceback.format_exc())
-    events.emit("error", error=message(error), exit_code=exit_code(error), **more)
+    events.emit("error", error=text, exit_code=code, **more)
 
 
 def let_go() -> None:

@@ -11,14 +11,26 @@ import click
 
 from ..escaping import in_json
 from ..terminal import console_on, tell
-from .ending import DEBUG
+from ..wording.settings_named import Typed
+from .ending import AS_JSON, DEBUG, TYPED, set_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..settings import Settings
 
-__all__ = ["console", "debug", "json_rows", "print_json", "print_settings", "run_options", "settings_from"]
+__all__ = [
+    "MOST_MEMBERS",
+    "console",
+    "debug",
+    "json_document",
+    "json_rows",
+    "print_document",
+    "print_json",
+    "print_settings",
+    "run_options",
+    "settings_from",
+]
 
 
 def _set_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -44,6 +56,8 @@ _RUN_OPTIONS = [
     click.option("--format", type=_FORMATS, help="Format of the input; left out: as the names of its files say."),
     click.option("--where", metavar="CONDITION", help="Rows that are wanted, in SQL: \"weight > 0.5 and kind = 'a'\"."),
     click.option("--bipartite", type=_BIPARTITE, help="The columns are two sets of ids: keep them apart, or check it."),
+    click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
+    click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),
@@ -78,6 +92,8 @@ def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[
     if (flags["partitions"] or "").removeprefix("-").isdecimal():
         flags["partitions"] = int(flags["partitions"])
     given = {SHORT_NAMES[name]: value for name, value in flags.items() if value is not None and value is not False}
+    assigned = (assignment.partition("=")[0].strip() for assignment in assignments)
+    click.get_current_context().meta[TYPED] = Typed(config is not None, frozenset([*given, *assigned]))
     return load_settings(config, given, assignments)
 
 
@@ -88,7 +104,21 @@ def print_settings(settings: Settings) -> None:
     tell(as_yaml(settings).rstrip("\n"))
 
 
+MOST_MEMBERS = 8
+"""Vertices of a group that are read for a summary, at most."""
+
 json_rows = click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+
+
+json_document = click.option(
+    "--json", "as_json", is_flag=True, callback=set_json, help="Print one JSON document, an error too: docs/json.md."
+)
+
+
+def print_document(document: dict[str, Any]) -> None:
+    """Print one JSON document, in a line."""
+    click.get_current_context().meta.pop(AS_JSON, None)  # an error that follows is in it
+    tell(in_json(json.dumps(document, ensure_ascii=False)))
 
 
 def print_json(rows: Iterable[dict[str, Any]]) -> None:

@@ -9,20 +9,34 @@ import click
 
 from ..escaping import one_line
 from ..terminal import console_on, tell
-from .options import console, debug, json_rows, print_json
+from .options import MOST_MEMBERS, console, debug, json_document, json_rows, print_document, print_json
 
 __all__ = ["explore", "report", "show", "status", "verify"]
 
 
+_MOST_GROUPS = 10
+
+
 @click.command()
 @click.argument("out")
+@click.option("--detail", is_flag=True, help="Also how it was made: partitions, the search for λ, seconds of stages.")
+@json_document
 @debug
-def show(out: str) -> None:
-    """Summarise the finished run in the folder OUT, or at that URL."""
+def show(out: str, detail: bool, as_json: bool) -> None:
+    """Show the finished run in the folder OUT, or at that URL: its first DN-graphs with members, counts, edges by λ."""
     from ..result import Result
-    from ..show import print_result
+    from ..summary.best import best_groups
 
-    print_result(Result(out).manifest, out, console())
+    result = Result(out)
+    groups = best_groups(result, _MOST_GROUPS, MOST_MEMBERS)
+    if as_json:
+        from ..summary.document import result_document
+
+        print_document(result_document(result, groups, detail) | {"exit_code": 0})
+        return
+    from ..summary.showing import print_result
+
+    print_result(result.manifest, out, console(), groups, detail)
 
 
 @click.command()
@@ -63,9 +77,10 @@ def report(out: str, output: str | None, overwrite: bool) -> None:
 @click.option(
     "--table-version", type=int, metavar="N", help="Of EDGES, if they are a table; left out: the one that was read."
 )
+@json_document
 @debug
 @click.pass_context
-def verify(ctx: click.Context, out: str, input_path: str | None, table_version: int | None) -> None:
+def verify(ctx: click.Context, out: str, input_path: str | None, table_version: int | None, as_json: bool) -> None:
     """Check the result in the folder or at the URL OUT by definition; the code shares nothing with the kernels."""
     from rich.text import Text
 
@@ -75,13 +90,17 @@ def verify(ctx: click.Context, out: str, input_path: str | None, table_version: 
     with there.status("checking") if there.is_terminal else nullcontext() as status:
         progress = (lambda name: status.update(Text(f"checking {name}"))) if status else None
         report = check(out, input_path, progress, table_version)
-    for name, ok, detail in report.checks:
-        tell(f"{'ok    ' if ok else 'FAILED'}  {one_line(name)}{': ' if detail else ''}{one_line(detail)}")
+    failed = sum(not ok for _, ok, _ in report.checks)
+    wrong = f"{failed} of {len(report.checks)} checks failed: {out} is not a correct result"
+    if as_json:
+        checks = [{"name": name, "ok": bool(ok), "detail": detail} for name, ok, detail in report.checks]
+        document = {"result": out, "ok": report.ok, "checks": checks, "exit_code": 0 if report.ok else 1}
+        print_document(document if report.ok else document | {"error": wrong})
+    else:
+        for name, ok, detail in report.checks:
+            tell(f"{'ok    ' if ok else 'FAILED'}  {one_line(name)}{': ' if detail else ''}{one_line(detail)}")
     if not report.ok:
-        failed = sum(not ok for _, ok, _ in report.checks)
-        tell(
-            f"error: {failed} of {len(report.checks)} checks failed: {one_line(out)} is not a correct result", err=True
-        )
+        tell(f"Error: {one_line(wrong)}", err=True)
         ctx.exit(1)
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.spelling import spelled
+from ..groups.attributes import labels_of
 from ..lookup import Found
 from ..rows import DNGraph
 from .layout import forces, ring
@@ -41,9 +42,10 @@ Ends = NDArray[np.int64]
 def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     """The drawing of a DN-graph, ready for JSON; ids are strings.
 
-    `vertices`: columns id, x, y, lambda, edges (drawn or not, as far as found), the DN-graph's own first, then its
-    neighbours; `members`: how many are its own; `edges`: columns source, target (places in `vertices`), lambda, the
-    DN-graph's own first; `own_edges`: how many are its own; `notices`: what is left out, in sentences.
+    `vertices`: columns id, label (null without one), x, y, lambda, edges (drawn or not, as far as found), the
+    DN-graph's own first, then its neighbours; `members`: how many are its own; `edges`: columns source, target (places
+    in `vertices`), lambda, the DN-graph's own first; `own_edges`: how many are its own; `notices`: what is left out, in
+    sentences.
     """
     notices: list[str] = []
     vertices = _chosen(queries, group, notices)
@@ -65,11 +67,13 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
     anchors = np.zeros((len(neighbours), 2))
     np.add.at(anchors, other_target[towards] - len(vertices), places[other_source[towards]])
     places = np.concatenate([places, ring(anchors)]).round(4)
+    ids = [*vertices.to_pylist(), *others.names(neighbours)]
     return {
         "members": len(vertices),
         "own_edges": len(source),
         "vertices": {
-            "id": [str(spelled(name)) for name in [*vertices.to_pylist(), *others.names(neighbours)]],
+            "id": [str(spelled(id)) for id in ids],
+            "label": labels_of(queries.result, ids),
             "x": places[:, 0].tolist(),
             "y": places[:, 1].tolist(),
             "lambda": [group.lam] * len(vertices) + others.strongest[neighbours].tolist(),

@@ -13,8 +13,11 @@ question), 403, 404 (not in the result), 405, 409 (another run has replaced the 
         &depth=1..24 &most=1..200       levels (default 1), children of each (default 100)
     GET /api/vertex?id=ID               a vertex and its groups, innermost first (1000; `larger`: how many more), or if
                                         there is none, `next`: ids after it
-    GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles
+    GET /api/search?text=TEXT           vertices with this in their id or label, see search.search; `next` as above
+    GET /api/dn-graphs?by=&most=1..200  the largest by lambda, vertices, edges, density or triangles, with some members
     GET /api/drawing?dn_graph=ID        see drawing.draw
+    GET /api/members?dn_graph=ID        the ids and labels of all its members
+    GET /members.csv?dn_graph=ID        the same as a file, with all attributes
 
 A node of the hierarchy is described in tree.tree.
 
@@ -27,34 +30,27 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from threading import BoundedSemaphore
 from typing import Any
-from urllib.parse import parse_qsl
 
-from ...tasks.errors import EdgemillError, UsageError
-from ...tasks.spelling import spelled
-from ...tasks.stores import asked
+from ...tasks.errors import UsageError
 from ..exits import message
-from ..manifest import MANIFEST_NAME
 from ..result import Result
-from ..rows import DNGraph, whole
+from .answers import Answer, Answers, File, NotFound, parameters
 from .connections import BoundedServer
-from .drawing import draw
-from .queries import ORDERS, BadQuestion, Queries
-from .tree import as_json, branches, tree
+from .queries import BadQuestion
 
 __all__ = ["ADDRESS", "ExplorerServer"]
 
 ADDRESS = "127.0.0.1"
 
-_SCRIPTS = ("explore", "icicle", "drawing", "palette", "page")
+_SCRIPTS = ("explore", "icicle", "drawing", "labels", "members", "palette", "page")
 _FILES = {f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS} | {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/style.css": ("style.css", "text/css; charset=utf-8"),
@@ -72,16 +68,9 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_MOST_DEPTH = 24
-_MOST_ROWS = 200
-_MOST_PATH = 1_000
 _REPLACED = "another run has replaced this result: end edgemill explore, and start it again"
 _AT_ONCE = 4
 """Questions that read the result at the same time; others wait."""
-
-
-class NotFound(Exception):
-    """What was asked for is not in the result; the answer is its argument."""
 
 
 class ExplorerServer(BoundedServer):
@@ -91,7 +80,7 @@ class ExplorerServer(BoundedServer):
     """
 
     def __init__(self, result: Result, port: int = 0) -> None:
-        self.answers = _Answers(result)
+        self.answers = Answers(result)
         self.room = BoundedSemaphore(_AT_ONCE)
         try:
             super().__init__((ADDRESS, port), _Handler)
@@ -150,18 +139,21 @@ class _Handler(BaseHTTPRequestHandler):
         status, content = self._said(*self.server.answers.by_path[path], query)
         if status != HTTPStatus.BAD_REQUEST and self.server.answers.replaced():
             return self._error(HTTPStatus.CONFLICT, _REPLACED)  # the answer may be of both
+        if isinstance(content, File):
+            attached = {"Content-Disposition": f'attachment; filename="{content.name}"'}
+            return self._send(status, content.kind, content.content, attached)
         return self._json(status, content)
 
-    def _said(self, answer: Answer, known: set[str], query: str) -> tuple[HTTPStatus, dict[str, Any]]:
+    def _said(self, answer: Answer, known: set[str], query: str) -> tuple[HTTPStatus, dict[str, Any] | File]:
         try:
             with self.server.room:
-                return HTTPStatus.OK, answer(_parameters(query, known))
+                return HTTPStatus.OK, answer(parameters(query, known))
         except NotFound as missing:
             return HTTPStatus.NOT_FOUND, missing.args[0]
         except BadQuestion as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except Exception as error:
-            print(f"error: {message(error)}", file=sys.stderr)
+            print(f"Error: {message(error)}", file=sys.stderr)
             return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": message(error)}
 
     def _error(self, status: HTTPStatus, error: str) -> None:
@@ -170,13 +162,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _json(self, status: HTTPStatus, content: dict[str, Any]) -> None:
         self._send(status, "application/json", json.dumps(content, separators=(",", ":")).encode())
 
-    def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+    def _send(self, status: HTTPStatus, kind: str, content: bytes, more: Mapping[str, str] = {}) -> None:
         self.send_response(status)
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, **more}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -184,145 +176,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the terminal for the address and for errors."""
-
-
-Parameters = dict[str, str]
-"""Those of a question, by name."""
-Answer = Callable[[Parameters], dict[str, Any]]
-
-
-def _parameters(query: str, known: set[str]) -> Parameters:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=10)
-    except ValueError:  # UnicodeDecodeError too
-        raise BadQuestion("the parameters are not UTF-8, or too many") from None
-    if len(dict(pairs)) < len(pairs):
-        raise BadQuestion("a parameter is given twice")
-    for unknown in dict(pairs).keys() - known:
-        raise BadQuestion(f"there is no parameter {unknown[:80]!r}")
-    return dict(pairs)
-
-
-class _Answers:
-    """What is said to each question: parameters in, JSON out."""
-
-    def __init__(self, result: Result) -> None:
-        self._queries = Queries(result)
-        self._result = result
-        self._manifest = self._manifest_now()
-        self.by_path: dict[str, tuple[Answer, set[str]]] = {
-            "/api/result": (self._of_result, set()),
-            "/api/hierarchy": (self._of_hierarchy, {"component", "depth", "most"}),
-            "/api/vertex": (self._of_vertex, {"id"}),
-            "/api/dn-graphs": (self._of_dn_graphs, {"by", "most"}),
-            "/api/drawing": (self._of_drawing, {"dn_graph"}),
-        }
-        """Each with the names of its parameters."""
-
-    def replaced(self) -> bool:
-        """Whether the folder holds the result of another run by now, whose files are not those that were opened."""
-        try:
-            return self._manifest_now() != self._manifest
-        except EdgemillError:  # of a store, which the answer tells if it had to ask there
-            return False
-
-    def _manifest_now(self) -> str | None:
-        place = self._result.place
-        place.files.invalidate_cache()
-        try:
-            if place.is_local:  # without owner, mode and number of links, which a backup changes
-                found = os.stat(place.path(MANIFEST_NAME))
-                return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
-            with asked("look at", str(place)):
-                return str(place.files.ukey(place.path(MANIFEST_NAME)))
-        except OSError:
-            return None
-
-    def _of_result(self, asked: Parameters) -> dict[str, Any]:
-        manifest = self._result.manifest
-        assert manifest.dense is not None  # Queries has seen to it
-        return {
-            "name": self._result.place.whole.rpartition("/")[2],
-            "run": manifest.run,
-            "finished": manifest.finished.isoformat(),
-            "id_type": str(self._queries.id_type),
-            "lambda": manifest.lam.max,
-            "edges": manifest.counts.edges,
-            "vertices": manifest.counts.vertices,
-            "triangles": manifest.counts.triangles,
-            **manifest.dense.model_dump(),
-        }
-
-    def _of_hierarchy(self, asked: Parameters) -> dict[str, Any]:
-        depth, most = _number(asked, "depth", 1, _MOST_DEPTH), _number(asked, "most", 100, _MOST_ROWS)
-        if "component" not in asked:
-            return {"path": [], "node": tree(self._queries, None, depth, most)}
-        path = self._queries.path(_id(asked, "component"))
-        if not path:
-            raise NotFound({"error": "there is no such component"})
-        above = [as_json(component) for component in branches(self._queries, path)]
-        return {"path": above[-_MOST_PATH:], "node": tree(self._queries, path[0], depth, most)}
-
-    def _of_vertex(self, asked: Parameters) -> dict[str, Any]:
-        id = self._queries.parse_vertex(_text(asked, "id"))
-        vertex = self._queries.vertex(id)
-        if vertex is None:
-            following = [str(other) for other in self._queries.next_vertices(id, 5)]
-            raise NotFound({"error": f"there is no vertex {spelled(id.as_py())}", "next": following})
-        groups = [] if vertex.component is None else self._queries.path(vertex.component)
-        inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
-        return {
-            "id": str(vertex.id),
-            "degree": vertex.degree,
-            "triangles": vertex.triangles,
-            "lambda": vertex.lam,
-            "dn_graph": _dn_graph(inner) if inner else None,
-            "groups": [as_json(group) for group in groups[:_MOST_PATH]],
-            "larger": max(0, len(groups) - _MOST_PATH),
-        }
-
-    def _of_dn_graphs(self, asked: Parameters) -> dict[str, Any]:
-        by, most = asked.get("by", ORDERS[0]), _number(asked, "most", 50, _MOST_ROWS)
-        if by not in ORDERS:
-            raise BadQuestion(f"by is one of {', '.join(ORDERS)}")
-        assert self._result.manifest.dense is not None
-        largest = [_dn_graph(group) for group in self._queries.largest_dn_graphs(by, most)]
-        return {"count": self._result.manifest.dense.dn_graphs, "largest": largest}
-
-    def _of_drawing(self, asked: Parameters) -> dict[str, Any]:
-        group = self._queries.dn_graph(_id(asked, "dn_graph"))
-        if group is None:
-            raise NotFound({"error": "there is no such DN-graph"})
-        return {"dn_graph": _dn_graph(group), **draw(self._queries, group)}
-
-
-def _dn_graph(group: DNGraph) -> dict[str, Any]:
-    return {
-        "id": str(group.id),
-        "lambda": group.lam,
-        "vertices": group.vertices,
-        "edges": group.edges,
-        "density": group.density,
-        "triangles": group.triangles,
-        "parent": None if group.parent is None else str(group.parent),
-    }
-
-
-def _text(asked: Parameters, name: str) -> str:
-    if name not in asked:
-        raise BadQuestion(f"the parameter {name} is missing")
-    return asked[name]
-
-
-def _id(asked: Parameters, name: str) -> int:
-    try:
-        return whole(_text(asked, name))
-    except ValueError as error:
-        raise BadQuestion(f"{name}: {error}") from None
-
-
-def _number(asked: Parameters, name: str, otherwise: int, most: int) -> int:
-    text = asked.get(name, str(otherwise))
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
-        raise BadQuestion(f"{name} is a whole number from 1 to {most}")
-    return int(text)

@@ -33,15 +33,14 @@ def read(manifest: Manifest) -> Section:
     """What was read and dropped."""
     counts, files, given = manifest.counts, manifest.input.files, manifest.input
     table = "" if given.table is None else f"{given.table}, at {clipped(given.table.location)}: "
-    text = [
-        f"{table}{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}, columns "
-        f"{clipped(given.source_column)} and {clipped(given.target_column)} ({given.id_type})."
-    ]
+    read = f"{table}{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}"
+    if given.frame is not None:
+        read = f"A {clipped(str(given.frame))}, from Python"
+    text = [f"{read}, columns {clipped(given.source_column)} and {clipped(given.target_column)} ({given.id_type})."]
     if given.where is not None:
         left = given.where.files_left_out
         others = f"; {counted(left, 'file')} of other partitions not read" if left else ""
         text.append(f"Only rows that meet {clipped(given.where.condition)}{others}.")
-    text += [f"Note: {clipped(note)}." for note in given.notes]
     rows = {
         "rows read": counts.rows,
         "self-loops dropped": counts.self_loops,

@@ -33,7 +33,7 @@ from ..telemetry import Events
 if TYPE_CHECKING:
     from .changes import Before
 
-__all__ = ["add_report", "import_early", "write_report"]
+__all__ = ["add_report", "import_early", "report_of", "write_report"]
 
 
 def import_early() -> None:
@@ -87,6 +87,12 @@ def write_report(
     else:
         result.place.write(name, content)
     return f"{result.place}/{name}"
+
+
+def report_of(result: Result) -> str | None:
+    """Where the report of a result is; None if it has none. Raises StoreLost, or UsageError for a store."""
+    name = f"{_folder(result.place, result.manifest)}{REPORT_NAME}"
+    return None if result.place.sizes([name]) == [None] else f"{result.place.whole}/{name}"
 
 
 def _compared(result: Result, before: Callable[[], Earlier | None], events: Events) -> Before | None:

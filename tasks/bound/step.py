@@ -49,7 +49,7 @@ def subscriptions(subgraph: Subgraph) -> Subscriptions:
     if len(subgraph.subscriber) > MOST_SUBSCRIPTIONS:
         raise OutOfRoom(
             f"partition {subgraph.partition} has {len(subgraph.subscriber):,} copies of its edges in others, over the "
-            f"{MOST_SUBSCRIPTIONS:,} allowed; use bounding.method band"
+            f"{MOST_SUBSCRIPTIONS:,} allowed; use bounding.method=band"
         )
     start = np.zeros_like(subgraph.owned, np.uint32, shape=(subgraph.topology.edges + 1,))
     start[1:][subgraph.owned] = np.diff(subgraph.subscriber_offsets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -12,6 +12,7 @@ from ..errors import InputAbsent, InputError
 from ..places import file_system
 from ..stores import asked
 from ..tables.finding import refuse_parts_of_tables, refuse_parts_under
+from ..tables.live import LiveFiles
 from .form import FormatChoice
 from .formats import (
     DATA_SUFFIXES,
@@ -23,7 +24,7 @@ from .formats import (
     why_not_read,
 )
 
-__all__ = ["Found", "find_files"]
+__all__ = ["Found", "find_all_files", "find_files"]
 
 _HEAD_BYTES = 8
 _NAMED = 3
@@ -32,6 +33,11 @@ _NAMED = 3
 
 class Found:
     """The files of an input."""
+
+    @classmethod
+    def of(cls, live: LiveFiles) -> Self:
+        """The files of a table."""
+        return cls(live.table.location, live.paths, "parquet")
 
     def __init__(self, root: str, paths: Sequence[str], format: Format) -> None:
         self.root = root
@@ -60,6 +66,17 @@ def find_files(path: str, options: Mapping[str, Any], asked_format: FormatChoice
     if not isinstance(filesystem, LocalFileSystem):
         names, root = [filesystem.unstrip_protocol(name) for name in names], filesystem.unstrip_protocol(root)
     return Found(root, names, format)
+
+
+def find_all_files(paths: Sequence[str], options: Mapping[str, Any], asked_format: FormatChoice = "auto") -> Found:
+    """The files of several paths, each once. Raises as `find_files` does."""
+    found = [find_files(path, options, asked_format) for path in paths]
+    by_format: dict[Format, list[str]] = {}
+    for own in found:
+        by_format.setdefault(own.format, []).extend(own.paths)
+    if len(by_format) > 1:
+        raise InputError(_mixed(", ".join(paths), by_format))
+    return Found("", sorted({path for own in found for path in own.paths}), found[0].format)
 
 
 def _expand(filesystem: Any, path: str, root: str, asked_format: FormatChoice) -> tuple[list[str], Format]:

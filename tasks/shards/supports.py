@@ -93,7 +93,7 @@ def check_room(group: int, edges: int) -> None:
     """Raises OutOfRoom for more edges than a group tells apart."""
     if edges > MOST_EDGES:
         raise OutOfRoom(
-            f"group {group} has {edges:,} edges, over the {MOST_EDGES:,} allowed; use more workers (cluster.workers)"
+            f"group {group} has {edges:,} edges, over the {MOST_EDGES:,} allowed; use more workers (cluster.workers=…)"
         )
 
 

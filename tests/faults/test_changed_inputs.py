@@ -109,7 +109,7 @@ def test_a_file_vanishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials
     words = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", "--set", "ingest.rows_per_block=5"]
     ended = CliRunner().invoke(command, words)
     assert (ended.exit_code, out.exists()) == (3, False)
-    assert ended.stderr.startswith(f"error: {rows}/29.parquet is gone: it was removed during the run")
+    assert ended.stderr.startswith(f"Error: {rows}/29.parquet is gone: it was removed during the run")
     assert {path.name for path in tmp_path.iterdir()} == {"rows", "out.failed.log.jsonl"}
     trials("a file of the input vanishes during a run", "refused")
 

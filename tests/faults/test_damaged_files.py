@@ -178,7 +178,7 @@ def test_a_run_of_a_damaged_input(generated: Path, tmp_path: Path, trials: Trial
     path.write_bytes(changed)
     found = run(path, out)
     assert (found.exit_code, out.exists()) == (3, False)
-    assert found.stderr.startswith(f"error: {path}")
+    assert found.stderr.startswith(f"Error: {path}")
     trials(f"run of a damaged input: {kind}", "refused")
 
 

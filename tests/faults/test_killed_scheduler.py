@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,7 @@ from edgemill.pipeline import Result, mine
 from edgemill.pipeline.cli import edgemill
 from trials import Trials
 
+WITHOUT_REPORT: Mapping[str, Any] = {"output.report": False}
 STRIKING = """
 import os, sys
 from edgemill.pipeline.cli import edgemill
@@ -84,15 +86,15 @@ def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.C
 @pytest.mark.parametrize(
     ("share", "number", "text"),
     [
-        (0.5, signal.SIGKILL, "error: the Dask cluster is gone: "),
-        pytest.param(0.25, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
-        pytest.param(0.75, signal.SIGKILL, "error: the Dask cluster is gone: ", marks=pytest.mark.slow),
-        pytest.param(0.5, signal.SIGSTOP, "error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
+        (0.5, signal.SIGKILL, "Error: the Dask cluster is gone: "),
+        pytest.param(0.25, signal.SIGKILL, "Error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.75, signal.SIGKILL, "Error: the Dask cluster is gone: ", marks=pytest.mark.slow),
+        pytest.param(0.5, signal.SIGSTOP, "Error: the Dask scheduler has not answered for 5 s", marks=pytest.mark.slow),
     ],
 )
 def test_a_lost_scheduler(rows: Path, tmp_path: Path, trials: Trials, share: float, number: int, text: str) -> None:
     with cluster(tmp_path / "first") as (first, process):
-        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu", **{"output.report": False})
+        plain = mine(rows, tmp_path / "plain", partitions=3, method="band", device="cpu", **WITHOUT_REPORT)
         exchanges = plain.manifest.bounding.exchanges
         at = int(share * exchanges)
         assert at > 3

@@ -201,7 +201,7 @@ def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> No
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     found = CliRunner().invoke(edgemill, [*command, "--set", "cluster.memory_limit_bytes=100000000"])
     assert (found.exit_code, (tmp_path / "out").exists()) == (7, False)
-    assert re.match(r"error: a worker needs about .* MiB before it holds anything and has 95\.37 MiB: ", found.stderr)
+    assert re.match(r"Error: a worker needs about .* MiB before it holds anything and has 95\.37 MiB: ", found.stderr)
     assert '"event": "stage' not in (tmp_path / "out.failed.log.jsonl").read_text()
     trials("a worker has less memory than a run takes", "refused")
 
@@ -231,7 +231,7 @@ def test_a_run_that_was_planned_too_small(tmp_path: Path, trials: Trials, scale:
     assert (found.returncode, (tmp_path / "out").exists()) == (code, not code), found.stderr
     if code:
         first, *_ = found.stderr.splitlines()
-        assert first.startswith("error: workers exceeded their memory ")
-        assert first.endswith("(cluster.threads_per_worker)")
+        assert first.startswith("Error: workers exceeded their memory ")
+        assert first.endswith("(--set cluster.threads_per_worker=…)")
         assert "Traceback" not in found.stderr
     trials("a worker has less memory than a run takes", "refused" if code else "same")

@@ -210,7 +210,7 @@ def test_memory_that_is_short_is_no_damage(many: Result) -> None:
 @pytest.fixture(scope="module")
 def facebook(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Result:
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, partitions=2, **{"output.row_group_rows": 400})
+    return mine(FACEBOOK, out, client=client, partitions=2, row_group_rows=400)
 
 
 def test_facebook(facebook: Result) -> None:
@@ -275,7 +275,7 @@ def test_a_vertex_is_looked_up(facebook: Result, tmp_path: Path, kind: str) -> N
         rows = pq.read_table(FACEBOOK)
         names = [pa.array([f"user {vertex}" for vertex in column.to_pylist()]) for column in rows.columns]
         pq.write_table(pa.table(names, names=["src", "dst"]), tmp_path / "rows.parquet")
-        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", client=None, **{"output.row_group_rows": 400})
+        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", client=None, row_group_rows=400)
     vertex: Any = "user 1912" if kind == "strings" else 1912
     known = groups_of(facebook, vertex)
     ids = [group.component for group in known]
@@ -533,7 +533,7 @@ def test_a_full_disk(many: Result, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=held)
     assert ended.returncode == 7
-    assert ended.stderr == "error: no room left on the disk: No space left on device\n"
+    assert ended.stderr == "Error: no room left on the disk: No space left on device\n"
 
 
 def test_the_commands_print(many: Result) -> None:
@@ -621,7 +621,7 @@ def test_results_without_dense_groups(tmp_path: Path, command: list[str], how: d
     made(tmp_path / "out", {(1, 2): 0}, **how)
     ended = call(command[0], str(tmp_path / "out"), *command[1:])
     assert ended.exit_code == 2
-    assert f"error: {tmp_path / 'out'} has no table " in ended.stderr
+    assert f"Error: {tmp_path / 'out'} has no table " in ended.stderr
     assert why in ended.stderr
 
 
@@ -631,7 +631,7 @@ def test_damage_is_told(many: Result, tmp_path: Path) -> None:
     for arguments in (["top", "OUT"], ["of", "OUT", "30"], ["subgraph", "OUT", "--component", str(group.component)]):
         ended = call(*(str(tmp_path / "out") if word == "OUT" else word for word in arguments))
         assert ended.exit_code == 3
-        assert f"error: the result is damaged: {tmp_path / 'out'}" in ended.stderr
+        assert f"Error: the result is damaged: {tmp_path / 'out'}" in ended.stderr
     only_edges, _ = damaged(many, tmp_path / "only edges", lambda table, bounds: table != "edges")
     with pytest.raises(InputError, match="the result is damaged"):
         edges_of(only_edges, group).read_all()

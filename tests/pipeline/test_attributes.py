@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+from click.testing import Result as Ended
+from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from edgemill.pipeline import Result, UsageError
-from edgemill.pipeline.groups.attributes import attribute_columns, attributes_of, label_column, labels_of
+from edgemill.pipeline import Result, UsageError, attributes_of, groups_of, labels_of, members_of, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.groups.attributes import attribute_columns, label_column
+from edgemill.pipeline.manifest import write_manifest
+from edgemill.tasks.verify import verify
 from made import made
+from runs import assert_nothing_left, write_rows
 
 
 @given(data=st.data())
@@ -57,3 +68,125 @@ def test_a_result_without_attributes(tmp_path: Path) -> None:
     assert attributes_of(result, [2, 7]).num_columns == 0
     with pytest.raises(UsageError, match="has no table attributes: run again with --vertices FILE"):
         _ = Result(result.path).attributes
+
+
+ROWS = [*itertools.combinations(["ann", "bob", "cyd", "dan"], 2), ("dan", "eve"), ("x", "y")]
+
+
+def people(path: Path, **columns: list[Any]) -> Path:
+    given: dict[str, list[Any]] = {
+        "user": ["eve", "ann", "zoe", "dan", "yan"],
+        "name": ["Eve E.", "Ann & <Co>", "Zoe", None, "Yan"],
+        "age": [1, 2, 3, 4, 5],
+    }
+    pq.write_table(pa.table(given | columns), path, row_group_size=2)
+    return path
+
+
+def call(*arguments: str) -> Ended:
+    return CliRunner().invoke(edgemill, arguments)
+
+
+def test_a_run_with_attributes(tmp_path: Path, client: Client) -> None:
+    """Published, told, checked, part of the fingerprint, and read by all that shows vertices."""
+    rows = write_rows(tmp_path / "rows.parquet", ROWS, pa.string())
+    file, out = people(tmp_path / "people.parquet"), tmp_path / "out"
+    given: dict[str, Any] = {"vertices": file, "vertex_id": "user", "partitions": 3, "client": client}
+    result = mine(rows, out, **given)
+    assert_nothing_left(client)
+    record = result.manifest.input.vertices
+    assert record is not None
+    assert (record.id_column, record.columns, record.label) == ("user", ["name", "age"], "name")
+    assert (record.rows, record.unknown, record.missing) == (5, 2, 4)
+    ids = result.vertices.to_table()["id"].to_pylist()
+    assert result.attributes.to_table().to_pydict() == {
+        "id": ids,
+        "name": [{"ann": "Ann & <Co>", "eve": "Eve E."}.get(id) for id in ids],
+        "age": [{"eve": 1, "ann": 2, "dan": 4}.get(id) for id in ids],
+    }
+    assert labels_of(result, ["eve", "dan", "ann"]) == ["Eve E.", None, "Ann & <Co>"]
+    assert verify(out, rows).ok
+    events = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert [event["unknown"] for event in events if event["event"] == "attributes_joined"] == [2]
+    finished = [event["stage"] for event in events if event["event"] == "stage_finished"]
+    assert finished.index("triangulate") < finished.index("attributes") < finished.index("bound")
+    group = groups_of(result, "ann")[0]
+    assert members_of(result, group)["name"].to_pylist() == ["Ann & <Co>", None, None, None]
+    ended = call("top", str(out), "--members", "--json")
+    assert json.loads(ended.stdout)["labels"] == ["Ann & <Co>", None, None, None]
+
+    before = result.manifest.run
+    assert mine(rows, out, **given).manifest.run == before
+    for change in (
+        {"vertex_id": None, "vertices": None},
+        {"input.vertex_columns": ["age"]},
+        {"input.vertex_label": "age"},
+    ):
+        with pytest.raises(UsageError, match="exists") as refused:
+            mine(rows, out, **{**given, **change})
+        assert "its input was another" in "".join(refused.value.__notes__)
+    people(file, age=[1, 2, 3, 4, 6])
+    assert mine(rows, out, overwrite=True, **given).manifest.run != before
+
+
+def test_flags_and_what_a_run_tells(tmp_path: Path) -> None:
+    rows, file = write_rows(tmp_path / "rows.parquet", ROWS, pa.string()), people(tmp_path / "people.parquet")
+    arguments = ["run", "--input", str(rows), "--vertices", str(file), "--vertex-id", "user"]
+    ended = call(*arguments, "--output", str(tmp_path / "out"), "--set", "input.vertex_columns=name")
+    assert ended.exit_code == 0, ended.output
+    assert (
+        "attributes: 2 of 5 rows of --vertices have ids that are not in the graph; "
+        "4 vertices of the graph have no row\n" in ended.stderr
+    )
+    assert Result(tmp_path / "out").attributes.schema.names == ["id", "name"]
+    people(file, user=["eve", "ann", "eve", "dan", "eve"])
+    ended = call(*arguments, "--output", str(tmp_path / "next"))
+    assert (ended.exit_code, (tmp_path / "next").exists()) == (3, False)
+    assert f"{file}: the id 'eve' is in 3 rows of column 'user': keep one row of each id" in ended.stderr
+    ended = call("run", "--input", str(rows), "--output", str(tmp_path / "next"), "--vertex-id", "user")
+    assert (ended.exit_code, "name their file with --vertices" in ended.stderr) == (2, True)
+    ended = call(*arguments, "--output", str(tmp_path / "next"), "--set", "input.vertex_columns=[name, name]")
+    assert (ended.exit_code, "must name one column or more, each once" in ended.stderr) == (2, True)
+    ended = call(*arguments, "--output", str(file / "out"))
+    assert (ended.exit_code, f"output.path {file}/out lies in the input {file}" in ended.stderr) == (2, True)
+
+
+def without_last(table: pa.Table) -> pa.Table:
+    return table.slice(0, len(table) - 1)
+
+
+def other_id(table: pa.Table) -> pa.Table:
+    return table.set_column(0, "id", pa.array(["ann", "bert", *table["id"].to_pylist()[2:]]))
+
+
+def other_name(table: pa.Table) -> pa.Table:
+    return table.rename_columns(["id", "title", "age"])
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (without_last, "attributes: 6 rows, but there are 7 vertices"),
+        (other_id, "attributes/part-00000.parquet: row 1 has the id 'bert', not 'bob'"),
+        (other_name, "attributes/part-00000.parquet has columns ['id', 'title', 'age'], not ['id', 'name', 'age']"),
+    ],
+)
+def test_what_verify_finds(tmp_path: Path, change: Callable[[pa.Table], pa.Table], text: str) -> None:
+    rows, file = write_rows(tmp_path / "rows.parquet", ROWS, pa.string()), people(tmp_path / "people.parquet")
+    result = mine(rows, tmp_path / "out", vertices=str(file), vertex_id="user")
+    (path,) = (result.path / "attributes").iterdir()
+    pq.write_table(change(pq.read_table(path)), path)
+    content = path.read_bytes()
+    now = {
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "rows": pq.read_metadata(path).num_rows,
+    }
+    outputs = [
+        output.model_copy(update=now) if output.path.startswith("attributes/") else output
+        for output in result.manifest.outputs
+    ]
+    (result.path / "manifest.json").unlink()
+    write_manifest(result.path, result.manifest.model_copy(update={"outputs": outputs}))
+    failed = [check for check in verify(tmp_path / "out").checks if not check.ok]
+    assert [(check.name, check.detail) for check in failed] == [("attributes", text)]

@@ -23,11 +23,11 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.exits import Terminated
 from edgemill.pipeline.manifest import ExchangeRecord, Manifest, StageRecord
-from edgemill.pipeline.show import print_result
+from edgemill.pipeline.summary.showing import print_result
 from edgemill.tasks import errors
 
 WriteResult = Callable[..., Manifest]
-NO_PIPE = "error: no answer from a store, or the cluster: [Errno 32] a connection; run again\n"
+NO_PIPE = "Error: no answer from a store, or the cluster: [Errno 32] a connection; run again\n"
 PATHS = ["--input", "edges", "--output", "out"]
 
 
@@ -64,8 +64,12 @@ def test_run_prints_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
         "vertices    3",
         "triangles   1",
         "lambda max  1",
+        "dropped     1 duplicate, 1 self-loop",
         "seconds     1.50",
         f"output      {tmp_path}",
+        "",
+        "next",
+        "  edgemill show out   more of this: groups, counts, edges by lambda",
     ]
     assert result.stderr.startswith("read: ")
     assert call("run", *PATHS, "--partitions", "2", "--overwrite").stderr == ""
@@ -79,25 +83,25 @@ def test_run_cut_short_exits_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     result = call("run", *PATHS)
     assert result.exit_code == 5
     assert "output" in result.stdout
-    assert "error: a limit ended the run before λ was exact: 2 edges are unsettled" in result.stderr
+    assert "Error: a limit ended the run before λ was exact: 2 edges are unsettled" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (errors.UsageError("no"), 2, "error: no\n"),
-        (errors.InputError("no"), 3, "error: no\n"),
-        (errors.ClusterLost("no"), 4, "error: no\n"),
-        (errors.OutputLocked("no"), 6, "error: no\n"),
-        (errors.OutOfRoom("no"), 7, "error: no\n"),
-        (MemoryError(), 7, "error: out of memory: use more partitions or a machine with more memory\n"),
-        (OSError(errno.ENOSPC, "full", "f"), 7, "error: no room left on the disk: f\n"),
+        (errors.UsageError("no"), 2, "Error: no\n"),
+        (errors.InputError("no"), 3, "Error: no\n"),
+        (errors.ClusterLost("no"), 4, "Error: no\n"),
+        (errors.OutputLocked("no"), 6, "Error: no\n"),
+        (errors.OutOfRoom("no"), 7, "Error: no\n"),
+        (MemoryError(), 7, "Error: out of memory: use more partitions or a machine with more memory\n"),
+        (OSError(errno.ENOSPC, "full", "f"), 7, "Error: no room left on the disk: f\n"),
         (BrokenPipeError(errno.EPIPE, "a connection"), 4, NO_PIPE),
-        (KeyboardInterrupt(), 130, "error: interrupted\n"),
-        (Terminated(), 143, "error: terminated\n"),
-        (errors.InternalError("rows"), 1, "error: rows\n--debug shows where it happened\n"),
-        (errors.UsageError("no https://me:hunter2@host/e"), 2, "error: no https://***@host/e\n"),
-        (ValueError("odd"), 1, "error: unexpected ValueError: odd\n--debug shows where it happened\n"),
+        (KeyboardInterrupt(), 130, "Error: interrupted\n"),
+        (Terminated(), 143, "Error: terminated\n"),
+        (errors.InternalError("rows"), 1, "Error: rows\n--debug shows where it happened\n"),
+        (errors.UsageError("no https://me:hunter2@host/e"), 2, "Error: no https://***@host/e\n"),
+        (ValueError("odd"), 1, "Error: unexpected ValueError: odd\n--debug shows where it happened\n"),
     ],
 )
 def test_exit_code_and_message(monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, text: str) -> None:
@@ -115,21 +119,21 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, arguments: l
     result = call(*arguments)
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
-    assert result.stderr.endswith("error: unexpected ZeroDivisionError: integer division or modulo by zero\n")
+    assert result.stderr.endswith("Error: unexpected ZeroDivisionError: integer division or modulo by zero\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run"], "error: input.path is not set: give --input"),
-        (["run", "absent.yaml"], "error: cannot read the settings file absent.yaml"),
-        (["run", *PATHS, "--partitions", "0"], "error: partitioning.count: must be auto or a whole number"),
+        (["run"], "Error: --input and --output are not set: give them, or set them in the settings file"),
+        (["run", "absent.yaml"], "Error: cannot read the settings file absent.yaml"),
+        (["run", *PATHS, "--partitions", "0"], "Error: --partitions: must be auto or a whole number"),
         (["run", *PATHS, "--partitions", "-1"], "got -1"),
         (["run", *PATHS, "--partitions", "many"], "got 'many'"),
-        (["run", *PATHS, "--set", "cluster.gpus=1"], "error: unknown setting cluster.gpus; there are: device"),
+        (["run", *PATHS, "--set", "cluster.gpus=1"], "Error: unknown setting cluster.gpus; there are: device"),
         (["run", *PATHS, "--method", "guess"], "'guess' is not one of"),
         (["run", *PATHS, "--colour"], "No such option"),
-        (["show", "absent"], "error: there is no result at absent"),
+        (["show", "absent"], "Error: there is no result at absent"),
         (["generate", "rmat", "--output", "x"], "Missing option '--scale'"),
     ],
 )
@@ -145,7 +149,7 @@ def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, command: str) 
     monkeypatch.setattr("edgemill.pipeline.cluster.device", lambda: Device("", 0, 0, "no CUDA driver"))
     result = call(command, *PATHS, "--device", "gpu")
     assert result.exit_code == 2
-    assert result.stderr == "error: cluster.device is gpu, and this machine has none: no CUDA driver\n"
+    assert result.stderr == "Error: --device is gpu, and this machine has none: no CUDA driver\n"
 
 
 def test_print_config_gives_the_settings_in_effect(pytestconfig: pytest.Config) -> None:
@@ -175,7 +179,7 @@ def test_plan_prints_the_plan_and_refuses(monkeypatch: pytest.MonkeyPatch, fits:
     stand_in(monkeypatch, "edgemill.pipeline.plan_text", describe=lambda plan: "4 partitions")
     result = call("plan", *PATHS)
     assert (result.stdout, result.exit_code) == ("4 partitions\n", code)
-    assert result.stderr == ("" if fits else "error: 5 of 4 GiB\n")
+    assert result.stderr == ("" if fits else "Error: 5 of 4 GiB\n")
 
 
 def test_show_prints_the_summary(tmp_path: Path, write_result: WriteResult) -> None:
@@ -199,7 +203,7 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
         }
     )
     written = io.StringIO()
-    print_result(manifest, "out", Console(width=columns, file=written))
+    print_result(manifest, "out", Console(width=columns, file=written), detail=True)
     shown, big = written.getvalue(), f"{many:,}"
     assert "…" not in shown
     lines = [line.split() for line in shown.splitlines()]
@@ -213,7 +217,7 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
 
 def shown(manifest: Manifest) -> list[list[str]]:
     written = io.StringIO()
-    print_result(manifest, "out", Console(width=100, file=written))
+    print_result(manifest, "out", Console(width=100, file=written), detail=True)
     return [line.split() for line in written.getvalue().splitlines()]
 
 

@@ -48,7 +48,7 @@ def tables(result: Result) -> tuple[pa.Table, pa.Table]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "method"), [(3, "band"), (7, "band")])
-def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int, method: str) -> None:
+def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, partitions: int, method: Any) -> None:
     result = mine(rows, tmp_path / "out", workers=2, partitions=partitions, method=method)
     here = mined(rows, partitions=partitions, method=method)
     assert tables(result) == tables(here)

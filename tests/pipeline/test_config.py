@@ -71,8 +71,11 @@ def test_secrets_are_in_no_dump_repr_or_message(section: str) -> None:
             (f"partitioning.method={method}", f"partitioning.method: must be 'auto', 'range' or 'hash', got '{method}'")
             for method in ("vertices", "bfs", "streaming", "triangles", "multilevel")
         ),
-        ("partitioning.metod=hash", "unknown setting partitioning.metod; there are: count, method"),
-        ("partitions.count=2", "unknown setting partitions; there are: input, output, ingest, partitioning, bounding"),
+        ("partitioning.metod=hash", "unknown setting partitioning.metod; did you mean partitioning.method?"),
+        ("partitions.count=2", "unknown setting partitions; did you mean partitioning.count or partitioning?"),
+        ("cluster.gpus=1", "unknown setting cluster.gpus; there are: device, workers, protocol"),
+        ("nulls=drop", "unknown setting nulls; did you mean input.nulls?"),
+        ("cluster.nulls=drop", "unknown setting cluster.nulls; did you mean input.nulls?"),
         ("partitioning=hash", "partitioning: must be a section of settings, got 'hash'"),
         ("input.path=", "input.path: must be a valid string, got None"),
         ("input.path=''", "input.path: String should have at least 1 character, got ''"),
@@ -83,7 +86,7 @@ def test_secrets_are_in_no_dump_repr_or_message(section: str) -> None:
         ("ingest.rows_per_block=many", "ingest.rows_per_block: must be a valid integer, got 'many'"),
         ("bounding.max_exchanges=0", "bounding.max_exchanges: must be greater than or equal to 1, got 0"),
         ("bounding.max_seconds=0", "bounding.max_seconds: must be greater than 0, got 0"),
-        ("bounding.operator=tridn", "bounding.operator tridn needs bounding.method fixpoint, not auto"),
+        ("bounding.operator=tridn", "bounding.operator=tridn needs bounding.method=fixpoint, not auto"),
         ("cluster.device=tpu", "cluster.device: must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
         ("cluster.protocol=ib", "cluster.protocol: "),
         ("cluster.workers=0", "cluster.workers: must be greater than or equal to 1, got 0"),
@@ -105,7 +108,7 @@ def test_message_of_a_wrong_setting(assignment: str, message: str) -> None:
         ({"scheduler": "tcp://a:1", "workers": 2}, "cluster.workers is for workers started here"),
         ({"source_column": "a", "target_column": "a"}, "are the same column, 'a'"),
         ({"bounding": 3}, "bounding takes a mapping of settings, got int"),
-        ({"partition": 3}, "unknown setting 'partition'; there are: input, output, ingest"),
+        ({"partition": 3}, "unknown setting 'partition'; did you mean partitions or partitioning?"),
     ],
 )
 def test_message_of_settings_at_odds(settings: dict[str, Any], message: str) -> None:
@@ -122,7 +125,10 @@ def test_message_of_settings_at_odds(settings: dict[str, Any], message: str) -> 
         (lambda path: path.write_bytes(b"\xff\xfe\x00"), "cannot read the settings file {path}: it is not UTF-8 text"),
         (lambda path: path.write_text("input:\n  path: [a"), "the settings file {path} is not valid YAML, line 2"),
         (lambda path: path.write_text("- a"), "the settings file {path} must hold sections such as `input:`"),
-        (lambda path: path.write_text(""), "input.path is not set: give --input or set it in the settings file"),
+        (
+            lambda path: path.write_text(""),
+            "input.path and output.path are not set: give them, or set them in",
+        ),
         (lambda path: path.write_text("cluster: {gpus: 1}"), "unknown setting cluster.gpus"),
     ],
 )
@@ -137,7 +143,9 @@ def test_message_of_a_wrong_file(tmp_path: Path, write: Callable[[Path], object]
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("input: {path: 3}\ncluster: {gpus: 1}")
-    with pytest.raises(UsageError, match=r"input\.path: .*; output\.path is not set.*; unknown setting cluster\.gpus"):
+    with pytest.raises(
+        UsageError, match=r"input\.path: .*; unknown setting cluster\.gpus; .*; output\.path is not set"
+    ):
         load_settings(path)
 
 

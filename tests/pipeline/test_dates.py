@@ -77,14 +77,14 @@ def test_the_same_day_everywhere() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("e/{day}", "input.path has {day}: the only placeholder is {date}; {{ and }} are the braces themselves"),
-        ("e/{}", "input.path has {}: "),
-        ("e/{0}", "input.path has {0}: "),
-        ("e/{date:%Y}", "input.path has {date:%Y}: "),
-        ("e/{date!r}", "input.path has {date!r}: "),
-        ("e/{date.year}", "input.path has {date.year}: "),
-        ("e/{", "input.path has a brace that stands alone, got 'e/{'"),
-        ("e/}x", "input.path has a brace that stands alone"),
+        ("e/{day}", "--input has {day}: the only placeholder is {date}; {{ and }} are the braces themselves"),
+        ("e/{}", "--input has {}: "),
+        ("e/{0}", "--input has {0}: "),
+        ("e/{date:%Y}", "--input has {date:%Y}: "),
+        ("e/{date!r}", "--input has {date!r}: "),
+        ("e/{date.year}", "--input has {date.year}: "),
+        ("e/{", "--input has a brace that stands alone, got 'e/{'"),
+        ("e/}x", "--input has a brace that stands alone"),
     ],
 )
 def test_other_placeholders_are_refused(path: str, message: str) -> None:

@@ -327,7 +327,7 @@ def test_results_of_earlier_releases(tmp_path: Path) -> None:
     ended = call("diff", str(tmp_path / "old"), str(tmp_path / "new"), "--output", str(tmp_path / "changes"), "--json")
     assert ended.exit_code == 0
     text = f"{tmp_path / 'old'} has no DN-graphs, as an earlier release made it: only edges are compared"
-    assert ended.stderr == f"notice: {text}\n"
+    assert ended.stderr == f"Notice: {text}\n"
     found = json.loads(ended.stdout)
     assert (found["edges"]["appeared"], found["dn_graphs"], found["notices"]) == (1, None, [text])
     assert {entry.name for entry in (tmp_path / "changes").iterdir()} == {"edges.parquet", "diff.json"}

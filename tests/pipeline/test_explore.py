@@ -24,6 +24,7 @@ import fsspec
 import numpy as np
 import psutil
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -33,7 +34,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.explore import drawing, server, tree
+from edgemill.pipeline.explore import answers, drawing, members, search, server, tree
 from edgemill.pipeline.explore.queries import ORDERS, Queries
 from edgemill.pipeline.explore.server import ExplorerServer
 from edgemill.pipeline.lookup import look_up
@@ -80,7 +81,7 @@ def answer(served: ExplorerServer, question: str, **parameters: Any) -> dict[str
 def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """In row groups of 500 rows, so that a search reads few of many."""
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, device="cpu", **{"output.row_group_rows": 500})
+    return mine(FACEBOOK, out, client=client, device="cpu", row_group_rows=500)
 
 
 @pytest.fixture
@@ -194,11 +195,11 @@ def test_a_vertex_and_its_groups(served: ExplorerServer, facebook: Result) -> No
 def test_groups_beyond_the_most_are_counted(served: ExplorerServer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = answer(served, "vertex", id=1912)
     assert (len(whole["groups"]), whole["larger"]) == (96, 0)
-    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    monkeypatch.setattr(answers, "_MOST_PATH", 90)
     said = answer(served, "vertex", id=1912)
     assert (said["groups"], said["larger"]) == (whole["groups"][:90], 6)
     path = answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"]
-    monkeypatch.setattr(server, "_MOST_PATH", 3)
+    monkeypatch.setattr(answers, "_MOST_PATH", 3)
     assert answer(served, "hierarchy", component=whole["groups"][0]["component"])["path"] == path[-3:] != path
 
 
@@ -217,6 +218,92 @@ def test_the_largest_dn_graphs(served: ExplorerServer, facebook: Result, by: str
     assert said["count"] == 7
     assert [group["id"] for group in said["largest"]] == [str(row["id"]) for row in expected[:4]]
     assert said["largest"][0][by] == expected[0][by]
+
+
+def test_the_list_has_some_members_of_each(served: ExplorerServer, facebook: Result) -> None:
+    of: dict[str, set[str]] = {}
+    for row in rows(facebook.dn_graph_members):
+        of.setdefault(str(row["dn_graph"]), set()).add(str(row["vertex"]))
+    for group in answer(served, "dn-graphs")["largest"]:
+        some = group["members"]
+        assert len(some["ids"]) == len(set(some["ids"])) == 6
+        assert {*some["ids"]} < of[group["id"]]
+        assert some["labels"] == [None] * 6
+
+
+def test_members_to_copy_and_as_a_file(
+    served: ExplorerServer, facebook: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = answer(served, "dn-graphs")["largest"][0]["id"]
+    expected = sorted(row["vertex"] for row in rows(facebook.dn_graph_members) if row["dn_graph"] == int(best))
+    said = answer(served, "members", dn_graph=best)
+    assert (said["count"], said["ids"]) == (139, [str(id) for id in expected])
+    response, content = get(served, f"/members.csv?dn_graph={best}")
+    assert (response.status, response.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    assert response.headers["Content-Disposition"] == f'attachment; filename="members-{best}.csv"'
+    assert pyarrow.csv.read_csv(pa.py_buffer(content))["id"].to_pylist() == expected
+    monkeypatch.setattr(members, "MOST_MEMBERS", 138)
+    response, content = get(served, f"/members.csv?dn_graph={best}")
+    assert (response.status, b"edgemill members" in content) == (400, True)
+
+
+NAMES = {1: "Ada Berg", 2: "Bela Bergmann", 3: "Berg", 4: "Chen", 15: None}
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Iterator[ExplorerServer]:
+    """Five vertices, of which four have a name."""
+    levels = dict.fromkeys(combinations([1, 2, 3, 4], 2), 2) | {(4, 15): 0}
+    names: dict[str, tuple[pa.DataType, dict[Any, Any]]] = {
+        "name": (pa.string(), NAMES),
+        "town": (pa.string(), {1: "Oslo, Norway"}),
+    }
+    with serving(made_of(tmp_path / "out", levels, attributes=names, label="name", rows_per_group=2)) as served:
+        yield served
+
+
+def test_vertices_by_a_part_of_their_name(named: ExplorerServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole names first, then those that begin with it; capitals do not count."""
+    found = answer(named, "search", text=" berg ")
+    assert [(one["id"], one["label"]) for one in found["found"]] == [
+        ("3", "Berg"),
+        ("1", "Ada Berg"),
+        ("2", "Bela Bergmann"),
+    ]
+    assert ([one["whole"] for one in found["found"]], found["more"]) == ([False] * 3, False)
+    assert answer(named, "search", text="Berg")["found"][0]["whole"]
+    assert [(one["id"], one["lambda"], one["degree"]) for one in answer(named, "search", text="1")["found"]] == [
+        ("1", 2, 3),
+        ("15", 0, 1),
+    ]
+    status, said = ask(named, "search", text="zzz")
+    assert (status, said) == (404, {"error": "no vertex has 'zzz' in its id or label", "next": []})
+    status, said = ask(named, "search", text="-7")
+    assert (status, said["next"]) == (404, ["1", "2", "3", "4", "15"])
+    monkeypatch.setattr(search, "MOST_MATCHES", 2)
+    found = answer(named, "search", text="e")
+    assert (len(found["found"]), found["more"]) == (2, True)
+    monkeypatch.undo()
+    monkeypatch.setattr(search, "MOST_ROWS", 2)
+    assert ask(named, "search", text="chen")[0] == 404  # it lies beyond the rows that are looked at
+    assert answer(named, "search", text="15")["found"][0]["id"] == "15"  # a whole id is looked up
+
+
+def test_labels_are_shown(named: ExplorerServer) -> None:
+    assert answer(named, "result")["labelled"] is True
+    (group,) = answer(named, "dn-graphs")["largest"]
+    assert group["members"]["labels"] == ["Ada Berg", "Bela Bergmann", "Berg", "Chen"]
+    vertices = answer(named, "drawing", dn_graph=group["id"])["vertices"]
+    assert dict(zip(vertices["id"], vertices["label"], strict=True)) == {str(id): name for id, name in NAMES.items()}
+    assert answer(named, "vertex", id=3)["label"] == "Berg"
+    lines = get(named, f"/members.csv?dn_graph={group['id']}")[1].decode().splitlines()
+    assert lines[:3] == ['"id","name","town"', '1,"Ada Berg","Oslo, Norway"', '2,"Bela Bergmann",']
+
+
+def test_text_ids_by_a_part(made: Callable[..., Result]) -> None:
+    with serving(made([("Ärger", "b"), ("b", "%_x"), ("%_x", "Ärger")], pa.string())) as served:
+        for text, id in (("ärg", "Ärger"), ("%_", "%_x"), ("B", "b")):
+            assert [one["id"] for one in answer(served, "search", text=text)["found"]] == [id]
 
 
 def drawn_edges(said: dict[str, Any]) -> tuple[dict[frozenset[str], int], dict[frozenset[str], int]]:
@@ -475,7 +562,7 @@ def test_a_store_that_goes_away_is_told(
         assert ask(served, "result")[0] == 200
         status, said = ask(served, "vertex", id=1)
     assert (status, said["error"]) == (500, f"cannot read {out}: {error}")
-    assert capfd.readouterr().err == f"error: cannot read {out}: {error}\n"
+    assert capfd.readouterr().err == f"Error: cannot read {out}: {error}\n"
 
 
 def test_a_hierarchy_that_runs_in_a_circle_ends(facebook: Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -640,6 +727,12 @@ def test_no_path_is_a_path_of_a_file(served: ExplorerServer, path: str) -> None:
         "dn-graphs?most=0",
         "drawing",
         "drawing?dn_graph=x",
+        "search",
+        "search?text=",
+        "search?text=%20",
+        "search?text=" + "x" * 201,
+        "members",
+        "members?dn_graph=1.5",
         "result?x=1",
     ],
 )
@@ -653,6 +746,8 @@ def test_what_is_not_there(served: ExplorerServer) -> None:
     assert ask(served, "hierarchy", component=-1)[0] == 404
     assert ask(served, "drawing", dn_graph=-1)[0] == 404
     assert ask(served, "drawing", dn_graph=2**63 - 1)[0] == 404
+    assert ask(served, "members", dn_graph=-1)[0] == 404
+    assert get(served, "/members.csv?dn_graph=-1")[0].status == 404
 
 
 def test_static_files_are_those_of_the_package(served: ExplorerServer) -> None:
@@ -722,6 +817,7 @@ def test_an_object_store(facebook: Result) -> None:
             assert answer(served, "result")["name"] == "out"
             (best, *_) = answer(served, "dn-graphs")["largest"]
             assert answer(served, "drawing", dn_graph=best["id"])["members"] == best["vertices"]
+            del best["members"]
             assert answer(served, "vertex", id=1912)["dn_graph"] == best
             assert answer(served, "hierarchy", depth=3)["node"]["children"]["count"] == 1
         with serving(Result("memory://explored/out")) as served:
@@ -744,7 +840,7 @@ def test_results_without_the_tables_are_refused(
     write_result(tmp_path / "out", **changes)
     ended = CliRunner().invoke(edgemill, ["explore", str(tmp_path / "out")])
     assert ended.exit_code == 2
-    assert ended.stderr == f"error: {tmp_path}/out has no table hierarchy, as the run {why}\n"
+    assert ended.stderr == f"Error: {tmp_path}/out has no table hierarchy, as the run {why}\n"
     assert not ended.stdout
 
 
@@ -776,4 +872,4 @@ def test_the_command_serves_until_it_is_told_to_end(facebook: Result, number: si
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (code, "")
-    assert err == ("" if code == 0 else "error: terminated\n")
+    assert err == ("" if code == 0 else "Error: terminated\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from distributed import Client
 import runs
 from chromium import Page, chromium, page
 from edgemill.pipeline import mine
-from edgemill.pipeline.explore import server
+from edgemill.pipeline.explore import answers
+from made import made
 from serving import serving
 
 FACEBOOK = Path(__file__).parents[1] / "graphs" / "facebook_combined.parquet"
@@ -63,6 +65,13 @@ def focus(tab: Page) -> str:
     return str(tab.run("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id"))
 
 
+def found(tab: Page, wanted: str) -> None:
+    """Type into the field of the search, and press Enter."""
+    tab.run("document.querySelector('#vertex').select()")
+    tab.type(wanted)
+    tab.press("Enter")
+
+
 def ink(tab: Page, path: Path) -> int:
     """Bytes of a picture of the drawing, the more the more is drawn."""
     tab.run("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")
@@ -71,8 +80,24 @@ def ink(tab: Page, path: Path) -> int:
     return path.stat().st_size
 
 
-def test_it_opens_with_the_whole_graph(tab: Page, facebook: str) -> None:
+def test_it_opens_on_the_densest_group(tab: Page, facebook: str) -> None:
     opened(tab, facebook)
+    tab.until(DRAWN)
+    assert tab.run("location.hash") == tab.run("document.querySelector('#largest tbody a').getAttribute('href')")
+    assert text(tab, "#chosen-title") == "DN-graph of 139 vertices"
+    assert text(tab, "#largest tbody tr[aria-current]").startswith("λ 95 · id ")
+    assert "1912, 1917, 1918, 1929, 1938, 1943, …" in text(tab, "#largest tbody tr[aria-current]")
+    assert text(tab, "#facts .names .left") == "127 more"
+    tab.run("document.querySelector('#path a').click()")
+    tab.until(f"location.hash === '#graph' && document.querySelector('#drawing').hidden && {IDLE}")
+    assert text(tab, "#chosen-title") == "The whole graph"
+    assert tab.run("document.querySelectorAll('#largest [aria-current]').length") == 0
+    tab.run("document.querySelector('h1 a').click()")
+    tab.until(f"location.hash.startsWith('#dn-graph') && {DRAWN}")
+
+
+def test_the_whole_graph(tab: Page, facebook: str) -> None:
+    opened(tab, f"{facebook}#graph")
     assert tab.run("document.title") == "out · edgemill explorer"
     assert text(tab, "#counts") == "4,039 vertices, 88,234 edges, 7 DN-graphs, λ up to 95"
     assert text(tab, "#icicle [role=treeitem]") == "The whole graph: 88,234 edges"
@@ -82,7 +107,7 @@ def test_it_opens_with_the_whole_graph(tab: Page, facebook: str) -> None:
 
 
 def test_a_dn_graph_is_drawn_with_its_surroundings(tab: Page, facebook: str, tmp_path: Path) -> None:
-    opened(tab, facebook)
+    opened(tab, f"{facebook}#graph")
     tab.run("document.querySelector('#largest tbody a').click()")
     tab.until(DRAWN)
     assert text(tab, "#chosen-title") == "DN-graph of 139 vertices"
@@ -126,7 +151,7 @@ def test_no_cell_of_the_icicle_is_cut_off(tab: Page, facebook: str, width: int) 
 
 
 def test_the_icicle_by_keyboard(tab: Page, facebook: str) -> None:
-    opened(tab, facebook)
+    opened(tab, f"{facebook}#graph")
     tab.run("document.querySelector('#icicle [tabindex=\"0\"]').focus()")
     assert focus(tab).startswith("The whole graph")
     tab.press("ArrowDown")
@@ -180,9 +205,9 @@ def test_the_tabulator_reaches_everything(tab: Page, facebook: str) -> None:
     for _ in range(60):
         tab.press("Tab")
         reached.append(tab.run("document.activeElement.id || document.activeElement.getAttribute('role') || ''"))
-        if reached[-1] == "canvas":
+        if reached[-1] == "treeitem":
             break
-    expected = ["vertex", "treeitem", "by", "zoom-in", "zoom-out", "whole", "canvas"]
+    expected = ["vertex", "by", "zoom-in", "zoom-out", "whole", "canvas", "treeitem"]
     assert [name for name in reached if name in expected] == expected
 
 
@@ -208,27 +233,101 @@ def test_the_drawing_by_keyboard(tab: Page, facebook: str, tmp_path: Path) -> No
 
 def test_a_vertex_is_found_by_typing(tab: Page, facebook: str) -> None:
     opened(tab, facebook)
-    tab.run("document.querySelector('#vertex').focus()")
-    tab.type("107")
-    tab.press("Enter")
+    found(tab, "107")
     tab.until(f"location.hash === '#vertex=107' && {DRAWN}")
     assert text(tab, "#chosen-title") == "Vertex 107"
     assert text(tab, "#facts tbody a").startswith("DN-graph, λ 45")
-    tab.run("document.querySelector('#vertex').select()")
-    tab.type("5000")
-    tab.press("Enter")
-    tab.until("document.querySelector('#status').innerText.includes('there is no vertex 5000')")
-    tab.run("document.querySelector('#vertex').select()")
-    tab.type("-3")
-    tab.press("Enter")
-    tab.until("document.querySelectorAll('#status a').length === 5")
-    tab.run("document.querySelector('#status a').click()")
+    found(tab, "403")
+    tab.until("document.querySelector('#chosen-title').innerText === 'Vertex 403'")
+    found(tab, "5000")
+    tab.until("document.querySelector('#status').innerText === \"no vertex has '5000' in its id\"")
+    assert text(tab, "#chosen-title") == "Not found"
+    assert tab.run("document.querySelector('#drawing').hidden")  # no picture of what was there before
+    assert tab.run("location.hash") == "#search=5000"
+    found(tab, "-3")
+    tab.until("document.querySelectorAll('#facts a').length === 5")
+    tab.run("document.querySelector('#facts a').click()")
     tab.until("document.querySelector('#chosen-title').innerText === 'Vertex 0'")
     tab.errors.clear()  # the browser logs each 404
 
 
+def test_vertices_are_found_by_a_part_of_their_name(tab: Page, tmp_path: Path) -> None:
+    levels = dict.fromkeys(combinations(range(1, 6), 2), 3)
+    names = {1: "Ada Berg", 2: "Bela <b>Berg</b>", 3: "Chen", 4: "Dora", 5: None}
+    result = made(tmp_path / "out", levels, attributes={"name": (pa.string(), names)}, label="name")
+    with serving(result) as served:
+        opened(tab, served.address)
+        tab.until(DRAWN)
+        assert text(tab, "#largest .some") == "Ada Berg, Bela <b>Berg</b>, Chen, Dora, 5"
+        found(tab, "BERG")
+        tab.until("document.querySelectorAll('#facts tbody tr').length === 2")
+        assert text(tab, "#chosen-title") == "Vertices with “BERG” in their id or label"
+        assert tab.run("document.querySelector('#drawing').hidden")
+        assert tab.run("[...document.querySelectorAll('#facts tbody a')].map(link => link.textContent)") == [
+            "Ada Berg (1)",
+            "Bela <b>Berg</b> (2)",
+        ]
+        opened(tab, f"{served.address}#search=chen")  # the only one is shown itself
+        tab.until(f"document.querySelector('#chosen-title').innerText === 'Vertex Chen (3)' && {DRAWN}")
+        assert tab.run("location.hash") == "#vertex=3"
+
+
+def test_members_are_copied_and_saved(tab: Page, facebook: str) -> None:
+    opened(tab, facebook)
+    tab.until(DRAWN)
+    tab.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    tab.run("document.querySelector('#copy').click()")
+    tab.until("document.querySelector('#status').innerText.includes('139 ids are in the clipboard')")
+    assert tab.run("navigator.clipboard.readText().then(text => text.split('\\n').length)") == 139
+    csv = tab.run("fetch(document.querySelector('#csv').href).then(answer => answer.text())")
+    assert csv.splitlines()[:2] == ['"id"', "1912"]
+
+
+def test_names_lie_over_nothing(tab: Page, facebook: str) -> None:
+    """Of forty vertices that are close together, some have a name, which lies over no other name and no vertex."""
+    opened(tab, facebook)
+    tab.until(DRAWN)
+    boxes = """new Promise((done) => import("./labels.js").then(({ Labels }) => {
+        const context = document.createElement("canvas").getContext("2d");
+        const font = { labelSize: 12, labelFont: "sans-serif", labelWeight: "normal" };
+        const nodes = [...Array(40).keys()].map((at) => (
+            { key: `${at}`, x: 20 + (at * 37) % 260, y: 20 + (at * 53) % 160, size: 5, label: `name ${at}` }
+        ));
+        const sigma = {
+            getDimensions: () => ({ width: 300, height: 200 }),
+            getGraph: () => ({ forEachNode: (each) => nodes.forEach((node) => each(node.key)) }),
+            getNodeDisplayData: (key) => nodes[key],
+            framedGraphToViewport: ({ x, y }) => ({ x, y }),
+            scaleSize: (size) => size,
+        };
+        const drawn = [];
+        context.fillText = (text, left, line) => {
+            const right = left + Math.ceil(context.measureText(text).width);
+            drawn.push({ key: text.slice(5), left, right, top: line - 11, bottom: line + 3 });
+        };
+        const labels = new Labels(() => sigma);
+        labels.begin();
+        nodes.forEach((node) => labels.draw(context, node, font));
+        const discs = nodes.map(({ key, x, y, size }) => (
+            { key, left: x - size, right: x + size, top: y - size, bottom: y + size }
+        ));
+        const over = (one, other) => one.key !== other.key && one.left < other.right && one.right > other.left
+            && one.top < other.bottom && one.bottom > other.top;
+        const collide = drawn.filter((name, at) => (
+            [...drawn.slice(at + 1), ...discs].some((other) => over(name, other))
+        ));
+        const outside = drawn.filter((name) => (
+            name.left < 0 || name.right > 300 || name.top < 0 || name.bottom > 200
+        ));
+        done([drawn.length, collide.length, outside.length]);
+    }))"""
+    drawn, collisions, outside = tab.run(boxes)
+    assert 5 < drawn < 40
+    assert (collisions, outside) == (0, 0)
+
+
 def test_groups_that_are_left_out_are_told(tab: Page, facebook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_MOST_PATH", 90)
+    monkeypatch.setattr(answers, "_MOST_PATH", 90)
     opened(tab, f"{facebook}#vertex=1912")
     tab.until(DRAWN)
     assert text(tab, "#facts summary") == "84 more groups"
@@ -331,13 +430,13 @@ def test_long_ids_have_short_labels(tab: Page, facebook: str) -> None:
     shown = tab.run(f"import('./page.js').then(page => {json.dumps(list(expected))}.map(id => page.short(id)))")
     assert shown == list(expected.values())
     drawn = tab.run("fetch('drawing.js').then(answer => answer.text())")
-    assert "label: short(id)" in drawn
+    assert "label: short(vertices.label[place] ?? id, LETTERS)" in drawn
 
 
 def test_a_server_that_has_ended_is_told(tab: Page, client: Client, tmp_path: Path) -> None:
     rows = runs.write_rows(tmp_path / "rows.parquet", [(1, 2), (2, 3), (1, 3)])
     with serving(mine(rows, tmp_path / "out", client=client, device="cpu")) as served:
-        opened(tab, served.address)
+        opened(tab, f"{served.address}#graph")
     tab.run("document.querySelector('#largest a').click()")
     tab.until("document.querySelector('#status').innerText.includes('has it ended')")
     tab.errors.clear()  # the browser logs the connection refused

@@ -14,6 +14,7 @@ import pytest
 
 from edgemill.pipeline import Result
 from edgemill.pipeline.explore import connections
+from edgemill.pipeline.explore.answers import File
 from edgemill.pipeline.explore.server import ADDRESS, ExplorerServer
 from made import made
 from serving import serving
@@ -116,7 +117,7 @@ def test_closing_waits_for_an_answer_and_for_no_silent_client(result: Result) ->
     with ExplorerServer(result) as served:
         answer, known = served.answers.by_path["/api/result"]
 
-        def slow(parameters: dict[str, str]) -> dict[str, object]:
+        def slow(parameters: dict[str, str]) -> dict[str, object] | File:
             begun.set()
             assert go_on.wait(PATIENCE_SECONDS)
             return answer(parameters)

@@ -96,7 +96,7 @@ def test_bad_files(tmp_path: Path, place: Path, fault: str) -> None:
     write(place)
     found = run(place, tmp_path / "out")
     assert found.exit_code == 3
-    assert found.stderr.startswith("error: ")
+    assert found.stderr.startswith("Error: ")
     assert text in found.stderr.splitlines()[0]
     check_nothing_written(tmp_path, found.stderr)
 

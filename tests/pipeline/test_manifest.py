@@ -13,7 +13,8 @@ from rich.console import Console
 
 from edgemill.pipeline.manifest import LambdaRecord, Manifest, PartitionRecord, is_result, read_manifest
 from edgemill.pipeline.result import Result
-from edgemill.pipeline.show import print_result, summary_lines
+from edgemill.pipeline.summary.ending import summary_lines
+from edgemill.pipeline.summary.showing import print_result
 from edgemill.tasks.errors import EdgemillError, InputError, UsageError
 
 WriteResult = Callable[..., Manifest]
@@ -108,18 +109,18 @@ def test_only_a_folder_with_our_manifest_is_a_result(tmp_path: Path, write_resul
 def shown(manifest: Manifest) -> str:
     console = Console(file=io.StringIO(), width=120)
     with console.capture() as captured:
-        print_result(manifest, "OUT", console)
+        print_result(manifest, "OUT", console, detail=True)
     return captured.get()
 
 
 def test_summary_of_a_result(tmp_path: Path, write_result: WriteResult) -> None:
     manifest = write_result(tmp_path)
     text = shown(manifest)
-    for part in ["converged", "1 file, 100 bytes, 5 rows; columns src, dst (int64)", "1 self-loops, 1 duplicates"]:
+    for part in ["1 file, 100 bytes, 5 rows; columns src, dst (int64)", "1 duplicate, 1 self-loop"]:
         assert part in text
     assert "3 edges, 3 vertices, 1 triangles" in text
     assert [line.split()[0] for line in summary_lines(manifest, "OUT")] == [
-        *("edges", "vertices", "triangles", "lambda", "seconds", "output")
+        *("edges", "vertices", "triangles", "lambda", "dropped", "seconds", "output")
     ]
 
 

@@ -234,7 +234,7 @@ def test_a_port_that_is_taken(rows: Path, tmp_path: Path) -> None:
         done = CliRunner().invoke(edgemill, command)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[0] == (
-        f"error: monitoring.metrics_port {port} cannot be had on 127.0.0.1 (monitoring.metrics_host): "
+        f"Error: --metrics-port {port} cannot be had on 127.0.0.1 (--set monitoring.metrics_host): "
         "Address already in use; choose another, or 0 for a free one"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.failed.log.jsonl", "rows.parquet"]

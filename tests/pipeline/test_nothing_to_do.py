@@ -16,6 +16,7 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine, mining
 from edgemill.pipeline.checkpoint_index import checkpoint_place
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.wording.settings_named import with_flags
 from edgemill.tasks.generate import generate
 from edgemill.tasks.places import place_of
 
@@ -113,16 +114,16 @@ def nothing(rows: Path, out: Path) -> None:
 
 
 CHANGES = [
-    (another_input, [], "its input was another"),
-    (touched, [], "its input was another"),
+    (another_input, [], "files of its input have other sizes: "),
+    (touched, [], "the files of its input were written again"),
     (cut, [], "the result is damaged: "),
     (lost, [], "the result is damaged: "),
-    (other_release, [], "it was made by edgemill 0.0.1"),
-    (not_converged, [], "it is not converged"),
-    (no_fingerprint, [], "its input may have changed unnoticed"),
-    (nothing, ["--partitions", "2"], "it was made with other settings: partitioning.count"),
-    (nothing, ["--method", "peel"], "it was made with other settings: bounding.method"),
-    (nothing, ["--set", "output.compression=snappy"], "it was made with other settings: output.compression"),
+    (other_release, [], "it was made by edgemill 0.0.1, and this is "),
+    (not_converged, [], "it did not converge: a limit ended its run"),
+    (no_fingerprint, [], "the files of its input may have changed: "),
+    (nothing, ["--partitions", "2"], "--partitions was auto, and is 2 now"),
+    (nothing, ["--method", "peel"], "--method was auto, and is peel now"),
+    (nothing, ["--set", "output.compression=snappy"], "--set output.compression was zstd, and is snappy now"),
 ]
 
 
@@ -135,12 +136,38 @@ def test_anything_else_is_a_run(
     refused = run(rows, out, *arguments)
     assert refused.exit_code == 2
     assert "exists: choose another, or replace it with --overwrite\n" in refused.stderr
-    assert f"it is not what this run would make: {reason}" in refused.stderr
+    assert f"It holds another result than this run would make:\n- {reason}" in refused.stderr
     again = run(rows, out, "--overwrite", *arguments)
     assert (again.exit_code, "nothing to do" in again.stdout) == (0, False), again.stderr
     assert Result(out).manifest.run != before
-    assert [line["reason"].startswith(reason) for line in log(out) if line["event"] == "replacing"] == [True]
+    assert [with_flags(line["reason"]).startswith(reason) for line in log(out) if line["event"] == "replacing"] == [
+        True
+    ]
     assert sorted(os.listdir(out.parent)) == ["out", "rows.parquet"]
+
+
+def test_every_difference_is_told(rows: Path, out: Path) -> None:
+    not_converged(rows, out)
+    other_release(rows, out)
+    another_input(rows, out)
+    refused = run(rows, out, "--partitions", "2", "--method", "peel")
+    _, _, *told = refused.stderr.splitlines()
+    assert refused.exit_code == 2
+    assert [line.removeprefix("- ").partition(",")[0].partition(":")[0] for line in told] == [
+        "it did not converge",
+        "it was made by edgemill 0.0.1",
+        "--method was auto",
+        "--partitions was auto",
+        "files of its input have other sizes",
+    ]
+
+
+def test_another_input_where_the_settings_differ_and_it_is_gone(rows: Path, out: Path) -> None:
+    """What can be told is told: the result stands in the way before the input is missed."""
+    rows.unlink()
+    refused = run(rows, out, "--partitions", "2")
+    assert (refused.exit_code, "--partitions was auto, and is 2 now" in refused.stderr) == (2, True)
+    assert run(rows, out, "--partitions", "2", "--overwrite").exit_code == 3
 
 
 def test_fresh_does_it_again(rows: Path, out: Path) -> None:

@@ -83,7 +83,8 @@ def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def run(rows: Path | str, out: Place, client: Client, **settings: Any) -> Result:
-    return mine(rows, out.url, client=client, **{"output.storage_options": dict(out.options)}, **(HOW | settings))
+    how: dict[str, Any] = {"output.storage_options": dict(out.options)} | HOW | settings
+    return mine(rows, out.url, client=client, **how)
 
 
 def tables(result: Result) -> list[pa.Table]:
@@ -507,7 +508,7 @@ def test_inputs_in_stores_that_cannot_be_read(
                 "s3://bucket/edges",
                 tmp_path / "out",
                 client=None,
-                **{"input.storage_options": nowhere | quickly | more},
+                input={"storage_options": nowhere | quickly | more},
             )
     assert os.listdir(tmp_path) == ["out.failed.log.jsonl"]
 
@@ -554,7 +555,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
     monkeypatch.setattr(files, "cat_file", gone(files.cat_file))
     done = CliRunner().invoke(edgemill, [command, out.url])
     assert done.exit_code == 4
-    assert re.match(r"error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
+    assert re.match(r"Error: .*memory://goes-away/result.*Connection reset|error: no answer from a store", done.stderr)
 
 
 @pytest.mark.parametrize("what", ["find", "_open"])
@@ -719,4 +720,4 @@ def test_nights(rows: Path, plain: Result, s3: dict[str, Any], client: Client) -
     assert series.names() == ["2026-11-20", "latest"]
     marker = "s3://bucket/marked"
     with pytest.raises(InputIncomplete, match="marked/_SUCCESS is not there"):
-        mine(marker, "memory://x", client=client, **{"input.storage_options": s3, "input.complete_marker": "_SUCCESS"})
+        mine(marker, "memory://x", client=client, input={"storage_options": s3, "complete_marker": "_SUCCESS"})

@@ -182,9 +182,9 @@ def _foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("prepare", "overwrite", "message"),
     [
-        (Path.mkdir, False, "exists: choose another, or replace it with --overwrite"),
-        (_foreign, False, "exists: choose another, or replace it with --overwrite"),
-        (_foreign, True, "is not an edgemill result, so --overwrite leaves it alone"),
+        (Path.mkdir, False, "exists: choose another, or replace it with output.overwrite=true"),
+        (_foreign, False, "exists: choose another, or replace it with output.overwrite=true"),
+        (_foreign, True, "is not an edgemill result, so output.overwrite=true leaves it alone"),
         (_file, False, "exists and is not a folder"),
         (_file, True, "exists and is not a folder"),
     ],
@@ -307,7 +307,7 @@ def test_signals_end_a_run_cleanly(
         _, err = child.communicate()
     log = tmp_path / "out.failed.log.jsonl"
     assert child.returncode == code
-    assert err == f"error: {word}\nlog of the failed run: {log}\n"
+    assert err == f"Error: {word}\nlog of the failed run: {log}\n"
     assert f'"error": "{word}", "exit_code": {code}' in log.read_text().splitlines()[-1]
     assert names(tmp_path) == {"out", log.name}
     assert Result(out).manifest.run == "old"
@@ -333,7 +333,7 @@ def test_a_run_that_is_ended_while_its_workers_start(tmp_path: Path) -> None:
     arguments = ["run", "--input", str(edges), "--output", str(tmp_path / "out"), "--workers", "2", "--device", "cpu"]
     done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True, check=False)
     log = tmp_path / "out.failed.log.jsonl"
-    assert (done.returncode, done.stderr) == (143, f"error: terminated\nlog of the failed run: {log}\n")
+    assert (done.returncode, done.stderr) == (143, f"Error: terminated\nlog of the failed run: {log}\n")
 
 
 HOLD = """
@@ -368,7 +368,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(tmp_path: Path) -> None:
         os.killpg(child.pid, signal.SIGINT)
         _, err = child.communicate()
     assert child.returncode == 130
-    assert err == f"error: interrupted\nlog of the failed run: {tmp_path / 'out.failed.log.jsonl'}\n"
+    assert err == f"Error: interrupted\nlog of the failed run: {tmp_path / 'out.failed.log.jsonl'}\n"
 
 
 def test_killed_run_blocks_nobody(tmp_path: Path, write_result: WriteResult) -> None:

@@ -114,7 +114,7 @@ def test_an_input_that_is_no_location(tmp_path: Path, command: str, given: str) 
 def test_an_output_that_is_no_location(rows: Path, given: str) -> None:
     ended = call("run", str(rows), given.format(rows))
     assert ended.exit_code == 2, ended.stderr
-    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.startswith("Error: ")
     for path in (Path.cwd() / "s3:", Path.cwd() / "data:,abc"):
         assert not path.exists()
 

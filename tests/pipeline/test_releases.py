@@ -246,4 +246,4 @@ def test_the_preload_is_for_workers(tmp_path: Path) -> None:
     words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--preload", PRELOAD]
     done = ended(*DASK, *words)
     assert done.returncode == 2
-    assert "error: edgemill.pipeline.preload is for workers" in done.stderr
+    assert "Error: edgemill.pipeline.preload is for workers" in done.stderr

@@ -493,7 +493,7 @@ def test_a_page_that_fails_loses_no_result(
     out = tmp_path / "out"
     done = CliRunner().invoke(edgemill, ["run", "--input", str(rows), "--output", str(out), "--device", "cpu"])
     assert done.exit_code == 0
-    assert done.stderr.startswith("warning: the result is complete, but has no report: ")
+    assert done.stderr.startswith("Warning: the result is complete, but has no report: ")
     assert len(done.stderr.splitlines()) == 1
     assert not (out / "report.html").exists()
     assert verify(out, rows).ok
@@ -566,7 +566,7 @@ def test_a_result_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
-    assert command(out) == (2, "", f"error: there is no result at {out}: no such folder")
+    assert command(out) == (2, "", f"Error: there is no result at {out}: no such folder")
     write_result(out)
     manifest = (out / "manifest.json").read_bytes()
     thesis = tmp_path / "thesis.html"
@@ -585,7 +585,7 @@ def test_what_is_refused(tmp_path: Path, write_result: WriteResult) -> None:
     assert shown(thesis).headings[0] == ("h1", "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "thesis.html"]
     (out / "report.html").mkdir()
-    told = f"error: cannot write the report {out}/report.html: it is a folder; --output names another place"
+    told = f"Error: cannot write the report {out}/report.html: it is a folder; --output names another place"
     assert command(out) == (2, "", told)
     (out / "manifest.json").unlink()
     code, _, told = command(out)

@@ -139,7 +139,7 @@ def test_a_run_that_fails(
     mischief(tmp_path, settings)
     code, printed = call(tmp_path, settings)
     assert code != 0
-    assert "error: " in printed
+    assert "Error: " in printed
     assert_untold(tmp_path, printed)
     assert not (tmp_path / "out").exists()
 

@@ -31,7 +31,7 @@ from edgemill.pipeline.plan import FILL, WORKER_BYTES, Plan
 from edgemill.pipeline.plan_text import describe
 from edgemill.pipeline.planning import open_input, plan_run
 from edgemill.pipeline.schedules import _Limits
-from edgemill.pipeline.show import print_result
+from edgemill.pipeline.summary.showing import print_result
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 from edgemill.tasks.shards import Letter, MemoryCarrier
@@ -364,7 +364,7 @@ def test_what_a_report_tells_of_shards(rows: Path, processes: Client, tmp_path: 
     assert f"{held:,} edges are in triangles, and {manifest.counts.edges - held:,} are not" in page.text
     assert "3 shards in 3 groups: as partitioning.count says." in page.text
     written = io.StringIO()
-    print_result(manifest, "out", Console(width=100, file=written))
+    print_result(manifest, "out", Console(width=100, file=written), detail=True)
     shown = [line.split() for line in written.getvalue().splitlines()]
     assert ["groups"] in shown
     assert ["group", "owned", "inner", "cut", "vertices"] in shown

@@ -288,7 +288,7 @@ def test_what_is_damaged_or_no_output(out: Path, write_result: WriteResult) -> N
     (out / "letter.txt").write_text("Dear")
     done = CliRunner().invoke(edgemill, ["status", str(out)])
     assert (done.exit_code, done.stdout) == (3, "")
-    assert done.stderr == f"error: {out} is not an edgemill result: it has no manifest.json written by edgemill\n"
+    assert done.stderr == f"Error: {out} is not an edgemill result: it has no manifest.json written by edgemill\n"
     write_result(out)
     manifest = out / "manifest.json"
     manifest.write_bytes(manifest.read_bytes().replace(b"triangles", b"trianglez", 1))
@@ -413,4 +413,4 @@ def test_in_an_object_store(rows: Path, client: Client) -> None:
 def test_a_store_that_cannot_be_reached() -> None:
     done = CliRunner().invoke(edgemill, ["status", "nosuch://bucket/out"])
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: nosuch://bucket/out")
+    assert done.stderr.startswith("Error: nosuch://bucket/out")

@@ -43,7 +43,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def run(rows: Path, out: Place, client: Client, **settings: Any) -> Result:
-    how = {"device": "cpu", "output.report": False, "output.storage_options": dict(out.options)}
+    how: dict[str, Any] = {"device": "cpu", "report": False, "output.storage_options": dict(out.options)}
     return mine(rows, out.url, client=client, **(how | settings))
 
 

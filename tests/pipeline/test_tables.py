@@ -138,7 +138,7 @@ def loose(folder: Path) -> Path:
     ("make", "path", "arguments", "code", "message"),
     [
         (lakes.delta, "", ["--table-version", 7], 2, "has no version 7"),
-        (lakes.delta, "", ["--table-version", -1], 2, "input.table_version"),
+        (lakes.delta, "", ["--table-version", -1], 2, "--table-version"),
         (lakes.delta, "*.parquet", [], 2, "name the table's own folder"),
         (lakes.iceberg, "", ["--table-version", 7], 2, "has no snapshot 7"),
         (lakes.iceberg, "data", [], 2, "name the table's own folder"),
@@ -157,7 +157,7 @@ def test_exit_codes(tmp_path: Path, make: Any, path: str, arguments: list[object
         refused = called(command, "--input", f"{folder}/{path}", "--output", tmp_path / "out", *arguments)
         assert refused.exit_code == code, refused.output
         assert message in refused.stderr
-        assert [line for line in refused.stderr.splitlines() if not line.startswith(("error: ", "log of the"))] == []
+        assert [line for line in refused.stderr.splitlines() if not line.startswith(("Error: ", "log of the"))] == []
     assert not (tmp_path / "out").exists()
 
 

@@ -153,7 +153,7 @@ def test_what_is_told_in_any_pipe(verbose: bool) -> None:
         events.emit("performance_report_failed", reason="no room")
     told = stream.getvalue().splitlines()
     assert told.pop(0) == "dashboard: http://127.0.0.1:8787/status"
-    assert told.pop() == "warning: no performance report: no room"
+    assert told.pop() == "Warning: no performance report: no room"
     assert told == ["starting anew: it is damaged"] * verbose
 
 

@@ -235,8 +235,10 @@ def test_formats_that_are_named(tmp_path: Path) -> None:
 )
 def test_what_is_said_of_text(tmp_path: Path, form: Form, content: str, expected: list[Any]) -> None:
     (tmp_path / "a.csv").write_text(content)
-    named = ("1", "2") if form.header and form.delimiter else ("#a", "b") if form.comment == "" else (None, None)
-    assert rows(open_source(str(tmp_path), *named, form=form)) == expected
+    source, target = (
+        ("1", "2") if form.header and form.delimiter else ("#a", "b") if form.comment == "" else (None, None)
+    )
+    assert rows(open_source(str(tmp_path), source, target, form=form)) == expected
 
 
 def test_empty_fields_are_null(tmp_path: Path) -> None:

@@ -93,9 +93,7 @@ def test_something_else_is_left_alone(root: Place) -> None:
     for there, file in (("folder", "folder/x"), ("file", "file")):
         latest = root.within(there)
         root.files.pipe_file(root.path(file), b"mine")
-        with pytest.raises(
-            UsageError, match=r"is there and is not a pointer: move it away, or .*nightly.latest: false"
-        ):
+        with pytest.raises(UsageError, match=r"is there and is not a pointer: move it away, or .*nightly.latest=false"):
             point(latest, root.within("2026-11-20"))
         assert root.files.cat_file(root.path(file)) == b"mine"
         assert follow(latest) == latest

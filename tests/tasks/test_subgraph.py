@@ -149,5 +149,5 @@ def test_fewer_triangles_are_counted_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -
     check_supports(np.array([MOST_TRIANGLES_ON_GPU + 1], np.int32))
     monkeypatch.setattr("edgemill.kernels.on_host", lambda array: False)
     check_supports(np.array([MOST_TRIANGLES_ON_GPU], np.int32))
-    with pytest.raises(OutOfRoom, match=r"in 67,108,864 triangles, over the 67,108,863 .*use cluster\.device cpu, or"):
+    with pytest.raises(OutOfRoom, match=r"in 67,108,864 triangles, over the 67,108,863 .*use cluster\.device=cpu, or"):
         check_supports(np.array([MOST_TRIANGLES_ON_GPU + 1], np.int32))

@@ -1,13 +1,16 @@
 // The drawing of a DN-graph by sigma.js; the server has laid it out.
 
-import { byId, element, link, number, short, some, table } from "./page.js";
+import { Labels } from "./labels.js";
+import { byId, element, link, named, number, short, some, table } from "./page.js";
 import { background, colour, css, ink } from "./palette.js";
 
 const STEP = 0.08; // of the drawing, for an arrow key
+const LETTERS = 24; // of a name in the drawing
 
 export class Drawing {
   constructor() {
     Object.assign(this, { box: byId("drawing"), canvas: byId("canvas"), picked: byId("picked"), most: 1 });
+    this.labels = new Labels(() => this.sigma);
     byId("zoom-in").addEventListener("click", () => this.#camera((camera) => camera.animatedZoom({ duration: 120 })));
     byId("zoom-out").addEventListener("click", () => this.#camera((camera) => camera.animatedUnzoom({ duration: 120 })));
     byId("whole").addEventListener("click", () => this.#camera((camera) => camera.animatedReset({ duration: 120 })));
@@ -53,6 +56,8 @@ export class Drawing {
       this.canvas.replaceChildren(element("p", { class: "message" }, `This browser cannot draw it (${error.message}). The list below has it all.`));
       return;
     }
+    this.sigma.on("beforeRender", () => this.labels.begin());
+    this.sigma.scheduleRender(); // with names
     this.sigma.on("clickNode", ({ node }) => this.#pick(Number(node)));
     this.sigma.on("clickStage", () => this.#pick(null));
   }
@@ -60,14 +65,15 @@ export class Drawing {
   #graph() {
     const { members, own_edges: own, vertices, edges } = this.drawn;
     const graph = new graphology.Graph({ type: "undirected" });
-    const size = Math.min(Math.max(60 / Math.sqrt(members), 2), 9);
+    const size = this.#size();
+    const best = Math.max(1, ...vertices.edges.slice(0, members));
     vertices.id.forEach((id, place) => {
       const inside = place < members;
       graph.addNode(place, {
         x: vertices.x[place],
         y: vertices.y[place],
-        label: short(id),
-        size: inside ? size : Math.max(size * 0.6, 2),
+        label: short(vertices.label[place] ?? id, LETTERS),
+        size: inside ? size * (0.9 + (0.1 * vertices.edges[place]) / best) : Math.max(size * 0.6, 2), // names of large ones come first
         color: css(colour(vertices.lambda[place], this.most)),
         forceLabel: false,
       });
@@ -83,17 +89,26 @@ export class Drawing {
     return graph;
   }
 
+  /** Radius of the vertices of the DN-graph, in pixels. */
+  #size() {
+    const narrow = Math.min(1, this.canvas.clientWidth / 600);
+    return Math.min(Math.max((60 * narrow) / Math.sqrt(this.drawn.members), 2), 9 * narrow);
+  }
+
   #settings() {
     return {
       allowInvalidContainer: true,
       labelColor: { color: ink() },
       labelFont: "system-ui, sans-serif",
       labelSize: 12,
-      labelRenderedSizeThreshold: 7,
+      labelRenderedSizeThreshold: 0.85 * this.#size(),
+      labelGridCellSize: 60,
+      labelDensity: 4,
       minEdgeThickness: 1,
       zIndex: true,
       hideEdgesOnMove: this.drawn.edges.source.length > 5000,
       stagePadding: 24,
+      defaultDrawNodeLabel: this.labels.draw,
       defaultDrawNodeHover: drawHover,
       nodeReducer: (node, shown) => this.#reduced(node, shown),
       edgeReducer: (edge, shown) => {
@@ -122,7 +137,7 @@ export class Drawing {
     const { members, vertices } = this.drawn;
     const [id, lambda, edges] = [vertices.id[place], vertices.lambda[place], vertices.edges[place]];
     const inside = place < members ? `in the DN-graph, with ${some(edges, "edge")} of it` : `outside, with ${some(edges, "edge")} to it of λ ${number(lambda)} or less`;
-    this.picked.replaceChildren("Vertex ", link("vertex", id, id), `: ${inside}.`);
+    this.picked.replaceChildren("Vertex ", link("vertex", id, named(id, vertices.label[place])), `: ${inside}.`);
   }
 
   #list() {
@@ -134,7 +149,7 @@ export class Drawing {
     const { members, vertices } = this.drawn;
     const order = [...vertices.id.keys()].sort((a, b) => (a >= members) - (b >= members) || vertices.edges[b] - vertices.edges[a] || a - b);
     const rows = order.map((place) => {
-      const button = element("button", { type: "button", class: "plain" }, vertices.id[place]);
+      const button = element("button", { type: "button", class: "plain" }, named(vertices.id[place], vertices.label[place]));
       button.addEventListener("click", () => this.#pick(place));
       return [button, place < members ? "inside" : "neighbour", number(vertices.lambda[place]), number(vertices.edges[place])];
     });

@@ -2,7 +2,8 @@
 
 import { Drawing } from "./drawing.js";
 import { Icicle, LEAST, isDNGraph } from "./icicle.js";
-import { address, ask, byId, chosen, element, link, number, share, some, table, visible } from "./page.js";
+import { members } from "./members.js";
+import { address, ask, byId, chosen, element, GRAPH, link, named, number, share, short, some, table, visible } from "./page.js";
 import { legend, onTheme } from "./palette.js";
 
 const DEPTH = 16;
@@ -10,6 +11,7 @@ const BRANCHES = 8;
 const MOST_GROUPS = 12;
 
 let result;
+let densest; // the DN-graph of the largest λ, if there is one
 let above = [];
 let first = true;
 let turn = 0; // counts what was chosen: answers for what was chosen before come too late
@@ -19,7 +21,7 @@ const icicle = new Icicle(byId("icicle"), byId("readout"), {
   open: (node) => goTo(isDNGraph(node) ? "dn-graph" : "component", (node.children ? node : (node.to ?? node)).component),
   listed: () => byId("inside").querySelector("a, button")?.focus(),
   up: () => {
-    if (icicle.top.component !== null) above.length ? goTo("component", above.at(-1).component) : (location.hash = "");
+    if (icicle.top.component !== null) above.length ? goTo("component", above.at(-1).component) : (location.hash = GRAPH);
   },
 });
 
@@ -43,7 +45,7 @@ async function answer(question, parameters) {
 async function showHierarchy(component, marked) {
   const { path, node } = await answer("hierarchy", { depth: DEPTH, most: 100, ...(component === null ? {} : { component }) });
   above = path;
-  const steps = [element("a", { href: "#" }, "graph"), ...path.map((step) => link("component", step.component, `λ ${number(step.k)}`))];
+  const steps = [element("a", { href: GRAPH }, "graph"), ...path.map((step) => link("component", step.component, `λ ${number(step.k)}`))];
   const shown = steps.length > 7 ? [...steps.slice(0, 2), "…", ...steps.slice(-4)] : steps;
   const here = node.component === null ? [] : [element("span", { "aria-current": "true" }, `λ ${number(node.k)}`)];
   byId("path").replaceChildren(...[...(here.length ? shown : []), ...here].map((step) => element("li", {}, step)));
@@ -94,14 +96,29 @@ async function showDNGraph(id, vertex) {
   return () => {
     if (vertex === undefined) {
       title(`DN-graph of ${some(drawn.dn_graph.vertices, "vertex", "vertices")}`);
-      facts(ofDNGraph(drawn.dn_graph));
+      facts(ofDNGraph(drawn.dn_graph), ...members(drawn, say));
     }
+    current(id);
     drawing.show(drawn, result.lambda, vertex);
   };
 }
 
-function showComponent(node) {
+/** Mark the row of a DN-graph in the list. */
+function current(id) {
+  for (const row of byId("largest").querySelectorAll("tbody tr")) {
+    if (row.querySelector("a").getAttribute("href") === address("dn-graph", id)) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
+}
+
+/** Nothing is drawn, and no row is marked. */
+function clear() {
   drawing.hide();
+  current(null);
+}
+
+function showComponent(node) {
+  clear();
   if (node.component === null) {
     title("The whole graph");
     facts([["edges", number(result.edges)], ["vertices", number(result.vertices)], ["DN-graphs", number(result.dn_graphs)]]);
@@ -117,11 +134,11 @@ function showComponent(node) {
 async function showVertex(id) {
   const vertex = await answer("vertex", { id });
   const inner = vertex.groups[0];
-  const paint = vertex.dn_graph ? await showDNGraph(vertex.dn_graph.id, vertex.id) : () => drawing.hide();
+  const paint = vertex.dn_graph ? await showDNGraph(vertex.dn_graph.id, vertex.id) : clear;
   if (vertex.dn_graph) await showPlace(vertex.dn_graph.id);
   else if (inner || !icicle.top) await showHierarchy(inner?.component ?? null);
   return () => {
-    title(`Vertex ${vertex.id}`);
+    title(`Vertex ${named(vertex.id, vertex.label)}`);
     const rows = vertex.groups.map((group, at) => {
       const dn = at === 0 && vertex.dn_graph;
       return [link(dn ? "dn-graph" : "component", group.component, dn ? `DN-graph, λ ${number(group.k)}` : `λ ${number(group.k)}`), number(group.vertices), number(group.edges)];
@@ -140,19 +157,46 @@ async function showVertex(id) {
   };
 }
 
+/** Vertices with a text in their id or label; the one of which it is the whole id or label, if it is the only one, is shown itself. */
+async function search(text) {
+  const { found, more } = await answer("search", { text });
+  const whole = found.filter((vertex) => vertex.whole);
+  const one = whole.length === 1 ? whole[0] : found.length === 1 ? found[0] : null;
+  if (one) {
+    history.replaceState(null, "", address("vertex", one.id));
+    return showVertex(one.id);
+  }
+  if (!icicle.top) await showHierarchy(null);
+  return () => {
+    clear();
+    title(`Vertices with “${short(text)}” in their ${result.labelled ? "id or label" : "id"}`);
+    const rows = found.map((vertex) => [link("vertex", vertex.id, named(vertex.id, vertex.label)), number(vertex.lambda), number(vertex.degree)]);
+    const caption = more ? `The first ${number(found.length)} that were found: a longer text finds fewer` : some(found.length, "vertex", "vertices");
+    const list = table(caption, ["vertex", "λ>", "degree>"], rows);
+    list.classList.add("long");
+    byId("facts").replaceChildren(list);
+  };
+}
+
 async function showLargest() {
   const by = byId("by").value;
   const { count, largest } = await ask("dn-graphs", { by, most: 50 });
   if (by !== byId("by").value) return;
-  const rows = largest.map((group) => [
-    link("dn-graph", group.id, `λ ${number(group.lambda)}`),
-    number(group.vertices),
-    number(group.edges),
-    share(group.density),
-    number(group.triangles),
-  ]);
+  const rows = largest.map((group) => {
+    const some = group.members.ids.map((id, at) => short(group.members.labels[at] ?? id, 24)).join(", ");
+    const what = element("div", {}, link("dn-graph", group.id, `λ ${number(group.lambda)}`), ` · id ${group.id}`);
+    what.append(element("span", { class: "some" }, group.members.ids.length < group.vertices ? `${some}, …` : some));
+    return [what, number(group.vertices), number(group.edges), share(group.density), number(group.triangles)];
+  });
   const caption = count > rows.length ? `${number(rows.length)} of ${some(count, "DN-graph")}` : some(count, "DN-graph");
-  byId("largest").replaceChildren(table(caption, ["DN-graph", "vertices>", "edges>", "density>", "triangles>"], rows));
+  byId("largest").dataset.by = by;
+  byId("largest").replaceChildren(
+    rows.length
+      ? table(caption, ["group and some members", "vertices>", "edges>", "density>", "triangles>"], rows)
+      : element("p", {}, "There are none: no edge is in a triangle. Does the table link two kinds of things, such as people and films?"),
+  );
+  const { kind, id } = chosen();
+  if (kind === "dn-graph") current(id);
 }
 
 /** Where the eye and the keyboard are needed next, if what was chosen is not in sight, or what had the focus is gone. */
@@ -162,37 +206,54 @@ function lead(kind) {
   if (begins) return;
   if (document.activeElement === document.body) section.focus({ preventScroll: true });
   const { top } = section.getBoundingClientRect();
-  if ((kind === "dn-graph" || kind === "vertex") && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
+  if (kind && kind !== "component" && kind !== "graph" && (top < 0 || top > innerHeight * 0.7)) section.scrollIntoView();
+}
+
+/** An address that chooses nothing is that of the densest group, or of the graph if there is none. */
+function begins() {
+  if (chosen().kind) return;
+  history.replaceState(null, "", densest === undefined ? GRAPH : address("dn-graph", densest));
 }
 
 /** What is in the address, on the page. */
 async function show() {
   const mine = ++turn;
+  begins();
   const { kind, id } = chosen();
   document.body.setAttribute("aria-busy", "true");
-  say(kind === "component" || !kind ? "" : "Reading the result …");
+  say(kind === "component" || kind === "graph" ? "" : kind === "search" ? "Searching …" : "Reading the result …");
   try {
     let paint;
     if (kind === "dn-graph") [paint] = await Promise.all([showDNGraph(id), showPlace(id)]);
     else if (kind === "vertex") paint = await showVertex(id);
+    else if (kind === "search") paint = await search(id);
     else {
       const node = await showHierarchy(kind === "component" ? id : null);
-      paint = () => (kind === "component" || byId("facts").dataset.used ? showComponent(node) : null);
+      paint = () => showComponent(node);
     }
     if (mine !== turn) return;
-    if (kind) byId("facts").dataset.used = "yes";
-    if (kind === "vertex") byId("vertex").value = id;
+    byId("vertex").value = kind === "vertex" || kind === "search" ? id : "";
     paint();
     say("");
     lead(kind);
   } catch (error) {
     if (mine !== turn) return;
-    say(error.message);
-    if (error.next?.length) byId("status").append(". Next: ", ...error.next.flatMap((other, at) => [at ? ", " : "", link("vertex", other, other)]));
+    failed(kind, id, error);
     if (!icicle.top) await showHierarchy(null).catch(() => {});
   } finally {
     if (mine === turn) document.body.removeAttribute("aria-busy");
   }
+}
+
+/** Say why nothing is shown, and show nothing: what was there before is not what was asked for. */
+function failed(kind, id, error) {
+  clear();
+  title(error.missing ? "Not found" : "Nothing to show");
+  const sentence = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
+  const more = error.next?.length ? [element("p", {}, "Ids that follow: ", ...error.next.flatMap((other, at) => [at ? ", " : "", link("vertex", other, other)]))] : [];
+  byId("facts").replaceChildren(element("p", {}, sentence), ...more);
+  if (kind === "vertex" || kind === "search") byId("vertex").value = id;
+  say(error.message);
 }
 
 async function begin() {
@@ -203,6 +264,8 @@ async function begin() {
     const { edges, vertices, dn_graphs: groups } = result;
     byId("counts").textContent = `${some(vertices, "vertex", "vertices")}, ${some(edges, "edge")}, ${some(groups, "DN-graph")}, λ up to ${number(result.lambda)}`;
     legend(byId("legend"), result.lambda);
+    if (result.labelled) byId("vertex").placeholder = "id or name, or a part";
+    densest = (await ask("dn-graphs", { by: "lambda", most: 1 })).largest[0]?.id;
     await showLargest();
   } catch (error) {
     say(error.message);
@@ -212,7 +275,7 @@ async function begin() {
   byId("by").addEventListener("change", () => showLargest().catch((error) => say(error.message)));
   byId("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    const wanted = address("vertex", byId("vertex").value);
+    const wanted = address("search", byId("vertex").value.trim());
     if (location.hash === wanted) show();
     else location.hash = wanted;
   });

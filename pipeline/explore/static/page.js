@@ -32,11 +32,18 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** What the address after # says: a kind (component, dn-graph, vertex) and an id, or nothing. */
+/** A vertex in words: its label, if it has one, and its id. */
+export const named = (id, label) => (label === null || label === undefined || label === id ? id : `${label} (${id})`);
+
+const KINDS = ["component", "dn-graph", "vertex", "search"];
+export const GRAPH = "#graph";
+
+/** What the address after # says: "graph", or one of KINDS and an id; nothing for any other text. */
 export function chosen() {
+  if (location.hash === GRAPH) return { kind: "graph" };
   const [kind, id] = location.hash.slice(1).split("=", 2);
   try {
-    return id === undefined ? {} : { kind, id: decodeURIComponent(id) };
+    return id === undefined || !KINDS.includes(kind) ? {} : { kind, id: decodeURIComponent(id) };
   } catch {
     return {};
   }
@@ -45,6 +52,10 @@ export function chosen() {
 export const address = (kind, id) => `#${kind}=${encodeURIComponent(id)}`;
 
 export const link = (kind, id, text) => element("a", { href: address(kind, id) }, text);
+
+/** Some names in a row, and how many are left out. */
+export const names = (shown, left) =>
+  element("ul", { class: "names" }, ...shown.map((name) => element("li", {}, name)), ...(left ? [element("li", { class: "left" }, `${number(left)} more`)] : []));
 
 /** A table; a heading that ends in > is of numbers, set flush right. */
 export function table(caption, headings, rows) {
@@ -74,6 +85,6 @@ export async function ask(question, parameters = {}) {
     throw new Error("edgemill explore does not answer: has it ended?");
   }
   const answer = await response.json();
-  if (!response.ok) throw Object.assign(new Error(answer.error), { next: answer.next });
+  if (!response.ok) throw Object.assign(new Error(answer.error), { next: answer.next, missing: response.status === 404 });
   return answer;
 }

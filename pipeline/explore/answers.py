@@ -1,0 +1,241 @@
+"""What the explorer answers to each question: parameters in, JSON or a file out. See server.py for the questions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pyarrow as pa
+
+from ...tasks.errors import EdgemillError
+from ...tasks.spelling import spelled
+from ...tasks.stores import asked
+from ..groups.attributes import label_column, labels_of
+from ..manifest import MANIFEST_NAME
+from ..result import Result
+from ..rows import DNGraph, whole
+from .drawing import draw
+from .members import MOST_MEMBERS, members_csv, some_members
+from .queries import ORDERS, BadQuestion, Queries
+from .search import search
+from .tree import as_json, branches, tree
+
+__all__ = ["Answer", "Answers", "File", "NotFound", "parameters"]
+
+_MOST_DEPTH = 24
+_MOST_ROWS = 200
+_MOST_PATH = 1_000
+_SOME_MEMBERS = 6
+"""Of each DN-graph in a list."""
+_MOST_TEXT = 200
+"""Characters that are searched for."""
+
+
+class NotFound(Exception):
+    """What was asked for is not in the result; the answer is its argument."""
+
+
+@dataclass(frozen=True)
+class File:
+    """What a browser keeps as a file."""
+
+    name: str
+    kind: str
+    """Its media type."""
+    content: bytes
+
+
+Parameters = dict[str, str]
+"""Those of a question, by name."""
+Answer = Callable[[Parameters], "dict[str, Any] | File"]
+
+
+def parameters(query: str, known: set[str]) -> Parameters:
+    """The parameters of a question, of which the `known` may be given. Raises BadQuestion."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=10)
+    except ValueError:  # UnicodeDecodeError too
+        raise BadQuestion("the parameters are not UTF-8, or too many") from None
+    if len(dict(pairs)) < len(pairs):
+        raise BadQuestion("a parameter is given twice")
+    for unknown in dict(pairs).keys() - known:
+        raise BadQuestion(f"there is no parameter {unknown[:80]!r}")
+    return dict(pairs)
+
+
+class Answers:
+    """What is said to each question: parameters in, JSON out."""
+
+    def __init__(self, result: Result) -> None:
+        self._queries = Queries(result)
+        self._result = result
+        self._manifest = self._manifest_now()
+        self.by_path: dict[str, tuple[Answer, set[str]]] = {
+            "/api/result": (self._of_result, set()),
+            "/api/hierarchy": (self._of_hierarchy, {"component", "depth", "most"}),
+            "/api/vertex": (self._of_vertex, {"id"}),
+            "/api/dn-graphs": (self._of_dn_graphs, {"by", "most"}),
+            "/api/drawing": (self._of_drawing, {"dn_graph"}),
+            "/api/search": (self._of_search, {"text"}),
+            "/api/members": (self._of_members, {"dn_graph"}),
+            "/members.csv": (self._members_file, {"dn_graph"}),
+        }
+        """Each with the names of its parameters."""
+
+    def replaced(self) -> bool:
+        """Whether the folder holds the result of another run by now, whose files are not those that were opened."""
+        try:
+            return self._manifest_now() != self._manifest
+        except EdgemillError:  # of a store, which the answer tells if it had to ask there
+            return False
+
+    def _manifest_now(self) -> str | None:
+        place = self._result.place
+        place.files.invalidate_cache()
+        try:
+            if place.is_local:  # without owner, mode and number of links, which a backup changes
+                found = os.stat(place.path(MANIFEST_NAME))
+                return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
+            with asked("look at", str(place)):
+                return str(place.files.ukey(place.path(MANIFEST_NAME)))
+        except OSError:
+            return None
+
+    def _of_result(self, asked: Parameters) -> dict[str, Any]:
+        manifest = self._result.manifest
+        assert manifest.dense is not None  # Queries has seen to it
+        return {
+            "name": self._result.place.whole.rpartition("/")[2],
+            "run": manifest.run,
+            "finished": manifest.finished.isoformat(),
+            "id_type": str(self._queries.id_type),
+            "lambda": manifest.lam.max,
+            "edges": manifest.counts.edges,
+            "vertices": manifest.counts.vertices,
+            "triangles": manifest.counts.triangles,
+            "labelled": label_column(self._result) is not None,
+            **manifest.dense.model_dump(),
+        }
+
+    def _of_hierarchy(self, asked: Parameters) -> dict[str, Any]:
+        depth, most = _number(asked, "depth", 1, _MOST_DEPTH), _number(asked, "most", 100, _MOST_ROWS)
+        if "component" not in asked:
+            return {"path": [], "node": tree(self._queries, None, depth, most)}
+        path = self._queries.path(_id(asked, "component"))
+        if not path:
+            raise NotFound({"error": "there is no such component"})
+        above = [as_json(component) for component in branches(self._queries, path)]
+        return {"path": above[-_MOST_PATH:], "node": tree(self._queries, path[0], depth, most)}
+
+    def _of_vertex(self, asked: Parameters) -> dict[str, Any]:
+        id = self._queries.parse_vertex(_text(asked, "id"))
+        vertex = self._queries.vertex(id)
+        if vertex is None:
+            raise NotFound({"error": f"there is no vertex {spelled(id.as_py())}", "next": self._following(id)})
+        groups = [] if vertex.component is None else self._queries.path(vertex.component)
+        inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
+        return {
+            "id": str(vertex.id),
+            "label": labels_of(self._result, [vertex.id])[0],
+            "degree": vertex.degree,
+            "triangles": vertex.triangles,
+            "lambda": vertex.lam,
+            "dn_graph": _dn_graph(inner) if inner else None,
+            "groups": [as_json(group) for group in groups[:_MOST_PATH]],
+            "larger": max(0, len(groups) - _MOST_PATH),
+        }
+
+    def _of_dn_graphs(self, asked: Parameters) -> dict[str, Any]:
+        by, most = asked.get("by", ORDERS[0]), _number(asked, "most", 50, _MOST_ROWS)
+        if by not in ORDERS:
+            raise BadQuestion(f"by is one of {', '.join(ORDERS)}")
+        assert self._result.manifest.dense is not None
+        largest = [
+            {**_dn_graph(group), "members": some_members(self._queries, group, _SOME_MEMBERS)}
+            for group in self._queries.largest_dn_graphs(by, most)
+        ]
+        return {"count": self._result.manifest.dense.dn_graphs, "largest": largest}
+
+    def _of_search(self, asked: Parameters) -> dict[str, Any]:
+        text = _text(asked, "text").strip()
+        if not 0 < len(text) <= _MOST_TEXT:
+            raise BadQuestion(f"text is 1 to {_MOST_TEXT} characters of an id or a label")
+        try:
+            id = self._queries.parse_vertex(text)
+        except BadQuestion:  # a part of a name, maybe
+            id = None
+        matches = search(self._result, text, None if id is None else id.as_py())
+        if not matches.found:
+            following = [] if id is None else self._following(id)
+            raise NotFound({"error": f"no vertex has {text!r} in its {self._named_by}", "next": following})
+        rows = [
+            {
+                "id": str(match.vertex.id),
+                "label": match.label,
+                "lambda": match.vertex.lam,
+                "degree": match.vertex.degree,
+                "whole": text in (str(match.vertex.id), match.label),
+            }
+            for match in matches.found
+        ]
+        return {"found": rows, "more": matches.more}
+
+    @property
+    def _named_by(self) -> str:
+        return "id" if label_column(self._result) is None else "id or label"
+
+    def _following(self, id: pa.Scalar) -> list[str]:
+        return [str(other) for other in self._queries.next_vertices(id, 5)]
+
+    def _of_drawing(self, asked: Parameters) -> dict[str, Any]:
+        group = self._asked_for(asked)
+        return {"dn_graph": _dn_graph(group), **draw(self._queries, group)}
+
+    def _of_members(self, asked: Parameters) -> dict[str, Any]:
+        group = self._asked_for(asked)
+        return {"count": group.vertices, **some_members(self._queries, group, MOST_MEMBERS)}
+
+    def _members_file(self, asked: Parameters) -> File:
+        group = self._asked_for(asked)
+        return File(f"members-{group.id}.csv", "text/csv; charset=utf-8", members_csv(self._queries, group))
+
+    def _asked_for(self, asked: Parameters) -> DNGraph:
+        group = self._queries.dn_graph(_id(asked, "dn_graph"))
+        if group is None:
+            raise NotFound({"error": "there is no such DN-graph"})
+        return group
+
+
+def _dn_graph(group: DNGraph) -> dict[str, Any]:
+    return {
+        "id": str(group.id),
+        "lambda": group.lam,
+        "vertices": group.vertices,
+        "edges": group.edges,
+        "density": group.density,
+        "triangles": group.triangles,
+        "parent": None if group.parent is None else str(group.parent),
+    }
+
+
+def _text(asked: Parameters, name: str) -> str:
+    if name not in asked:
+        raise BadQuestion(f"the parameter {name} is missing")
+    return asked[name]
+
+
+def _id(asked: Parameters, name: str) -> int:
+    try:
+        return whole(_text(asked, name))
+    except ValueError as error:
+        raise BadQuestion(f"{name}: {error}") from None
+
+
+def _number(asked: Parameters, name: str, otherwise: int, most: int) -> int:
+    text = asked.get(name, str(otherwise))
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most):
+        raise BadQuestion(f"{name} is a whole number from 1 to {most}")
+    return int(text)

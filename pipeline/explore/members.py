@@ -1,0 +1,43 @@
+"""Members of DN-graphs: some of each in a list, and all of one to copy or as CSV."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from ...tasks.spelling import spelled, spelled_column
+from ..groups.attributes import attributes_of, labels_of
+from ..rows import DNGraph
+from .queries import BadQuestion, Queries
+
+__all__ = ["MOST_MEMBERS", "members_csv", "some_members"]
+
+MOST_MEMBERS = 1_000_000
+"""Of a DN-graph that is given out whole."""
+
+
+def some_members(queries: Queries, group: DNGraph, most: int) -> dict[str, Any]:
+    """The first `most` members as they are stored, ready for JSON: ids as text, and labels, null without one."""
+    ids = queries.members(group.id, min(most, group.vertices))
+    return {"ids": [str(spelled(id)) for id in ids.to_pylist()], "labels": labels_of(queries.result, ids)}
+
+
+def members_csv(queries: Queries, group: DNGraph) -> bytes:
+    """All members, ascending, with their attributes: a header, then a line for each.
+
+    Raises BadQuestion for more than MOST_MEMBERS.
+    """
+    if group.vertices > MOST_MEMBERS:
+        raise BadQuestion(
+            f"the DN-graph has {group.vertices:,} members, more than a page takes: "
+            f"edgemill members {queries.result.place} {group.id} --output FILE writes them"
+        )
+    ids = queries.members(group.id, group.vertices)
+    own = attributes_of(queries.result, ids)
+    table = pa.table([spelled_column(ids), *own.columns], names=["id", *own.column_names])
+    file = io.BytesIO()
+    pyarrow.csv.write_csv(table, file)
+    return file.getvalue()

@@ -1,0 +1,138 @@
+"""From graphs of NetworkX, igraph and SciPy to two columns of ids."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from ...tasks.errors import UsageError
+from ...tasks.sources import check_columns
+from .given import Columns, Rows
+
+__all__ = ["is_graph", "rows_of_graph"]
+
+_AT_A_TIME = 2**16
+"""Edges that are taken from a graph at a time."""
+_NAMES = ("src", "dst")
+_Edges: TypeAlias = tuple[pa.DataType, Iterator[tuple[Any, Any]]]
+"""The type of the ids, and sources and targets, some edges at a time."""
+
+
+def is_graph(given: object) -> bool:
+    """Whether it is a graph that `rows_of_graph` reads."""
+    return _reader_for(given) is not None
+
+
+def rows_of_graph(given: Any, name: str, columns: Columns) -> Rows:
+    """The edges of a graph as the columns `src` and `dst`, direction and multiplicity as they are.
+
+    Ids are the nodes of NetworkX, the attribute `name` of igraph's vertices or else their numbers, the numbers of the
+    rows and columns of a SciPy matrix, whose entries other than 0 are edges. Raises UsageError for ids that are neither
+    integers of 64 bits nor strings, InputError for settings that name other columns.
+    """
+    read = _reader_for(given)
+    assert read is not None
+    kind, pairs = read(given, name)
+    schema = pa.schema([(end, kind) for end in _NAMES])
+    check_columns(name, schema, columns.source, columns.target)
+    return Rows(schema, (_batch(ends, schema, name) for ends in pairs))
+
+
+def _reader_for(given: object) -> Callable[[Any, str], _Edges] | None:
+    # A graph of a library that was never imported does not exist.
+    networkx, igraph, scipy = (sys.modules.get(module) for module in ("networkx", "igraph", "scipy.sparse"))
+    if networkx is not None and isinstance(given, networkx.Graph):
+        return _of_networkx
+    if igraph is not None and isinstance(given, igraph.Graph):
+        return _of_igraph
+    if scipy is not None and scipy.issparse(given):
+        return _of_scipy
+    return None
+
+
+def _of_networkx(graph: Any, name: str) -> _Edges:
+    return _id_type(graph, name, "node"), _cut((edge[0], edge[1]) for edge in graph.edges())
+
+
+def _of_igraph(graph: Any, name: str) -> _Edges:
+    edges = (edge.tuple for edge in graph.es)
+    if "name" not in graph.vs.attributes():
+        return pa.int64(), _cut(edges)
+    names = graph.vs["name"]
+    kind = _id_type(names, name, "vertex name")
+    if len({*names}) < len(names):
+        raise UsageError(
+            f"{name}: two vertices have the same name: names are ids, so give each its own, or delete them"
+        )
+    return kind, _cut((names[source], names[target]) for source, target in edges)
+
+
+def _of_scipy(matrix: Any, name: str) -> _Edges:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise UsageError(
+            f"{name} has the shape {matrix.shape}: an adjacency matrix is square, "
+            "with a row and a column for each vertex"
+        )
+    if matrix.format not in ("csr", "csc"):
+        found = matrix.tocoo(copy=False)
+        return pa.int64(), _entries(found.row, found.col, found.data)
+    return pa.int64(), _compressed(matrix)
+
+
+def _entries(rows: Any, columns: Any, values: Any) -> Iterator[tuple[Any, Any]]:
+    for start in range(0, len(values), _AT_A_TIME):
+        part = slice(start, start + _AT_A_TIME)
+        there = values[part] != 0
+        yield rows[part][there], columns[part][there]
+
+
+def _compressed(matrix: Any) -> Iterator[tuple[Any, Any]]:
+    starts = matrix.indptr.astype(np.int64)
+    for start in range(0, int(starts[-1]), _AT_A_TIME):
+        stop = min(start + _AT_A_TIME, int(starts[-1]))
+        lines = np.searchsorted(starts, np.arange(start, stop), side="right") - 1
+        there = matrix.data[start:stop] != 0
+        yield lines[there], matrix.indices[start:stop][there]
+
+
+def _cut(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    rest = iter(pairs)
+    while part := list(islice(rest, _AT_A_TIME)):
+        sources, targets = zip(*part, strict=True)
+        yield sources, targets
+
+
+def _batch(ends: tuple[Any, Any], schema: pa.Schema, name: str) -> pa.RecordBatch:
+    try:
+        return pa.record_batch([pa.array(end, field.type) for end, field in zip(ends, schema, strict=True)], schema)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise UsageError(f"{name}: ids of its edges cannot be read: {error}") from error
+
+
+def _id_type(ids: Iterable[Any], name: str, what: str) -> pa.DataType:
+    """The type of all ids of a graph. Raises UsageError for others than integers of 64 bits, or strings."""
+    least = most = 0
+    number = text = False
+    for one in ids:
+        if isinstance(one, str):
+            text = True
+        elif isinstance(one, int | np.integer) and not isinstance(one, bool):
+            number = True
+            least, most = min(least, int(one)), max(most, int(one))
+        else:
+            raise UsageError(
+                f"{name} has the {what} {one!r}, a {type(one).__name__}: ids are integers or strings; "
+                "give integers, as networkx.convert_node_labels_to_integers does, and keep what they stand for"
+            )
+        if number and text:
+            raise UsageError(f"{name} has integers and strings as {what}s: make all of them strings, or all integers")
+    if text:
+        return pa.large_string()
+    if least < -(2**63) or most >= 2**64 or (most >= 2**63 and least < 0):
+        raise UsageError(f"{name} has the {what}s {least} to {most}, which are more than 64 bits: ids have at most 64")
+    return pa.uint64() if most >= 2**63 else pa.int64()

@@ -1,0 +1,112 @@
+"""What `edgemill run` prints at its end: the counts, the first groups, and what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..escaping import one_line
+from ..manifest import Counts, Manifest
+from ..show import grid, print_whole
+from .best import BestGroup
+from .names import Names
+
+__all__ = ["best_title", "dropped_rows", "groups_grid", "print_ending", "print_section", "summary_lines"]
+
+
+def print_ending(
+    manifest: Manifest,
+    path: str,
+    report: str | None,
+    groups: Sequence[BestGroup],
+    more: Sequence[str],
+    out: str,
+    console: Console,
+) -> None:
+    """Print it. The result is at `path`, and the user calls it `out`; lines in `more` follow those of the result."""
+    for line in (*summary_lines(manifest, path, report), *more):
+        console.print(Text(line), soft_wrap=True)
+    if groups:
+        console.print()
+        print_section(console, best_title(manifest, len(groups)), groups_grid(groups))
+    console.print()
+    print_section(console, "next", _next(out, bool(groups)))
+
+
+def summary_lines(manifest: Manifest, path: str, report: str | None = None) -> list[str]:
+    """What was found, and where it is, in a few plain lines."""
+    return [f"{name:<11} {one_line(value)}" for name, value in _rows(manifest, path, report).items()]
+
+
+def print_section(console: Console, title: str, body: RenderableType) -> None:
+    """Print a title, and below it the body, indented."""
+    console.print(Text(title, "bold"))
+    print_whole(console, Padding(body, (0, 0, 0, 2), expand=False))
+
+
+def best_title(manifest: Manifest, shown: int) -> str:
+    """The title of the first groups."""
+    count = manifest.dense.dn_graphs if manifest.dense else shown
+    if count == 1:
+        return "the only DN-graph"
+    return f"the {count:,} DN-graphs" if shown >= count else f"first {shown} of {count:,} DN-graphs, by lambda"
+
+
+def groups_grid(groups: Sequence[BestGroup]) -> Table:
+    """A row for each group, with as many members as fit."""
+    table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "members")
+    for group in groups:
+        graph = group.graph
+        sizes = (f"{size:,}" for size in (graph.lam, graph.vertices, graph.edges))
+        table.add_row(str(graph.id), *sizes, f"{graph.density:.3f}", Names(group.members, graph.vertices))
+    return table
+
+
+def dropped_rows(counts: Counts) -> str:
+    """The rows of the input that are no edges of the result, and why; empty if there are none."""
+    reasons = [
+        (counts.duplicates, "duplicate", "duplicates"),
+        (counts.self_loops, "self-loop", "self-loops"),
+        (counts.nulls_dropped, "row with a null id", "rows with a null id"),
+        (counts.filtered, "row that does not meet input.where", "rows that do not meet input.where"),
+    ]
+    return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in reasons if number)
+
+
+def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
+    """What was found, and where it is."""
+    counts = manifest.counts
+    top = f"{manifest.lam.max:,}"
+    if not manifest.converged and manifest.lambda_high is not None:
+        top = f"{top} to {manifest.lambda_high.max:,}"
+    rows = {
+        "edges": f"{counts.edges:,}",
+        "vertices": f"{counts.vertices:,}",
+        "triangles": f"{counts.triangles:,}",
+        "lambda max": top,
+    }
+    if manifest.dense:
+        rows["DN-graphs"] = f"{manifest.dense.dn_graphs:,}"
+    if dropped := dropped_rows(counts):
+        rows["dropped"] = dropped
+    rows |= {"seconds": f"{manifest.seconds:.2f}", "output": path}
+    return rows if report is None else rows | {"report": report}
+
+
+def _next(out: str, has_groups: bool) -> Table:
+    name = shlex.quote(one_line(out))
+    commands = {f"edgemill show {name}": "more of this: groups, counts, edges by lambda"}
+    if has_groups:
+        commands[f"edgemill top {name}"] = "all groups, by lambda, size or density"
+        commands[f"edgemill explore {name}"] = "look at them in a browser"
+    table = Table.grid(padding=(0, 3))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    for command, what in commands.items():
+        table.add_row(Text(command), Text(what, "dim"))
+    return table

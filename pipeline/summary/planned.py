@@ -1,0 +1,55 @@
+"""A plan as one JSON document: what `plan --json` prints. docs/json.md lists its keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ...tasks.passwords import without_passwords
+from ..plan import Plan
+
+__all__ = ["plan_document"]
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """JSON values: numbers as they are, bytes in bytes; null where there is no limit or nothing is known."""
+    source, graph, capacity = plan.source, plan.graph, plan.capacity
+    return {
+        "input": {
+            "path": without_passwords(source.path),
+            "files": len(source.files),
+            "bytes": source.bytes,
+            "rows": source.rows,
+            "source_column": source.source_column,
+            "target_column": source.target_column,
+            "id_type": str(source.id_type),
+            "table": None if source.table is None else asdict(source.table),
+        },
+        "rows_looked_at": graph.rows_looked_at,
+        "edges": asdict(graph.edges),
+        "vertices": asdict(graph.vertices),
+        "share_in_triangles": round(graph.with_triangles, 4),
+        "workers": capacity.workers,
+        "threads_per_worker": capacity.threads,
+        "memory_limit_bytes": capacity.memory_bytes or None,
+        "device": "gpu" if plan.device_bytes else "cpu",
+        "device_memory_bytes": capacity.device_bytes or None,
+        "blocks": len(plan.blocks),
+        "partitions": plan.partitions,
+        "partitioning": plan.partitioning,
+        "shards": plan.shards,
+        "reason": plan.reason,
+        "method": plan.method,
+        "tasks": plan.tasks,
+        "copies_of_an_edge": round(plan.replication, 3),
+        "partition_bytes": plan.partition_bytes,
+        "worker_bytes": plan.unspilled_bytes,
+        "worker_bytes_that_stay": plan.worker_bytes,
+        "device_bytes": plan.device_bytes or None,
+        "spilled_bytes": plan.spilled_bytes,
+        "checkpoint_bytes": plan.checkpoint_bytes,
+        "output_bytes": graph.output_bytes,
+        "disk_bytes": plan.disk_bytes,
+        "fits": plan.fits(),
+        "tight": None if plan.fits() else plan.excess,
+    }

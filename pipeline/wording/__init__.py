@@ -1,0 +1,1 @@
+"""How messages are worded for the person who reads them: settings by what that person would type, and suggestions."""

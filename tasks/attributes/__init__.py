@@ -1,0 +1,32 @@
+"""Attributes of vertices: found and checked, read in blocks, and brought to the buckets that have their vertices.
+
+    every block   read_attributes
+    exchange 1    send_attributes    blocks → buckets: publish_attributes
+
+Buckets are those of the ids (tasks/numbering.py), so that the table of attributes is sorted as that of vertices is.
+"""
+
+from .joining import (
+    AttributeRows,
+    BucketAttributes,
+    Published,
+    bucket_range,
+    publish_attributes,
+    read_attributes,
+    send_attributes,
+)
+from .source import AttributeBlock, AttributeSource, open_attributes, plan_attribute_blocks
+
+__all__ = [
+    "AttributeBlock",
+    "AttributeRows",
+    "AttributeSource",
+    "BucketAttributes",
+    "Published",
+    "bucket_range",
+    "open_attributes",
+    "plan_attribute_blocks",
+    "publish_attributes",
+    "read_attributes",
+    "send_attributes",
+]

@@ -1,0 +1,237 @@
+"""Where attributes of vertices come from: Parquet files, found and checked by their footers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import InputAbsent, InputError
+from ..inputs.columns import id_type as id_type_of
+from ..inputs.columns import is_uuid
+from ..inputs.finding import find_files
+from ..inputs.parquet import read_parquet_footer
+from ..sources import FOOTER_READERS, SourceFile
+from ..tables.finding import table_at
+from ..tables.live import Table
+
+__all__ = ["RESERVED", "AttributeBlock", "AttributeSource", "open_attributes", "plan_attribute_blocks"]
+
+RESERVED = ("id", "degree_inside", "degree", "triangles", "lambda")
+"""Names that attributes cannot have: tables that show them have such columns of their own."""
+
+_USUAL_IDS = ("id", "vertex")
+_USUAL_LABELS = ("label", "name")
+
+_BLOCK_BYTES = 2**28
+"""Uncompressed bytes of the row groups that one task reads, at most, unless one row group has more."""
+
+
+@dataclass(frozen=True)
+class AttributeSource:
+    """A table with a row for each vertex, as its footers describe it. Picklable; its repr has no storage options."""
+
+    path: str
+    """What the user gave."""
+
+    files: tuple[SourceFile, ...]
+    """Sorted by path."""
+
+    group_bytes: tuple[tuple[int, ...], ...]
+    """[files] uncompressed bytes of each row group."""
+
+    id_column: str
+
+    id_type: pa.DataType
+    """The type of the ids in the edges."""
+
+    schema: pa.Schema
+    """The attributes, without the id."""
+
+    label: str | None
+    """The attribute that is shown beside the id of a vertex."""
+
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """For fsspec; may hold secrets."""
+
+    table: Table | None = None
+    """The Delta or Iceberg table that the files hold the rows of."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True)
+class AttributeBlock:
+    """What one task reads: row groups, each a position in `AttributeSource.files` and a number in the file."""
+
+    number: int
+    row_groups: tuple[tuple[int, int], ...]
+
+
+def open_attributes(
+    path: str,
+    id_type: pa.DataType,
+    *,
+    id_column: str | None = None,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> AttributeSource:
+    """Find the Parquet files of a file, folder, glob, table or fsspec URL, and check their columns. Reads footers only.
+
+    `id_type` is the type of the ids in the edges. The column of ids that is not named is `id` or `vertex`; attributes
+    that are not named are all other columns; the label that is not named is `label` or `name`, else the only attribute
+    that is text, else none.
+
+    Raises InputError, which names the file and the column: if nothing is found, a footer cannot be read, a column is
+    missing, has a reserved name or a type that cannot be published, or the ids are of another kind than those of the
+    edges.
+    """
+    options = dict(storage_options or {})
+    folder = table_at(path, options)
+    live = None if folder is None else folder.live_files(None)
+    try:
+        paths = find_files(path, options, "parquet").paths if live is None else live.paths
+    except InputAbsent as error:
+        raise InputError(f"--vertices: {error}") from error
+    with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
+        footers = list(readers.map(lambda found: read_parquet_footer(found, options), paths))
+    first, names = footers[0].path, footers[0].schema.names if live is None else list(live.columns)
+    id_column = _id_column(first, names, id_column)
+    for footer in footers:
+        types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
+        found = id_type_of(footer.path, footer.schema.names, types, id_column)
+        _refuse_other_ids(footer.path, found, id_column, id_type)
+    chosen = _columns(first, names, id_column, columns)
+    schemas = {footer.path: footer.schema for footer in footers}
+    if live is not None:
+        live.refuse_columns([id_column, *chosen])
+        for file_path, schema in schemas.items():
+            live.refuse_file(file_path, schema, [id_column, *chosen])
+    schema = pa.schema([(name, _type(schemas, name)) for name in chosen])
+    return AttributeSource(
+        path,
+        tuple(SourceFile(f.path, f.size, f.row_groups, f.version) for f in footers),
+        tuple(footer.group_bytes for footer in footers),
+        id_column,
+        id_type,
+        schema,
+        _label(first, schema, label),
+        options,
+        None if live is None else live.table,
+    )
+
+
+def plan_attribute_blocks(source: AttributeSource, rows_per_block: int) -> list[AttributeBlock]:
+    """Cut the table into blocks of at most `rows_per_block` rows, in file order; at least one block, possibly empty.
+
+    A row group is never cut, so one that is larger makes a block of its own.
+    """
+    blocks: list[list[tuple[int, int]]] = [[]]
+    rows = size = 0
+    for place, file in enumerate(source.files):
+        for group, more in enumerate(file.row_groups):
+            own = source.group_bytes[place][group]
+            if blocks[-1] and (rows + more > rows_per_block or size + own > _BLOCK_BYTES):
+                blocks.append([])
+                rows = size = 0
+            blocks[-1].append((place, group))
+            rows, size = rows + more, size + own
+    return [AttributeBlock(number, tuple(groups)) for number, groups in enumerate(blocks)]
+
+
+def _id_column(path: str, names: Sequence[str], given: str | None) -> str:
+    if given is not None:
+        return given
+    found = next((name for name in _USUAL_IDS if name in names), None)
+    if found is None:
+        raise InputError(
+            f"{path} has no column 'id' or 'vertex'; it has {', '.join(map(repr, names))}: say which has the ids of "
+            "vertices with --vertex-id COLUMN"
+        )
+    return found
+
+
+def _refuse_other_ids(path: str, found: pa.DataType, column: str, wanted: pa.DataType) -> None:
+    same = pa.types.is_integer(found) == pa.types.is_integer(wanted) and is_uuid(found) == is_uuid(wanted)
+    if pa.types.is_null(found) or same:
+        return
+    raise InputError(
+        f"{path}: column {column!r} is {found}, and the ids of the edges are {wanted}: cast it to that type, or name "
+        "another column with --vertex-id"
+    )
+
+
+def _columns(path: str, names: Sequence[str], id_column: str, given: Sequence[str] | None) -> list[str]:
+    chosen = [name for name in names if name != id_column] if given is None else list(given)
+    for name in chosen:
+        if name in RESERVED:
+            raise InputError(
+                f"{path}: column {name!r} has a name that the result uses itself: rename it, or choose others with "
+                "input.vertex_columns"
+            )
+        if names.count(name) > 1:
+            raise InputError(f"{path} has {names.count(name)} columns named {name!r}; rename all but one")
+        if name == id_column:
+            raise InputError(f"input.vertex_columns has {name!r}, which is the column of ids: leave it out")
+    if not chosen:
+        raise InputError(
+            f"{path} has no column besides {id_column!r}, so there are no attributes: leave out --vertices"
+        )
+    return chosen
+
+
+def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
+    """The type in which an attribute is published: that of the files, where they agree."""
+    found: dict[pa.DataType, str] = {}
+    for path, schema in schemas.items():
+        if name not in schema.names:
+            known = ", ".join(map(repr, schema.names))
+            raise InputError(f"{path} has no column {name!r}; it has {known}: see input.vertex_columns")
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            kind = pa.string()
+        if not pa.types.is_null(kind):
+            found.setdefault(kind, path)
+    if len(found) > 1:
+        (one, there), (other, elsewhere) = list(found.items())[:2]
+        raise InputError(
+            f"column {name!r} is {one} in {there} and {other} in {elsewhere}: cast it to one type, or choose others "
+            "with input.vertex_columns"
+        )
+    kind, path = next(iter(found.items()), (pa.string(), ""))
+    if not _can_be_published(kind):
+        raise InputError(
+            f"{path}: column {name!r} is {kind}; attributes are text, numbers, truth values, dates and times: cast it, "
+            "or choose others with input.vertex_columns"
+        )
+    return kind
+
+
+def _can_be_published(kind: pa.DataType) -> bool:
+    tests = (
+        *(pa.types.is_string, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean),
+        *(pa.types.is_date, pa.types.is_timestamp, pa.types.is_decimal),
+    )
+    return any(test(kind) for test in tests)
+
+
+def _label(path: str, schema: pa.Schema, given: str | None) -> str | None:
+    if given is not None and given not in schema.names:
+        known = ", ".join(map(repr, schema.names))
+        raise InputError(
+            f"input.vertex_label is {given!r}, and no attribute of {path} has that name; there are {known}"
+        )
+    if given is not None:
+        return given
+    usual = [name for name in _USUAL_LABELS if name in schema.names]
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    return usual[0] if usual else texts[0] if len(texts) == 1 else None
