@@ -62,7 +62,7 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     table.add_row("input", Text(one_line(read)))
     if manifest.input.where is not None:
         left = manifest.input.where.files_left_out
-        others = f"; {left:,} files of other partitions not read" if left else ""
+        others = f"; {left:,} {'file' if left == 1 else 'files'} of other partitions not read" if left else ""
         table.add_row("where", Text(one_line(f"{manifest.input.where.condition}{others}")))
     for note in manifest.input.notes:
         table.add_row("note", Text(one_line(note)))

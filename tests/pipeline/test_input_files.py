@@ -165,8 +165,9 @@ def test_the_rows_of_a_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert where.types == {"dt": "date32[day]", "weight": "double"}
     assert (result.manifest.counts.rows, result.manifest.counts.filtered) == (12, 7)
     check(out, rows)
-    assert "dropped" in command("show", out).stdout
-    assert "7 by input.where" in command("show", out).stdout
+    shown = command("show", out).stdout
+    assert "7 rows that do not meet input.where" in shown
+    assert "dt >= '2026-11-02' and weight > 0.4; 1 file of other partitions not read" in shown
     again = command("run", "--input", rows, "--output", out, "--where", "weight > 0.4")
     assert (again.exit_code, "it was made with other settings: input.where" in again.stderr) == (2, True)
 
@@ -186,9 +187,9 @@ def test_a_condition_that_left_out_too_much_is_seen(tmp_path: Path) -> None:
             2,
             "the input has no column 'wieght'; it has 'src', 'dst', 'weight', 'dt', at character 1",
         ),
-        ("weight >", 2, "input.where: the condition ends here, and a column or a value is missing, at character 9 of"),
+        ("weight >", 2, "the condition ends here, and a column or a value is missing, at character 9 of"),
         ("dt = 5", 2, "dt is date32[day], and 5 is no value of that type, at character 6 of: dt = 5"),
-        ("dt > '2027-01-01'", 3, "input.where leaves no file: the folders of none of the 3 files meet"),
+        ("dt > '2027-01-01'", 3, "leaves no file: the folders of none of the 3 files meet"),
     ],
 )
 def test_conditions_that_do_not_fit(tmp_path: Path, where: str, code: int, text: str) -> None:
@@ -258,7 +259,7 @@ def test_two_sets_of_ids_are_kept_apart(tmp_path: Path) -> None:
 def test_an_id_in_both_columns_is_refused(tmp_path: Path, workers: list[str]) -> None:
     found = command("run", "--input", sales(tmp_path), "--output", tmp_path / "out", "--bipartite", "refuse", *workers)
     assert found.exit_code == 3
-    assert "input.bipartite is refuse, and 3 ids are both in column 'person' and in column 'item'" in found.stderr
+    assert " is refuse, and 3 ids are both in column 'person' and in column 'item'" in found.stderr
     apart = tmp_path / "apart.parquet"
     pq.write_table(pa.table({"person": ["p1", "p2"], "item": ["i1", "i1"]}), apart)
     result = mine(apart, tmp_path / "out", bipartite="refuse", **HOW)
@@ -289,7 +290,7 @@ def test_rows_that_are_wanted_at_least_are_counted(tmp_path: Path) -> None:
     (tmp_path / "snap.txt").write_text("1\t2\n2\t3\n1\t3\n")
     run = ("run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out", "--set")
     few = command(*run, "input.least_rows=4")
-    assert (few.exit_code, "it has 3 rows, and input.least_rows is 4" in few.stderr) == (8, True)
+    assert (few.exit_code, "it has 3 rows, and 4 are asked for" in few.stderr) == (8, True)
     enough = command(
         "run", "--input", tmp_path / "snap.txt", "--output", tmp_path / "out", "--set", "input.least_rows=3"
     )
@@ -303,5 +304,5 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     path.write_text("src,dst\n1,3\n")
     with pytest.raises(UsageError) as caught:
         mine(path, tmp_path / "out", **HOW)
-    assert any("its input was another" in note for note in getattr(caught.value, "__notes__", []))
+    assert any("files of its input were written again" in note for note in getattr(caught.value, "__notes__", []))
     assert Result(tmp_path / "out").manifest.run == first.manifest.run
