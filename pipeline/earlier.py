@@ -26,7 +26,7 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
         *("format", "header", "delimiter", "comment", "id_type"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
-    "output": ("path", "overwrite", "report", "single_writer"),
+    "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
 }

@@ -141,7 +141,7 @@ def _format_of(filesystem: Any, path: str, files: Sequence[str], asked_format: F
     if told is None:
         raise InputError(
             f"cannot tell the format of {unnamed[0]}: its name has no suffix that says so; "
-            "name it with --format: parquet, csv, tsv, jsonl or arrow"
+            "name it with --input-format: parquet, csv, tsv, jsonl or arrow"
         )
     named = [name for name in files if name not in set(unnamed)]
     if named and _one_format(path, named) != told:
@@ -166,7 +166,7 @@ def _mixed(path: str, by_format: Mapping[Format, Sequence[str]]) -> str:
         return shown + (", …" if len(names) > _NAMED else "")
 
     counted = " and ".join(f"{len(names):,} {format} ({some(names)})" for format, names in sorted(by_format.items()))
-    return f"input {path!r} has files of several formats: {counted}; say which to read with --format"
+    return f"input {path!r} has files of several formats: {counted}; say which to read with --input-format"
 
 
 def _refuse_unread(names: Sequence[str]) -> None:

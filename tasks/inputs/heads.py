@@ -67,7 +67,7 @@ def read_text_head(file: Any, path: str, size: int, format: Format, form: Form, 
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text: write it as UTF-8")
     if b"\0" in head[:4096]:
-        raise InputError(f"{path} is no text: name its format with --format, or write it as Parquet")
+        raise InputError(f"{path} is no text: name its format with --input-format, or write it as Parquet")
     if head.startswith(BYTE_ORDER_MARK):
         head = head[len(BYTE_ORDER_MARK) :]
     if not whole:

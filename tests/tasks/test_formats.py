@@ -157,7 +157,7 @@ def raw(name: str, content: bytes) -> Callable[[Path], object]:
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "several formats": (
         text(("a.csv", "1,2\n"), ("b.jsonl", "{}\n")),
-        r"has files of several formats: 1 csv \(a\.csv\) and 1 jsonl \(b\.jsonl\); say which to read with --format",
+        r"has files of several formats: 1 csv \(a\.csv\) and 1 jsonl \(b\.jsonl\); say which to .* --input-format",
     ),
     "Excel": (
         raw("a.xlsx", b"PK"),
@@ -208,7 +208,7 @@ def test_a_folder_with_notes_beside_the_edges(tmp_path: Path) -> None:
 
 def test_formats_that_are_named(tmp_path: Path) -> None:
     FILES["rows.csv"](TABLES["int64"], tmp_path / "part-00000")
-    with pytest.raises(InputError, match=r"cannot tell the format of .*part-00000: .* name it with --format"):
+    with pytest.raises(InputError, match=r"cannot tell the format of .*part-00000: .* name it with --input-format"):
         open_source(str(tmp_path / "part-00000"))
     with pytest.raises(InputAbsent, match=r"is a folder without \*\.parquet files, and without CSV"):
         open_source(str(tmp_path))
