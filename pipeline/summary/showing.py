@@ -60,6 +60,12 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     if manifest.input.frame is not None:
         read = f"{manifest.input.frame}, from Python; columns {columns}"
     table.add_row("input", Text(one_line(read)))
+    if manifest.input.where is not None:
+        left = manifest.input.where.files_left_out
+        others = f"; {left:,} {'file' if left == 1 else 'files'} of other partitions not read" if left else ""
+        table.add_row("where", Text(one_line(f"{manifest.input.where.condition}{others}")))
+    for note in manifest.input.notes:
+        table.add_row("note", Text(one_line(note)))
     table.add_row("dropped", dropped_rows(counts) or "no row")
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
     top = f"up to {manifest.lam.max:,}"
