@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from rich.bar import Bar
 from rich.console import Console
@@ -13,7 +14,6 @@ from rich.text import Text
 from ..escaping import one_line
 from ..manifest import Manifest
 from ..show import grid
-from .best import BestGroup
 from .ending import best_title, dropped_rows, groups_grid, print_section
 
 __all__ = ["print_result"]
@@ -23,7 +23,7 @@ MOST_PARTITIONS = 16
 
 
 def print_result(
-    manifest: Manifest, path: str, console: Console, groups: Sequence[BestGroup] = (), detail: bool = False
+    manifest: Manifest, path: str, console: Console, groups: Sequence[Mapping[str, Any]] = (), detail: bool = False
 ) -> None:
     """Print the groups, counts and the distribution of λ; with `detail` also partitions, exchanges and stages."""
     if groups:
