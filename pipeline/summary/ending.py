@@ -63,7 +63,7 @@ def groups_grid(groups: Sequence[BestGroup]) -> Table:
     for group in groups:
         graph = group.graph
         sizes = (f"{size:,}" for size in (graph.lam, graph.vertices, graph.edges))
-        table.add_row(str(graph.id), *sizes, f"{graph.density:.3f}", Names(group.members, graph.vertices))
+        table.add_row(str(graph.id), *sizes, f"{graph.density:.3f}", Names(group.names, graph.vertices))
     return table
 
 

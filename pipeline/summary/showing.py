@@ -61,6 +61,9 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
         read = f"{manifest.input.frame}, from Python; columns {columns}"
     table.add_row("input", Text(one_line(read)))
     table.add_row("dropped", dropped_rows(counts) or "no row")
+    if (vertices := manifest.input.vertices) is not None:
+        lacks = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
+        table.add_row("attributes", Text(one_line(f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {lacks})")))
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
     top = f"up to {manifest.lam.max:,}"
     if manifest.lambda_high is not None:
