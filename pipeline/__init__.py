@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         member_ids,
         top,
     )
+    from .calls.mine import mine
     from .comparing import Diff, diff
     from .config import load_settings
     from .frames.group_edges import GroupEdges
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from .groups.attributes import attributes_of, labels_of
     from .groups.members import members_of
     from .groups.trusses import ktruss, ktruss_groups
-    from .mining import mine
     from .planning import make_plan
     from .result import Result
     from .rows import Group, Vertex
@@ -104,7 +104,7 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "make_plan": ".planning",
     "member_ids": ".asking",
     "members_of": ".groups.members",
-    "mine": ".mining",
+    "mine": ".calls.mine",
     "top": ".asking",
 }
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..tasks.errors import InputError, UsageError
+from .calls.asked import AnyResult, opened, plain_id
 from .foremost import foremost
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, look_up, reading
@@ -25,6 +26,7 @@ from .rows import Component, DNGraph, Group, Vertex, find, path, whole
 
 __all__ = [
     "Order",
+    "as_group",
     "dn_graph_members",
     "edges_of",
     "find_dn_graph",
@@ -41,8 +43,11 @@ Order = Literal["lambda", "size", "density"]
 _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
 
 
-def top(result: Result, by: Order = "lambda", count: int = 20) -> pa.Table:
+def top(result: AnyResult, by: Order = "lambda", count: int = 20) -> pa.Table:
     """The first `count` DN-graphs by λ, vertices ("size") or density, as rows of `Result.dn_graphs`, best first.
+
+    `result` is a Result, its folder or its fsspec URL, here and in all questions. A path is opened for each question:
+    open a Result once to ask several.
 
     Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count).
     Raises UsageError for another order or count < 1, or if the result has no DN-graphs; InputError for damage.
@@ -51,14 +56,15 @@ def top(result: Result, by: Order = "lambda", count: int = 20) -> pa.Table:
         raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}, not by {by!r}")
     if count < 1:
         raise UsageError(f"the first {count} DN-graphs are none: ask for 1 or more")
-    return foremost(result, _COLUMN[by], count)
+    return foremost(opened(result), _COLUMN[by], count)
 
 
-def find_vertex(result: Result, vertex: SupportsIndex | str) -> Vertex:
+def find_vertex(result: AnyResult, vertex: SupportsIndex | str) -> Vertex:
     """The vertex of that id; an id of integers may be given as text, as on a command line.
 
     Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
     """
+    result = opened(result)
     _ = result.hierarchy  # says why there are no groups
     key = _as_id(vertex, result)
     found = find(result, Vertex, key)
@@ -67,19 +73,21 @@ def find_vertex(result: Result, vertex: SupportsIndex | str) -> Vertex:
     return found
 
 
-def groups_of(result: Result, vertex: Vertex | SupportsIndex | str, count: int | None = None) -> list[Group]:
+def groups_of(result: AnyResult, vertex: Vertex | SupportsIndex | str, count: int | None = None) -> list[Group]:
     """The groups that a vertex is in, innermost first, all or the first `count`; none if it has no edges.
 
     Raises as `find_vertex` does.
     """
+    result = opened(result)
     if not isinstance(vertex, Vertex):
         vertex = find_vertex(result, vertex)
     around = enumerate(islice(path(result, vertex.component), count))
     return [_group(result, found) if not out else Group(**vars(found), dn_graph=False) for out, found in around]
 
 
-def find_dn_graph(result: Result, dn_graph: int) -> Group:
+def find_dn_graph(result: AnyResult, dn_graph: SupportsIndex) -> Group:
     """The DN-graph of that id. Raises UsageError if there is no such, or the result has none; InputError for damage."""
+    result, dn_graph = opened(result), plain_id(dn_graph, "the id of a DN-graph")
     found = find(result, DNGraph, dn_graph)
     if found is None:
         other = find(result, Component, dn_graph)
@@ -88,15 +96,16 @@ def find_dn_graph(result: Result, dn_graph: int) -> Group:
     return Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
 
 
-def find_group(result: Result, component: int) -> Group:
+def find_group(result: AnyResult, component: SupportsIndex) -> Group:
     """The component of that id. Raises UsageError if there is no such, or no hierarchy; InputError for damage."""
+    result, component = opened(result), plain_id(component, "the id of a component")
     found = find(result, Component, component)
     if found is None:
         raise UsageError(f"there is no component {component} in {result.place}: edgemill of lists those of a vertex")
     return _group(result, found)
 
 
-def group_at(result: Result, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+def group_at(result: AnyResult, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
     """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that it is in.
 
     None if no edge of the vertex has such a λ. The group's own `k` may be higher: the same edges are a component up to
@@ -104,6 +113,7 @@ def group_at(result: Result, vertex: Vertex | SupportsIndex | str, level: int) -
     """
     if level < 0:
         raise UsageError(f"level {level} is below 0, the least λ of an edge: ask for 0 or more")
+    result = opened(result)
     if not isinstance(vertex, Vertex):
         vertex = find_vertex(result, vertex)
     found: Component | None = None
@@ -114,12 +124,14 @@ def group_at(result: Result, vertex: Vertex | SupportsIndex | str, level: int) -
     return None if found is None else _group(result, found)
 
 
-def member_ids(result: Result, group: Group) -> pa.Array:
-    """The ids of the vertices in a group, ascending.
+def member_ids(result: AnyResult, group: Group | SupportsIndex) -> pa.Array:
+    """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
 
     A DN-graph's are looked up. Others take one scan of two columns of the vertex table, and of the components of a
-    higher k in memory, 24 bytes each. Raises InputError for damage.
+    higher k in memory, 24 bytes each. Raises UsageError if there is no such group, InputError for damage.
     """
+    result = opened(result)
+    group = as_group(result, group)
     if group.dn_graph:
         found = dn_graph_members(result, group.component, group.vertices + 1)
     else:
@@ -139,13 +151,15 @@ def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     return _ascending(table.search(groups, pc.field("dn_graph") == dn_graph, ["vertex"], most).table["vertex"])
 
 
-def edges_of(result: Result, group: Group, members: pa.Array | None = None) -> GroupEdges:
+def edges_of(result: AnyResult, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:
     """The edges of a group, as rows of `Result.edges`, in their order: those of λ ≥ k with an end, so both, in it.
 
     They are read as a `pyarrow.RecordBatchReader`, or made into a frame or a graph (`to_pandas()`, `to_networkx()`, …).
     Batches pass through memory one at a time; `members`, from `member_ids`, lie in it. Row groups without
-    members or without such λ are not read. Raises InputError for damage, while batches are read too.
+    members or without such λ are not read. Raises as `member_ids` does, and InputError while batches are read too.
     """
+    result = opened(result)
+    group = as_group(result, group)
     inside = member_ids(result, group) if members is None else members
     return GroupEdges(
         result.edges.schema,
@@ -173,6 +187,11 @@ def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.Re
         raise InputError(
             f"the result is damaged: {result.place}: component {group.component} has {found} edges, not {group.edges}"
         )
+
+
+def as_group(result: Result, given: Group | SupportsIndex) -> Group:
+    """The group itself, or that of an id: a DN-graph has that of its component."""
+    return given if isinstance(given, Group) else find_group(result, given)
 
 
 def _group(result: Result, found: Component) -> Group:
@@ -212,6 +231,7 @@ def _within(result: Result, group: Group) -> NDArray[np.int64]:
 def _as_id(given: SupportsIndex | str, result: Result) -> int | str:
     """An id of the result's type. Raises UsageError if what was given is none."""
     id_type = result.vertices.schema.field("id").type
+    given = getattr(given, "as_py", lambda: given)()  # Arrow's scalars
     try:
         if not isinstance(given, str):
             key: int | str = index(given)

@@ -17,7 +17,7 @@ from .escaping import has_controls
 from .settings import SECTIONS, Settings
 from .wording.suggesting import did_you_mean
 
-__all__ = ["SHORT_NAMES", "Settings", "as_yaml", "load_settings", "make_settings"]
+__all__ = ["KEYWORDS", "SHORT_NAMES", "Settings", "as_yaml", "by_name", "load_settings", "make_settings", "settings_of"]
 
 SHORT_NAMES: Mapping[str, str] = {
     "input": "input.path",
@@ -28,6 +28,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
     "overwrite": "output.overwrite",
+    "output_format": "output.format",
     "partitions": "partitioning.count",
     "method": "bounding.method",
     "max_exchanges": "bounding.max_exchanges",
@@ -42,6 +43,23 @@ SHORT_NAMES: Mapping[str, str] = {
     "performance_report": "monitoring.performance_report",
 }
 """The settings that have a flag of their own: short name (also a keyword of `mine`) → setting."""
+
+_SECTIONS_WITH: Mapping[str, list[str]] = {
+    name: [section for section, holder in SECTIONS.items() if name in holder.model_fields]
+    for holder in SECTIONS.values()
+    for name in holder.model_fields
+}
+"""Name of a setting, without its section → the sections that have one of that name."""
+
+KEYWORDS: Mapping[str, str] = {
+    **SHORT_NAMES,
+    **{
+        name: setting
+        for name, sections in _SECTIONS_WITH.items()
+        if len(sections) == 1 and (setting := f"{sections[0]}.{name}") not in SHORT_NAMES.values()
+    },
+}
+"""The settings that `mine` takes by a name of their own: those of SHORT_NAMES, and those that one section alone has."""
 
 _DATED = ("input.path", "input.complete_marker", "input.vertices", "output.path")
 """The settings that may have `{date}`."""
@@ -69,28 +87,62 @@ def load_settings(
     return _validated(tree, "" if config is None else f" (settings file {config})")
 
 
-def make_settings(input: str | os.PathLike[str], output: str | os.PathLike[str], **settings: object) -> Settings:
-    """Settings from keywords: short names (`partitions=4`) or whole sections (`bounding={"method": "band"}`).
-    Paths are taken as they are, unless a `date` is given: then `{date}` in them is that day, as in a settings file.
+def make_settings(
+    input: str | os.PathLike[str] | None = None, output: str | os.PathLike[str] | None = None, /, **settings: object
+) -> Settings:
+    """As `settings_of`, from what `by_name` takes."""
+    return settings_of(by_name(input, output, **settings))
 
-    Raises UsageError for a keyword that is neither, and whatever `load_settings` raises.
+
+def by_name(input: object = None, output: object = None, /, **settings: object) -> dict[str, object]:
+    """Dotted setting → value, from keywords: whole sections (`bounding={"method": "band"}`), or settings by the names
+    in KEYWORDS (`partitions=4`). `input` and `output` are paths, positional or by keyword, or sections.
+
+    Raises UsageError for an unknown keyword, and for a setting that is given twice.
+    """
+    found: dict[str, object] = {}
+    for keyword, given in (("input", input), ("output", output), *settings.items()):
+        for name, value in _named(keyword, given):
+            if name in found:
+                raise UsageError(f"{name} is given twice: leave one out")
+            found[name] = value
+    return found
+
+
+def settings_of(given: Mapping[str, object]) -> Settings:
+    """Settings from dotted setting → value. Paths are taken as they are, unless a `date` is given: then `{date}` in
+    them is that day, as in a settings file. Raises UsageError as `load_settings` does.
     """
     tree: dict[str, Any] = {}
-    settings = settings | {"input.path": os.fspath(input), "output.path": os.fspath(output)}
-    for name, value in settings.items():
-        if name in SECTIONS and isinstance(value, Mapping):
-            for key, inner in value.items():
-                _assign(tree, f"{name}.{key}", inner)
-        elif name in SHORT_NAMES or "." in name:
-            _assign(tree, SHORT_NAMES.get(name, name), os.fspath(value) if isinstance(value, os.PathLike) else value)
-        elif name in SECTIONS:
-            raise UsageError(f"{name} takes a mapping of settings, got {type(value).__name__}")
-        else:
-            known = ", ".join([*SECTIONS, *SHORT_NAMES])
-            raise UsageError(f"unknown setting {name!r}; there are: {known}")
+    for name, value in given.items():
+        _assign(tree, name, os.fspath(value) if isinstance(value, os.PathLike) else value)
     if _value(tree, "nightly.date") is not None:
         _fill_in_date(tree, asked=True)
     return _validated(tree, "")
+
+
+def _named(keyword: str, value: object) -> list[tuple[str, object]]:
+    """The settings that one keyword of `mine` gives, by their dotted names. Raises UsageError if it is unknown."""
+    if keyword in SECTIONS and isinstance(value, Mapping):
+        return [(f"{keyword}.{name}", inner) for name, inner in value.items()]
+    if keyword in ("input", "output") and value is None:
+        return []
+    if keyword in KEYWORDS or "." in keyword:
+        return [(KEYWORDS.get(keyword, keyword), value)]
+    if keyword in SECTIONS:
+        raise UsageError(f"{keyword} takes a mapping of settings, got {type(value).__name__}")
+    sections = _SECTIONS_WITH.get(keyword, [])
+    if len(sections) > 1:
+        raise UsageError(
+            f"{keyword} is a setting of {', '.join(sections[:-1])} and {sections[-1]}: "
+            f"say which, such as {sections[0]}={{{keyword!r}: …}}"
+        )
+    known = dict.fromkeys([*SECTIONS, *KEYWORDS])
+    meant = did_you_mean(
+        keyword,
+        [*zip(known, known, strict=True), *((name.partition(".")[2], short) for short, name in KEYWORDS.items())],
+    )
+    raise UsageError(f"unknown setting {keyword!r}{meant or '; there are: ' + ', '.join(known)}")
 
 
 def as_yaml(settings: Settings) -> str:

@@ -55,6 +55,11 @@ class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
     model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
 
+    def _repr_html_(self) -> str:
+        from .notebook.records import record_html
+
+        return record_html(self)
+
 
 class InputFile(_Record):
     """One Parquet file that was read."""
@@ -331,6 +336,13 @@ class Manifest(_Record):
     def seconds(self) -> float:
         """Wall time of the run."""
         return (self.finished - self.started).total_seconds()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number} {name}" for name, number in self.counts if number)
+        state = "converged" if self.converged else f"{self.unsettled} edges unsettled"
+        return f"Manifest(run {self.run!r} of {self.finished:%Y-%m-%d %H:%M}: {counts}; {state}; model_dump() has all)"
+
+    __str__ = __repr__
 
     @property
     def seconds_outside(self) -> float:

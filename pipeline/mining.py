@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
@@ -32,15 +31,14 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
-from .config import make_settings
+from .delta.publishing import DeltaTables
 from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
 from .extracting import extract
 from .frames.given import Given
-from .frames.run_input import RunInput, given_as_input, refuse_overlap
+from .frames.run_input import RunInput, refuse_overlap
 from .groups.joining import join_attributes, open_vertices, with_attributes
-from .guard import refuse_import
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
@@ -75,29 +73,11 @@ from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
 from .transport import register
-from .wording.settings_named import naming_keywords
 
-__all__ = ["mine", "mine_settings"]
+__all__ = ["mine_settings"]
 
 MOST_TRIES = 3
 """Times that a run looks for λ without getting further, each time losing a worker."""
-
-
-def mine(input: Any, output: str | os.PathLike[str], *, client: Client | None = None, **settings: Any) -> Result:
-    """Find λ of every edge of the Parquet edges `input` and publish it in the folder `output`, or at that fsspec URL.
-    Where that holds this very result already, it is given back without work.
-
-    `settings` are those of the settings file, by section (`bounding={"method": "band"}`) or by the names of the
-    command's flags (`partitions=4`, `overwrite=True`). With a `client` its cluster computes; without, the settings say
-    what does. A run that a limit ended gives a Result that is not `converged`. Raises EdgemillError: UsageError for
-    settings, InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
-    """
-    refuse_import()
-    with naming_keywords(), Events() as events:
-        given = given_as_input(input)
-        path, frame = (given, None) if isinstance(given, str) else (given.name, given)
-        own = make_settings(path, os.fspath(output), **settings)
-        return mine_settings(own, client=client, events=events, given=frame)
 
 
 def mine_settings(settings: Settings, *, client: Client | None, events: Events, given: Given | None = None) -> Result:
@@ -119,13 +99,14 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
     check_performance_report(settings)
     check_locations(settings)
     refuse_overlap(given, settings)
+    tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
     with staging_for(settings, events.run_id, is_path=given is None) as staging:
         input = RunInput(settings, given, staging, client, events)
         why: list[str] = []
         if staging.or_same and staging.holds_result():
             why = _look_at(staging, settings, input)
             if not why:
-                return _leave(staging, settings, events, night)
+                return _leave(staging, settings, events, night, tables)
         try:
             staging.refuse_existing()
         except UsageError as error:
@@ -145,12 +126,16 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = input.open()
+            if tables is not None:
+                tables.check(source)
             vertices = open_vertices(settings, source)
             known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    scheduler: Any = client.scheduler
+                    events.emit("client", scheduler=scheduler.address)
                     await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
@@ -177,7 +162,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             input.remove()
             staging.commit()
             with _noting(staging):
-                _follow_up(checkpoint, night, manifest.converged, events)
+                _follow_up(checkpoint, night, tables, manifest.converged, events)
     return Result(place_of(staging.out))
 
 
@@ -191,7 +176,9 @@ def _noting(staging: AnyStaging) -> Iterator[None]:
         raise
 
 
-def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
+def _follow_up(
+    checkpoint: Checkpoint, night: Night | None, tables: DeltaTables | None, converged: bool, events: Events
+) -> None:
     """What is done once the result is there."""
     try:
         checkpoint.clear()
@@ -199,6 +186,8 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
     if night is not None:
         night.succeeded(events) if converged else night.move_latest(events)
+    if tables is not None and converged:
+        tables.publish(events)
 
 
 def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
@@ -219,7 +208,9 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
     return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
-def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
+def _leave(
+    staging: AnyStaging, settings: Settings, events: Events, night: Night | None, tables: DeltaTables | None
+) -> Result:
     """Nothing is to be done, unless a run was ended between its result and what follows."""
     result = Result(place_of(staging.out))
     path, out = settings.checkpoint.path, place_of(staging.out)
@@ -230,9 +221,11 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
             clear_earlier(kept, result.manifest.finished)
         except (EdgemillError, OSError) as error:
             events.emit("not_removed", place=str(kept), reason=message(error))
-        if night is not None:
-            with _noting(staging):
+        with _noting(staging):
+            if night is not None:
                 night.succeeded(events)
+            if tables is not None:
+                tables.publish(events)
     with suppress(EdgemillError, OSError):  # what the log lacks then has been done all the same
         staging.add_to_log()
     return result
@@ -250,6 +243,7 @@ def _run(
     device = engine.use(settings.cluster.device)
     plan = plan_without_sample(settings, source, engine.capacity) or plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
+    engine.remedy = plan.remedy
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
     _warm(engine, events, plan)
@@ -400,7 +394,7 @@ def _find_lambda(
             furthest, saves = max(furthest, len(events.exchanges)), keeper.saves
             if tries == MOST_TRIES:
                 raise
-            events.emit("rolled_back", exchange=len(events.exchanges))
+            events.emit("rolled_back", **events.reached)
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
 
 

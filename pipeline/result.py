@@ -6,18 +6,22 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Self
 
 from ..tasks.errors import InputError, UsageError
 from ..tasks.places import Place, place_of
 from ..tasks.pointer import follow
-from .manifest import Manifest, read_manifest
+from .manifest import Counts, Manifest, PlanRecord, read_manifest
 
 if TYPE_CHECKING:
+    from .calls.temporary import TemporaryFolder
     from .frames.table import ResultTable
 
 __all__ = ["Result"]
+
+_TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
 
 
 class Result:
@@ -31,6 +35,7 @@ class Result:
     """
 
     def __init__(self, path: Place | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
+        self._folder: TemporaryFolder | None = None
         self.place = follow(place_of(path, storage_options))
         """Where it is."""
         self.manifest: Manifest = read_manifest(self.place)
@@ -44,8 +49,65 @@ class Result:
     def unpublished(cls, place: Place, manifest: Manifest) -> Self:
         """The tables that a run has written at `place`, before their manifest is there."""
         made = cls.__new__(cls)
-        made.place, made.manifest = place, manifest
+        made.place, made.manifest, made._folder = place, manifest, None
         return made
+
+    @classmethod
+    def in_temporary(cls, folder: TemporaryFolder) -> Self:
+        """The result in a folder that stays as long as this object and what reads its tables."""
+        made = cls(folder.result)
+        made._folder = folder
+        return made
+
+    @property
+    def counts(self) -> Counts:
+        """Rows read and left out, edges, vertices and triangles."""
+        return self.manifest.counts
+
+    @property
+    def plan(self) -> PlanRecord | None:
+        """What was expected before the run; None in results of earlier releases."""
+        return self.manifest.plan
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it was temporary, and its folder is gone."""
+        return self._folder is not None and self._folder.is_removed
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether its folder goes with this object, as `mine` was given no output: `save` keeps a copy."""
+        return self._folder is not None
+
+    def close(self) -> None:
+        """Remove the folder of a temporary result now. Nothing happens to another one."""
+        if self._folder is not None:
+            self._folder.remove()
+            for table in _TABLES:
+                self.__dict__.pop(table, None)  # which are read no more
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Copy this result to the new folder `path`, or to that fsspec URL, and open it there. `overwrite` replaces an
+        earlier result. The report is not copied: `edgemill report` makes it.
+
+        Raises UsageError if something else is there or if `path` cannot be written, OutOfRoom for a full disk.
+        """
+        from .calls.saving import save
+
+        self._refuse_removed()
+        save(self.place, self.manifest, path, overwrite, storage_options)
+        return Result(path, storage_options)
 
     @property
     def path(self) -> Path:
@@ -126,6 +188,7 @@ class Result:
         from .frames.table import ResultTable
 
         # Only what the manifest lists, so that a stray file in the folder is never read as part of the result.
+        self._refuse_removed()
         paths = sorted(output.path for output in self.manifest.outputs)
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
         with ThreadPoolExecutor(FOOTER_READERS) as readers:
@@ -134,15 +197,34 @@ class Result:
         dataset = ds.dataset(
             files,
             format=ds.ParquetFileFormat(default_fragment_scan_options=scan),
-            filesystem=None if self.place.is_local else self.place.files,
+            filesystem=self._files(),
         )
         rows = sum(output.rows for output in self.manifest.outputs if PurePosixPath(output.path).parent.name == table)
         # Not this object, which holds the table: neither keeps the other alive.
         others = partial(type(self).unpublished, self.place, self.manifest)
         return ResultTable.of(dataset, table, rows, self.place, others)
 
+    def _files(self) -> Any:
+        """For Arrow, which finds its own for a disk."""
+        if self._folder is None:
+            return None if self.place.is_local else self.place.files
+        from .calls.held_files import held_files
+
+        return held_files(self._folder)
+
+    def _refuse_removed(self) -> None:
+        if self.is_removed:
+            raise UsageError(f"the temporary result in {self.place} is removed: keep one by naming an output")
+
+    def _repr_html_(self) -> str:
+        # By name: what it shows is found by questions, which are asked to this class.
+        html: str = import_module(".notebook.page", __package__).page(self)
+        return html
+
     def __repr__(self) -> str:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
+        if self._folder is not None:
+            state += ", temporary: removed" if self.is_removed else ", temporary"
         return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
 
 

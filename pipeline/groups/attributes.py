@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..calls.asked import AnyResult, opened
 from ..lookup import look_up
 from ..result import Result
 
@@ -26,13 +27,14 @@ def label_column(result: Result) -> str | None:
 
 
 def attributes_of(
-    result: Result, ids: pa.Array | Sequence[int | str | bytes], columns: Sequence[str] | None = None
+    result: AnyResult, ids: pa.Array | Sequence[int | str | bytes], columns: Sequence[str] | None = None
 ) -> pa.Table:
     """The attributes of some vertices: a row for each of `ids`, in their order; null where a vertex has none.
 
     `columns` are some of `attribute_columns(result)`; left out: all. Only row groups that can hold some of the ids are
     read, and what is in memory is the rows of these ids. Raises InputError for damage.
     """
+    result = opened(result)
     names = attribute_columns(result) if columns is None else list(columns)
     wanted = _ids(result, ids)
     if not names:
@@ -48,12 +50,13 @@ def attributes_of(
     return found.select(names).take(pc.index_in(wanted, value_set=found["id"]))
 
 
-def labels_of(result: Result, ids: pa.Array | Sequence[int | str | bytes]) -> list[str | None]:
+def labels_of(result: AnyResult, ids: pa.Array | Sequence[int | str | bytes]) -> list[str | None]:
     """The label of each of some vertices, as text, in their order; None for a vertex without one, and for all of them
     if the run was given no labels.
 
     Reads as `attributes_of` does. Raises InputError for damage.
     """
+    result = opened(result)
     name = label_column(result)
     if name is None:
         return [None] * len(ids)

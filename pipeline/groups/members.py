@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...tasks.errors import InputError, UsageError
-from ..asking import edges_of, member_ids
+from ..asking import as_group, edges_of, member_ids
+from ..calls.asked import AnyResult, opened
 from ..lookup import look_up
 from ..result import Result
 from ..rows import Group
@@ -19,18 +22,21 @@ MEMBER_COLUMNS = ("id", "degree_inside", "degree", "triangles", "lambda")
 """Columns of the table of members, before those of attributes."""
 
 
-def members_of(result: Result, group: Group, limit: int | None = None) -> pa.Table:
-    """The vertices in a group: a row for each, or for the first `limit` of them.
+def members_of(result: AnyResult, group: Group | SupportsIndex, limit: int | None = None) -> pa.Table:
+    """The vertices in a group: a row for each, or for the first `limit` of them. `group` is a Group, or the id of a
+    component or DN-graph.
 
     Columns: `id`; `degree_inside` (int64, edges of the vertex inside the group), `degree` (int64) and `triangles`
     (int64) in the whole graph; `lambda` (int32), the largest λ of the vertex's edges, in the group as in the graph;
     then the attributes of vertices that the run was given. Sorted by `degree_inside`, largest first, then by id. Edges
     pass through memory in batches; the members lie in it.
 
-    Raises UsageError for a limit below 1, InputError for damage.
+    Raises UsageError for a limit below 1 and for a group that there is not, InputError for damage.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit is {limit}: ask for 1 member or more")
+    result = opened(result)
+    group = as_group(result, group)
     ids = member_ids(result, group)
     inside = _degrees_inside(result, group, ids)
     order = np.argsort(-inside, kind="stable")[:limit]

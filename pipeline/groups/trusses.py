@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
+from typing import SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from ...tasks.errors import UsageError
 from ..asking import edges_of, find_group
+from ..calls.asked import AnyResult, opened, plain_id
 from ..frames.group_edges import GroupEdges
 from ..lookup import RowGroup, look_up, reading
 from ..result import Result
@@ -33,7 +35,7 @@ _GROUPS = pa.schema(
 )
 
 
-def ktruss(result: Result, k: int, component: int | None = None) -> GroupEdges:
+def ktruss(result: AnyResult, k: int, component: SupportsIndex | None = None) -> GroupEdges:
     """The edges of the k-truss, as rows of `Result.edges`, in their order: those with λ ≥ k - 2.
 
     Every edge of the k-truss is in at least k - 2 triangles of the k-truss, as `networkx.k_truss` has it. With
@@ -44,9 +46,10 @@ def ktruss(result: Result, k: int, component: int | None = None) -> GroupEdges:
     Raises UsageError for k < 2, for a component that is none of the k-truss, and for a run that did not converge;
     InputError for damage, while batches are read too.
     """
+    result = opened(result)
     level = _level(result, k)
     if component is not None:
-        return edges_of(result, truss_group(result, k, component))
+        return edges_of(result, truss_group(result, k, plain_id(component, "the id of a component")))
     wanted = pc.field("lambda") >= level
     return GroupEdges(
         result.edges.schema,
@@ -55,7 +58,7 @@ def ktruss(result: Result, k: int, component: int | None = None) -> GroupEdges:
     )
 
 
-def ktruss_groups(result: Result, k: int) -> pa.Table:
+def ktruss_groups(result: AnyResult, k: int) -> pa.Table:
     """The connected components of the k-truss, the largest first.
 
     Columns: `component` (int64, its id in the hierarchy), `vertices` and `edges` (int64), `density` (float64, edges
@@ -63,6 +66,7 @@ def ktruss_groups(result: Result, k: int) -> pa.Table:
     Sorted by edges, then vertices, largest first, then by id. In memory are the components of the hierarchy at this
     level and above. Raises as `ktruss` does.
     """
+    result = opened(result)
     level = _level(result, k)
     with reading(result.place):
         rows = result.hierarchy.to_table(filter=pc.field("k") >= level)

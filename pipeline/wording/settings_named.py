@@ -61,7 +61,7 @@ def with_keywords(text: str) -> str:
         literal = _literal(value)
         return f'{section}={{"{last}": {literal}}}' if short is None else f"{short}={literal}"
 
-    return _replaced(text, keyword)
+    return _replaced(text.replace("--set ", ""), keyword)
 
 
 @contextmanager
@@ -101,14 +101,16 @@ def _settings() -> re.Pattern[str]:
 
 @cache
 def _flags() -> dict[str, str]:
-    return {name: f"--{short.replace('_', '-')}" for name, short in _keywords().items()}
+    from ..config import SHORT_NAMES
+
+    return {name: f"--{short.replace('_', '-')}" for short, name in SHORT_NAMES.items()}
 
 
 @cache
 def _keywords() -> dict[str, str]:
-    from ..config import SHORT_NAMES
+    from ..config import KEYWORDS
 
-    return {name: short for short, name in SHORT_NAMES.items()}
+    return {name: short for short, name in KEYWORDS.items()}
 
 
 def _literal(value: str) -> str:

@@ -210,7 +210,7 @@ def test_memory_that_is_short_is_no_damage(many: Result) -> None:
 @pytest.fixture(scope="module")
 def facebook(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Result:
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, partitions=2, **{"output.row_group_rows": 400})
+    return mine(FACEBOOK, out, client=client, partitions=2, row_group_rows=400)
 
 
 def test_facebook(facebook: Result) -> None:
@@ -275,7 +275,7 @@ def test_a_vertex_is_looked_up(facebook: Result, tmp_path: Path, kind: str) -> N
         rows = pq.read_table(FACEBOOK)
         names = [pa.array([f"user {vertex}" for vertex in column.to_pylist()]) for column in rows.columns]
         pq.write_table(pa.table(names, names=["src", "dst"]), tmp_path / "rows.parquet")
-        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", client=None, **{"output.row_group_rows": 400})
+        facebook = mine(tmp_path / "rows.parquet", tmp_path / "whole", client=None, row_group_rows=400)
     vertex: Any = "user 1912" if kind == "strings" else 1912
     known = groups_of(facebook, vertex)
     ids = [group.component for group in known]

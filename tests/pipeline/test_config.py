@@ -108,7 +108,7 @@ def test_message_of_a_wrong_setting(assignment: str, message: str) -> None:
         ({"scheduler": "tcp://a:1", "workers": 2}, "cluster.workers is for workers started here"),
         ({"source_column": "a", "target_column": "a"}, "are the same column, 'a'"),
         ({"bounding": 3}, "bounding takes a mapping of settings, got int"),
-        ({"partition": 3}, "unknown setting 'partition'; there are: input, output, ingest"),
+        ({"partition": 3}, "unknown setting 'partition'; did you mean partitions or partitioning?"),
     ],
 )
 def test_message_of_settings_at_odds(settings: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def check(
             partitioning={"count": partitions, "method": partitioner},
             bounding=bounding,
             ingest={"rows_per_block": 10},
-            **{"output.report": False},
+            report=False,
         )
         found = {name: runs.column(result, name) for name in ("support", "lambda")}
         of_vertices = runs.vertex_column(result, "lambda")

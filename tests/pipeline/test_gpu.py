@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +31,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("partitions", "schedule"), [(1, "peel"), (3, "peel"), (8, "peel"), (3, "band"), (8, "band")])
 @pytest.mark.parametrize("method", ["range", "hash"])
-def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule: str, method: str) -> None:
+def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule: Any, method: str) -> None:
     how = {"count": partitions, "method": method}
     results = [
         mine(rows, tmp_path / "cpu", device="cpu", partitioning=how),

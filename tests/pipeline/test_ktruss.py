@@ -82,7 +82,7 @@ def test_drawn_graphs(
 @pytest.fixture(scope="module")
 def facebook(tmp_path_factory: pytest.TempPathFactory, client: Client) -> Result:
     out = tmp_path_factory.mktemp("facebook") / "out"
-    return mine(FACEBOOK, out, client=client, partitions=2, **{"output.row_group_rows": 4000})
+    return mine(FACEBOOK, out, client=client, partitions=2, row_group_rows=4000)
 
 
 @pytest.mark.parametrize("k", [pytest.param(20, marks=pytest.mark.slow), 97])

@@ -82,7 +82,8 @@ def plain(rows: Path, client: Client, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def run(rows: Path | str, out: Place, client: Client, **settings: Any) -> Result:
-    return mine(rows, out.url, client=client, **{"output.storage_options": dict(out.options)}, **(HOW | settings))
+    how: dict[str, Any] = {"output.storage_options": dict(out.options)} | HOW | settings
+    return mine(rows, out.url, client=client, **how)
 
 
 def tables(result: Result) -> list[pa.Table]:
@@ -506,7 +507,7 @@ def test_inputs_in_stores_that_cannot_be_read(
                 "s3://bucket/edges",
                 tmp_path / "out",
                 client=None,
-                **{"input.storage_options": nowhere | quickly | more},
+                input={"storage_options": nowhere | quickly | more},
             )
     assert os.listdir(tmp_path) == ["out.failed.log.jsonl"]
 
@@ -718,4 +719,4 @@ def test_nights(rows: Path, plain: Result, s3: dict[str, Any], client: Client) -
     assert series.names() == ["2026-11-20", "latest"]
     marker = "s3://bucket/marked"
     with pytest.raises(InputIncomplete, match="marked/_SUCCESS is not there"):
-        mine(marker, "memory://x", client=client, **{"input.storage_options": s3, "input.complete_marker": "_SUCCESS"})
+        mine(marker, "memory://x", client=client, input={"storage_options": s3, "complete_marker": "_SUCCESS"})

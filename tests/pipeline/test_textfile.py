@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client
@@ -35,8 +36,8 @@ def told(prom: Path) -> dict[str, float]:
     return {sample.name: sample.value for sample in samples}
 
 
-def run(rows: Path, out: Path, client: Client, prom: Path, **settings: object) -> None:
-    mine(rows, out, client=client, device="cpu", **({"monitoring.textfile": str(prom)} | settings))
+def run(rows: Path, out: Path, client: Client, prom: Path, **settings: Any) -> None:
+    mine(rows, out, client=client, device="cpu", textfile=prom, **settings)
 
 
 def test_success_failure_and_success(rows: Path, prom: Path, tmp_path: Path, client: Client) -> None:

@@ -1,0 +1,120 @@
+"""Makes pipeline/calls/keywords.py from pipeline/settings.py: the keywords of `edgemill.mine`, typed for editors.
+
+python docs/making/keywords.py
+
+Editors and type checkers read source alone, so the types of the keywords must stand there as text. A test says when
+they are not those of the settings.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+from edgemill.pipeline import settings
+from edgemill.pipeline.config import KEYWORDS
+from edgemill.pipeline.settings import SECTIONS
+
+FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
+PATHS = frozenset(
+    (
+        "checkpoint.path",
+        "cluster.local_directory",
+        "cluster.scheduler_file",
+        "cluster.tls_ca_file",
+        "cluster.tls_cert_file",
+        "cluster.tls_key_file",
+        "input.path",
+        "monitoring.performance_report",
+        "monitoring.textfile",
+        "output.path",
+    )
+)
+"""Settings that are text and take an `os.PathLike` from Python, too."""
+Fields = dict[str, tuple[str, str]]
+"""Of each setting its type, as source, and its meaning."""
+HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from pipeline/settings.py: do not edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+__all__ = [{exported}]
+'''
+
+
+def made() -> str:
+    """The text of the module, as the settings say now."""
+    sections = {section: _fields(section) for section in SECTIONS}
+    names = sorted([*map(_class_name, SECTIONS), "Keywords"])
+    parts = [HEAD.replace("{exported}", ", ".join(f'"{name}"' for name in names))]
+    whole: Fields = {}
+    for section, holder in SECTIONS.items():
+        about = str(holder.__doc__)
+        parts.append(_class(_class_name(section), about, sections[section]))
+        kind = f"{_class_name(section)} | Mapping[str, Any]"  # code that makes a section need not name its type
+        path = sections[section][KEYWORDS[section].partition(".")[2]][0] if section in KEYWORDS else None
+        whole[section] = (kind if path is None else f"{path} | {kind}", about)
+    alone = {name: setting.split(".") for name, setting in KEYWORDS.items() if name not in SECTIONS}
+    single = {name: sections[section][last] for name, (section, last) in alone.items()}
+    about = "What `mine` takes by name: whole sections of settings, and single settings."
+    parts.append(_class("Keywords", about, whole | single))
+    return _formatted("\n\n".join(parts))
+
+
+def _class_name(section: str) -> str:
+    return f"{section.capitalize()}Section"
+
+
+def _class(name: str, about: str, fields: Fields) -> str:
+    lines = [f"class {name}(TypedDict, total=False):", f'    """{about}"""', ""]
+    for field, (kind, meaning) in fields.items():
+        lines += [f"    {field}: {kind}", f'    """{meaning}"""']
+    return "\n".join(lines)
+
+
+def _fields(section: str) -> Fields:
+    tree = ast.parse(inspect.getsource(settings))
+    holder = SECTIONS[section]
+    (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == holder.__name__)
+    found: Fields = {}
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+            if name in holder.model_fields:
+                kind = _kind(node.annotation)
+                if f"{section}.{name}" in PATHS:
+                    kind = kind.replace("str", "str | os.PathLike[str]")
+                found[name] = (kind, " ".join(str(holder.model_fields[name].description).split()))
+    assert found.keys() == holder.model_fields.keys(), section
+    return found
+
+
+def _kind(annotation: ast.expr) -> str:
+    """The type, without what pydantic is told beside it."""
+    match annotation:
+        case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
+            return ast.unparse(kind)
+    return ast.unparse(annotation)
+
+
+def _formatted(text: str) -> str:
+    command = (sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-")
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=FILE.parent).stdout
+
+
+def main() -> None:
+    """Write the module, if it is not what the settings say."""
+    text = made()
+    if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
+        FILE.write_text(text, encoding="utf-8")
+        print(FILE.relative_to(FILE.parents[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A copy of a result, published as runs publish theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from ...tasks.errors import NO_SPACE, OutOfRoom
+from ...tasks.own_files import open_own
+from ...tasks.places import Place
+from ..manifest import Manifest, write_manifest
+from ..output import LOG_NAME
+from ..settings import InputSettings, OutputSettings, Settings
+from ..staging import staging_for
+
+__all__ = ["save"]
+
+
+def save(
+    place: Place, manifest: Manifest, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any] | None
+) -> None:
+    """Copy the result at `place` to `path`, without its report, which names its place.
+
+    Raises UsageError if `path` is there and is not to be replaced, or cannot be written; OutOfRoom for a full disk.
+    """
+    output = OutputSettings(path=os.fspath(path), overwrite=overwrite, storage_options=dict(options or {}))
+    where = Settings(input=InputSettings(path=str(place)), output=output)
+    with staging_for(where, manifest.run) as staging:
+        staging.refuse_existing()
+        outputs = []
+        try:
+            for one in manifest.outputs:
+                name = "/".join(
+                    PurePosixPath(one.path).parts[-2:]
+                )  # in an object store a folder of the run comes first
+                _copy(place, one.path, staging.tables, name)
+                outputs.append(one.model_copy(update={"path": staging.prefix + name}))
+            folder = PurePosixPath(manifest.outputs[0].path).parents[1] if manifest.outputs else PurePosixPath()
+            with open(open_own(staging.scratch / LOG_NAME, os.O_WRONLY | os.O_CREAT, own=2), "wb") as log:
+                log.write(place.read(str(folder / LOG_NAME)) or b"")
+            sections = manifest.settings | {"output": manifest.settings.get("output", {}) | {"path": where.output.path}}
+            write_manifest(staging.scratch, manifest.model_copy(update={"outputs": outputs, "settings": sections}))
+            staging.commit()
+        except OSError as error:
+            if error.errno in NO_SPACE:
+                raise OutOfRoom(f"no room left for {path}") from error
+            raise
+
+
+def _copy(source: Place, name: str, target: Place, as_name: str) -> None:
+    path = target.path(as_name)
+    with source.reached("read", name), target.reached("write", as_name):
+        target.files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        with source.files.open(source.path(name), "rb") as read, target.files.open(path, "wb") as written:
+            shutil.copyfileobj(read, written, 1 << 22)
