@@ -11,7 +11,7 @@ from typing import Any
 from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source
-from .manifest import Manifest
+from .manifest import InputRecord, Manifest
 from .settings import Settings
 
 __all__ = ["differences", "fingerprint", "input_differences"]
@@ -87,6 +87,8 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
+    if then.frame is not None or source.frame is not None:
+        return found or [_other_frame(then, source)]
     paths = {file.path: (file.bytes, file.rows) for file in then.files}
     there = {without_passwords(file.path): (file.bytes, file.rows) for file in source.files}
     for what, names in (
@@ -102,6 +104,12 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _other_frame(then: InputRecord, source: Source) -> str:
+    old = "files" if then.frame is None else str(then.frame)
+    new = "files" if source.frame is None else f"{source.frame.kind} of {source.rows:,} rows"
+    return f"its input was another {old}" if old == new else f"its input was {old}, and is {new} now"
 
 
 def _shown(value: object) -> str:
