@@ -2,9 +2,9 @@
 
     python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,4-hash --workers 0,1,2
 
-A fresh process for each line starts its workers (0: one in the process itself, with the scheduler), asks for the plan
-and mines. *Taken* is the most that any of its workers had resident; *projected* what the plan says of one that spills
-nothing. On the CPU.
+A layout `4` is four shards, in as many groups as there are workers. A fresh process for each line starts its workers
+(0: one in the process itself, with the scheduler), asks for the plan and mines. *Taken* is the most that any of them
+had resident; *projected* what the plan says of one that spills nothing. On the CPU.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: P
         workers,
         plan.unspilled_bytes,
         taken,
-        sum(part.owned + part.ghost for part in manifest.partitions) / counts.edges,
+        max(1.0, sum(part.owned + part.ghost for part in manifest.partitions) / counts.edges),
         plan.replication,
         plan.edges / counts.edges - 1,
         plan.graph.output_bytes / sum(file.bytes for file in manifest.outputs) - 1,

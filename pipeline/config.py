@@ -28,6 +28,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
     "overwrite": "output.overwrite",
+    "output_format": "output.format",
     "partitions": "partitioning.count",
     "method": "bounding.method",
     "max_exchanges": "bounding.max_exchanges",

@@ -24,7 +24,7 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
-    "output": ("path", "overwrite", "report", "single_writer"),
+    "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
 }

@@ -108,6 +108,8 @@ class Engine:
         self._futures: WeakSet[Future] = WeakSet()
         self.meetings = 0
         """Times that tasks of this run have met."""
+        self.remedy = "raise partitioning.count"
+        """What makes the part of the graph smaller that a worker holds; as its plan says."""
         self.homes: list[int] | None = None
         """[partitions] worker that keeps each; None lets the scheduler choose for each task."""
         self._restarts_before = len(client.get_events(_RESTARTS))
@@ -422,13 +424,13 @@ class Engine:
             return ClusterLost(
                 why_they_left(self._client, [str(error.task)])
                 or f"workers died while running {error.task}, the last at {error.last_worker.address}: "
-                "out of the machine's memory, perhaps (run again with more partitions or more memory for each worker), "
-                "or without this release of edgemill, as their logs say"
+                f"out of the machine's memory, perhaps ({self.remedy}, or give each worker more memory), or without "
+                "this release of edgemill, as their logs say"
             )
         held = max(event["rss"] for _, event in restarts)
         return OutOfRoom(
             f"workers exceeded their memory {len(restarts)} times, the last in {error.task}: one held "
-            f"{format_bytes(held)} of {format_bytes(self.capacity.memory_bytes)}: raise partitioning.count, give "
+            f"{format_bytes(held)} of {format_bytes(self.capacity.memory_bytes)}: {self.remedy}, give "
             "workers more memory (cluster.memory_limit_bytes=…) or fewer threads (cluster.threads_per_worker=…)"
         )
 

@@ -55,7 +55,7 @@ def _message(error: BaseException) -> str:
         case EdgemillError():
             return str(error)
         case MemoryError():
-            return "out of memory: use more partitions or a machine with more memory"
+            return "out of memory: start workers on more machines, or use a machine with more memory"
         case OSError() if error.errno in NO_SPACE:
             return f"no room left on the disk: {error.filename or error.strerror}"
         case BrokenPipeError() if _output_is_unread():

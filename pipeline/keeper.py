@@ -43,8 +43,8 @@ class Keeper:
         """How long one task may take until it is time; None for as long as it takes."""
         return self._checkpoint.seconds_left
 
-    def save(self, now: Round, facts: Mapping[str, Any]) -> Round:
-        """Keep it; gives the round to go on from: Dask forgets all that led there."""
+    def save(self, now: Round, facts: Mapping[str, Any], reached: Mapping[str, int]) -> Round:
+        """Keep it, with how far it has `reached`; gives the round to go on from: Dask forgets all that led there."""
         if self._checkpoint.graph is None:
             self._checkpoint.save_graph(self._engine, self._events, self._graph)
         subgraphs = self._graph.subgraphs
@@ -56,6 +56,7 @@ class Keeper:
             {
                 "made_of": self._made_of,
                 "search": facts,
+                "reached": reached,
                 "number": now.number,
                 "mailed": [[p, list(rows.items())] for p, rows in now.mailed.items()],
                 "exchanges": [asdict(record) for record in self._events.exchanges],
@@ -65,7 +66,7 @@ class Keeper:
         kept = self._files(index["files"], now.stamp)
         states = self._engine.detach(f"{now.name}-kept", now.states, _read_again, kept)
         self.saves += 1
-        self._events.emit("kept", exchange=len(self._events.exchanges))
+        self._events.emit("kept", **reached)
         return Round(self._engine, now.name, states, now.mailed, now.number)
 
     def load(self, name: str) -> tuple[Mapping[str, Any], Round] | None:

@@ -31,8 +31,8 @@ _PATIENCE_SECONDS = 3
 """How long a scrape waits for the scheduler to tell of its workers; Prometheus gives up after 10 s."""
 
 _LATEST = {
-    "partitions": ("edgemill_partitions", "Partitions of the graph."),
-    "exchange": ("edgemill_exchange", "Number of the last exchange between partitions."),
+    "partitions": ("edgemill_partitions", "Partitions of the graph, or groups of shards."),
+    "exchange": ("edgemill_exchange", "Number of the last exchange of banding or fixpoint rounds."),
     "step": ("edgemill_step", "Step of bounding that the last exchange was in."),
     "level": ("edgemill_level", "Level that is being peeled."),
     "open_bands": ("edgemill_open_bands", "Bands of values that still hold unsettled edges."),
@@ -43,8 +43,8 @@ _LATEST = {
 that is."""
 _OF_SEARCH = ("planned", "exchange", "level")
 _SUMMED = {
-    "messages": ("edgemill_messages", "Messages between partitions."),
-    "bytes": ("edgemill_message_bytes", "Bytes of the messages between partitions."),
+    "messages": ("edgemill_messages", "Messages between partitions or groups of shards."),
+    "bytes": ("edgemill_message_bytes", "Bytes of the messages between partitions or groups of shards."),
     "evaluations": ("edgemill_evaluations", "Times that an edge was looked at."),
     "seconds": ("edgemill_exchange_seconds", "Seconds that exchanges took."),
 }

@@ -31,6 +31,7 @@ from .arriving import await_workers
 from .checkpoint import Checkpoint, Graph
 from .checkpoint_index import checkpoint_place, clear_earlier
 from .cluster import check_device, check_least_workers, connect
+from .delta.publishing import DeltaTables
 from .earlier import differences, fingerprint, input_differences
 from .engine import Engine, Future
 from .exits import message
@@ -98,13 +99,14 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
     check_performance_report(settings)
     check_locations(settings)
     refuse_overlap(given, settings)
+    tables = DeltaTables.of(settings, night, [settings.input.path] if given is None else given.paths)
     with staging_for(settings, events.run_id, is_path=given is None) as staging:
         input = RunInput(settings, given, staging, client, events)
         why: list[str] = []
         if staging.or_same and staging.holds_result():
             why = _look_at(staging, settings, input)
             if not why:
-                return _leave(staging, settings, events, night)
+                return _leave(staging, settings, events, night, tables)
         try:
             staging.refuse_existing()
         except UsageError as error:
@@ -124,6 +126,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 events.emit("replacing", reason="; ".join(why))
             metrics = serve_metrics(settings.monitoring, str(place_of(staging.out)), events)
             source = input.open()
+            if tables is not None:
+                tables.check(source)
             vertices = open_vertices(settings, source)
             known = fingerprint(source, vertices)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
@@ -158,7 +162,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             input.remove()
             staging.commit()
             with _noting(staging):
-                _follow_up(checkpoint, night, manifest.converged, events)
+                _follow_up(checkpoint, night, tables, manifest.converged, events)
     return Result(place_of(staging.out))
 
 
@@ -172,7 +176,9 @@ def _noting(staging: AnyStaging) -> Iterator[None]:
         raise
 
 
-def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, events: Events) -> None:
+def _follow_up(
+    checkpoint: Checkpoint, night: Night | None, tables: DeltaTables | None, converged: bool, events: Events
+) -> None:
     """What is done once the result is there."""
     try:
         checkpoint.clear()
@@ -180,6 +186,8 @@ def _follow_up(checkpoint: Checkpoint, night: Night | None, converged: bool, eve
         events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
     if night is not None:
         night.succeeded(events) if converged else night.move_latest(events)
+    if tables is not None and converged:
+        tables.publish(events)
 
 
 def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[str]:
@@ -202,7 +210,9 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
     return [*why, *input_differences(manifest, source, open_vertices(settings, source))]
 
 
-def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night | None) -> Result:
+def _leave(
+    staging: AnyStaging, settings: Settings, events: Events, night: Night | None, tables: DeltaTables | None
+) -> Result:
     """Nothing is to be done, unless a run was ended between its result and what follows."""
     result = Result(place_of(staging.out))
     path, out = settings.checkpoint.path, place_of(staging.out)
@@ -213,9 +223,11 @@ def _leave(staging: AnyStaging, settings: Settings, events: Events, night: Night
             clear_earlier(kept, result.manifest.finished)
         except (EdgemillError, OSError) as error:
             events.emit("not_removed", place=str(kept), reason=message(error))
-        if night is not None:
-            with _noting(staging):
+        with _noting(staging):
+            if night is not None:
                 night.succeeded(events)
+            if tables is not None:
+                tables.publish(events)
     with suppress(EdgemillError, OSError):  # what the log lacks then has been done all the same
         staging.add_to_log()
     return result
@@ -233,6 +245,7 @@ def _run(
     device = engine.use(settings.cluster.device)
     plan = plan_without_sample(settings, source, engine.capacity) or plan_run(settings, source, engine.capacity)
     plan.refuse_if_hopeless()
+    engine.remedy = plan.remedy
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
     _warm(engine, events, plan)
@@ -383,7 +396,7 @@ def _find_lambda(
             furthest, saves = max(furthest, len(events.exchanges)), keeper.saves
             if tries == MOST_TRIES:
                 raise
-            events.emit("rolled_back", exchange=len(events.exchanges))
+            events.emit("rolled_back", **events.reached)
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
 
 

@@ -60,6 +60,11 @@ class Peeling(Schedule):
         return {"seconds": self._seconds}
 
     @property
+    def reached(self) -> dict[str, int]:
+        """The level that comes next."""
+        return {"level": max((record.level for record in self._records), default=0)}
+
+    @property
     def done(self) -> bool:
         """Whether no edge is left."""
         return self.round is not None and not any(record.left for record in self._records)
@@ -106,6 +111,11 @@ class Peeling(Schedule):
 
 class PeelAlone(Peeling):
     """Peels the only partition."""
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The level that comes next, and the edges that are left."""
+        return super().reached | {"unsettled": self._records[0].left} if self._records else super().reached
 
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         search = self.search
@@ -222,12 +232,14 @@ def teller(topic: str | None) -> Callable[[int, int], None]:
 class _PeelRecord(NamedTuple):
     """What the driver learns of one partition's peeling."""
 
+    level: int
     levels: int
     evaluations: int
     left: int
     messages: int
+    exchanges: int
 
 
 def _record(outcome: Outcome) -> _PeelRecord:
     peeled = outcome.state
-    return _PeelRecord(peeled.levels, peeled.evaluations, peeled.left, peeled.messages)
+    return _PeelRecord(peeled.level, peeled.levels, peeled.evaluations, peeled.left, peeled.messages, peeled.exchanges)

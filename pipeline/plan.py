@@ -73,6 +73,7 @@ GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may take."""
 FILL = 0.6
 """Share of a worker's memory that a plan may fill; the rest is Dask's, Arrow's and the allocator's."""
+_MORE_PARTITIONS = "raise partitioning.count"
 MOST_BUCKETS = 2**15 - 1
 """As many as an int16 tells apart; with more rows buckets are larger."""
 MIN_BUCKET_ROWS = 1_000_000
@@ -363,6 +364,12 @@ class Plan:
         has = format_bytes(self.capacity.memory_bytes)
         return f"a worker would need ~{format_bytes(self.worker_bytes)}, over {FILL:.0%} of its {has}"
 
+    @property
+    def remedy(self) -> str:
+        """What makes the part of the graph smaller that a worker holds."""
+        on_cpus = self.method == "peel" and not self.capacity.device_bytes
+        return "start more workers" if on_cpus and self.partitions >= self.capacity.workers else _MORE_PARTITIONS
+
     def _fits_device(self) -> bool:
         return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
 
@@ -376,11 +383,8 @@ class Plan:
             least = Copies(self.graph.with_triangles, 1 / self.partitions, "estimated")
             replace(self, copies=least).refuse_if_hopeless()
             return
-        parts, ghosts, more = "partitions", " with its ghosts", "raise partitioning.count"
-        if self.in_shards:
-            parts, ghosts, more = "groups of shards", "", "start more workers"
-            if self.partitions < self.capacity.workers:
-                more = "raise partitioning.count"
+        more = self.remedy
+        parts, ghosts = ("groups of shards", "") if self.in_shards else ("partitions", " with its ghosts")
         if self.largest_edges > MAX_LOCAL_EDGES:
             raise OutOfRoom(
                 f"the largest of {self.partitions} {parts} would hold about {self.largest_edges:,} edges{ghosts}, over "

@@ -95,7 +95,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
     if not one or source.kind != "integer":
         return None
-    plan = _one_partition(settings, source, at_most(source), capacity)
+    plan = _limited(settings, _one_partition(settings, source, at_most(source), capacity))
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
     return plan if plan.fits() and room else None
 
@@ -103,8 +103,23 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
 
-    Raises UsageError if these workers cannot peel, InputError if the sample cannot be read.
+    Raises UsageError if these workers cannot peel, or peel where bounding.max_exchanges is set; InputError if the
+    sample cannot be read.
     """
+    return _limited(settings, _chosen(settings, source, capacity))
+
+
+def _limited(settings: Settings, plan: Plan) -> Plan:
+    """Raises UsageError for a limit on exchanges that peeling does not make."""
+    if plan.method == "peel" and settings.bounding.max_exchanges is not None:
+        raise UsageError(
+            "bounding.max_exchanges (--max-exchanges) ends band and fixpoint, and this run would peel: leave it out, "
+            "limit the time with bounding.max_seconds (--max-seconds), or choose --method band or fixpoint"
+        )
+    return plan
+
+
+def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     count = settings.partitioning.count
     graph = estimate(source, settings.ingest.sample_rows)
     one = _one_partition(settings, source, graph.figures(settings.output.compression), capacity)

@@ -78,6 +78,11 @@ class Schedule(ABC):
         """What the driver knows, as JSON values."""
 
     @property
+    def reached(self) -> dict[str, int]:
+        """How far the search has come, as events tell it."""
+        return {"exchange": self.exchanges}
+
+    @property
     @abstractmethod
     def done(self) -> bool:
         """Whether λ is found."""

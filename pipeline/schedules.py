@@ -44,10 +44,11 @@ def bound(search: Search, plan: Plan, keeper: Keeper) -> Bounded:
         now.start()
     else:
         now.resume(*found)
+    search.events.reached = now.reached
     while not now.done and not limits.reached(now.exchanges):
         now.exchange(_sooner(limits.seconds_left, keeper.seconds_left))
         if now.round is not None and not now.done and keeper.due(now.exchanges):
-            now.round = keeper.save(now.round, now.facts)
+            now.round = keeper.save(now.round, now.facts, now.reached)
     return now.end()
 
 

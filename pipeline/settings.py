@@ -162,6 +162,10 @@ class OutputSettings(_Section):
     """Folder of the result, local or shared, or fsspec URL in an object store; must not exist yet."""
     overwrite: bool = False
     """Replace an earlier result at that path, once the new one is complete."""
+    format: Literal["parquet", "delta"] = "parquet"
+    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
+    delta_path: str | None = Field(None, min_length=1)
+    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int = Field(1_000_000, ge=1)
@@ -178,9 +182,20 @@ class OutputSettings(_Section):
     def _a_location(cls, path: str) -> str:
         return _own_location(path)
 
-    @field_serializer("path")
-    def _without_password(self, path: str) -> str:
-        return without_passwords(path)
+    @field_validator("delta_path")
+    @classmethod
+    def _a_location_of_tables(cls, path: str | None) -> str | None:
+        return None if path is None else _own_location(path)
+
+    @field_serializer("path", "delta_path")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
+
+    @model_validator(mode="after")
+    def _a_place_for_delta_tables(self) -> Self:
+        if self.delta_path is not None and self.format != "delta":
+            raise ValueError("output.delta_path is the place of Delta tables: it needs output.format delta")
+        return self
 
 
 class IngestSettings(_Section):
@@ -211,7 +226,7 @@ class BoundingSettings(_Section):
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None = Field(None, gt=0)
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
 
@@ -230,7 +245,7 @@ class CheckpointSettings(_Section):
     every_seconds: float | None = Field(300, ge=0)
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None = Field(500, ge=1)
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     fresh: bool = False
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)

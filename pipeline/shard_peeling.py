@@ -41,6 +41,14 @@ class PeelShards(Peeling):
         self._resident_bytes = resident_bytes
         self._carrier: CarrierKind = "memory"
 
+    @property
+    def reached(self) -> dict[str, int]:
+        """The level that comes next, the exchanges that groups have made, and the edges of the graph that are left."""
+        if not self._records:
+            return super().reached
+        first = self._records[0]  # these figures are the same in all groups
+        return super().reached | {"exchange": first.exchanges, "unsettled": first.left}
+
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         engine, edges = self.search.engine, self.search.subgraphs
         engine.meet()

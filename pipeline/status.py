@@ -41,8 +41,10 @@ class Kept:
     time: datetime | None
     """When that was, if the storage tells."""
     exchange: int | None = None
-    """The last exchange of the search; None if it has none, as one partition that is peeled."""
+    """The last exchange of the search, or of groups of shards; None if it has none, as one partition that is peeled."""
     unsettled: int | None = None
+    level: int | None = None
+    """The next level, where edges are peeled."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Status:
         found["log"] = self.log_place
         if self.kept is not None:
             found["checkpoint"] = _Filled()
-            for name in ("place", "what", "exchange", "unsettled"):
+            for name in ("place", "what", "level", "exchange", "unsettled"):
                 found["checkpoint"][name] = getattr(self.kept, name)
             found["checkpoint"]["time"] = _text(self.kept.time)
         if result is not None:
@@ -252,8 +254,9 @@ def _kept(out: Place, log: RunLog | None) -> Kept | None:
                 continue
             if not name.startswith("progress."):
                 return Kept(str(place), "graph" if name == "graph.json" else "edges", time)
-            last = (index.get("exchanges") or [{}])[-1]
-            return Kept(str(place), "search", time, last.get("exchange"), last.get("unsettled"))
+            reached, last = index.get("reached") or {}, (index.get("exchanges") or [{}])[-1]
+            unsettled = reached.get("unsettled", last.get("unsettled"))
+            return Kept(str(place), "search", time, reached.get("exchange"), unsettled, reached.get("level"))
     except (OSError, UsageError, StoreLost):  # a store that the run had other keys for
         return Kept(str(place), "unknown", None)
     if path is not None and place.is_local and not os.path.isabs(os.path.expanduser(path)):

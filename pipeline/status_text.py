@@ -92,7 +92,9 @@ def _kept(kept: Kept | None) -> str:
     when = f", {_at(kept.time)}" if kept.time else ""
     what = "edges" if kept.what == "edges" else "edges and triangles"
     if kept.what == "search":
-        how_far = "" if kept.exchange is None else f" up to exchange {kept.exchange:,}"
+        parts = [("level", kept.level), ("exchange", kept.exchange)]
+        how_far = ", ".join(f"{name} {number:,}" for name, number in parts if number is not None)
+        how_far = how_far and f" up to {how_far}"
         unsettled = "" if kept.unsettled is None else f" ({kept.unsettled:,} edges unsettled)"
         what += f", and the search for lambda{how_far}{unsettled}"
     return f"{what}{when}: the same run goes on from there; in {kept.place}"

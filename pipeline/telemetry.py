@@ -61,6 +61,8 @@ class Events:
         self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
         self.stages: list[StageRecord] = []
         self.exchanges: list[ExchangeRecord] = []
+        self.reached: Mapping[str, object] = {}
+        """The last level or exchange of the search for λ that was told of, by its name."""
         self.report_failed: str | None = None
         """Why there is no report, though there was to be one."""
         self.removed: list[str] = []
@@ -84,6 +86,8 @@ class Events:
         line = {"time": now, "run": self.run_id, "event": event, **fields}
         with self._lock:
             match event:
+                case "level" | "exchange":
+                    self.reached = {event: fields[event]}
                 case "report_failed":
                     self.report_failed = str(fields["reason"])
                 case "removed":

@@ -54,14 +54,16 @@ def pytest_configure(config: pytest.Config) -> None:
         be_quick()
 
 
-MOST_PROCESSES = 4
-"""Of tests; each, with the workers that it starts, takes up to 2 GB."""
+LEAST_PROCESSES, MOST_PROCESSES = 3, 4
+"""Of tests; each, with the workers that it starts, takes up to 2 GB. One alone keeps a core busy for 3/4 of the time,
+so two would leave two cores idle for a quarter of it.
+"""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """As many processes as cores, but two at least: many tests wait for clusters."""
-    return max(2, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
+    """As many processes as cores, but three at least: many tests wait for clusters."""
+    return max(LEAST_PROCESSES, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

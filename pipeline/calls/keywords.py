@@ -56,6 +56,10 @@ class OutputSection(TypedDict, total=False):
     """Folder of the result, local or shared, or fsspec URL in an object store; must not exist yet."""
     overwrite: bool
     """Replace an earlier result at that path, once the new one is complete."""
+    format: Literal["parquet", "delta"]
+    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
+    delta_path: str | None
+    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int
@@ -96,7 +100,7 @@ class BoundingSection(TypedDict, total=False):
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
 
@@ -109,7 +113,7 @@ class CheckpointSection(TypedDict, total=False):
     every_seconds: float | None
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     fresh: bool
     """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
     storage_options: dict[str, Any]
@@ -214,12 +218,14 @@ class Keywords(TypedDict, total=False):
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
     overwrite: bool
     """Replace an earlier result at that path, once the new one is complete."""
+    output_format: Literal["parquet", "delta"]
+    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
     partitions: int | Literal["auto"]
     """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with an interval for each edge (exit code 5); none: never."""
+    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None
     """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
     fresh: bool
@@ -248,6 +254,8 @@ class Keywords(TypedDict, total=False):
     """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
     vertex_label: str | None
     """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
+    delta_path: str | None
+    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
     """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
     row_group_rows: int
@@ -267,7 +275,7 @@ class Keywords(TypedDict, total=False):
     every_seconds: float | None
     """Work is kept when so much more would be lost; none: never."""
     every_exchanges: int | None
-    """Bands and bounds are kept after so many exchanges too; none: never."""
+    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
     protocol: Literal["tcp", "ucxx"]
     """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
     threads_per_worker: int | None

@@ -34,10 +34,10 @@ def mine(
     progress: bool | None = None,
     **settings: Unpack[Keywords],
 ) -> Result:
-    """Find λ of every edge of `input` and publish it in the folder `output`, or at that fsspec URL. Where that holds
-    this very result already, it is given back without work.
+    """Find λ of every edge of `input` and publish it in the folder `output`, or at that fsspec URL.
+    Where that holds this very result already, it is given back without work.
 
-    `input` is a path or URL of files, a list of these, a table (pandas, polars, Arrow, DuckDB, Dask, cudf) or a graph
+    `input` is a path of Parquet edges, a list of paths, a table (pandas, polars, Arrow, DuckDB, Dask, cudf) or a graph
     (NetworkX, igraph, SciPy).
 
     Without an `output` the result is temporary: its folder, below `TMPDIR`, goes when the Result and all that reads
@@ -61,9 +61,11 @@ def mine(
     refuse_import()
     with naming_keywords(), Events(_listener(progress)) as events:
         named = by_name(input, output, **settings)
-        found = given_as_input(named.get("input.path"))
-        given = None if isinstance(found, str) else found
-        named["input.path"] = found if isinstance(found, str) else found.name
+        if named.get("input.path") is None:
+            raise UsageError('mine needs an input: give a path or a frame first, as in mine("edges.parquet", "out")')
+        edges = given_as_input(named["input.path"])
+        path, given = (edges, None) if isinstance(edges, str) else (edges.name, edges)
+        named["input.path"] = path
         if "output.path" not in named:
             return _mine_temporarily(named, given, client, events)
         own = settings_of(named)

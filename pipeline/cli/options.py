@@ -44,6 +44,7 @@ debug = click.option(
 
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_FORMATS = click.Choice(["parquet", "delta"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
     click.option("--input", help="Parquet edges: a file, a folder, a glob, a table or a URL."),
@@ -59,9 +60,10 @@ _RUN_OPTIONS = [
     click.option("--workers", type=int, help="Worker processes to start here; left out: none, all in this process."),
     click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler."),
     click.option("--scheduler-file", metavar="FILE", help="File that a running Dask scheduler wrote."),
+    click.option("--output-format", type=_FORMATS, help="delta: Delta tables of the newest result as well."),
     click.option("--overwrite", is_flag=True, help="Replace an earlier result, once the new one is complete."),
     click.option("--fresh", is_flag=True, help="Start anew, whatever an earlier run has left or made."),
-    click.option("--max-exchanges", type=int, help="End after so many exchanges with intervals (exit code 5)."),
+    click.option("--max-exchanges", type=int, help="End band or fixpoint after so many exchanges (exit code 5)."),
     click.option("--max-seconds", type=float, help="End the bounding after so long with intervals (exit code 5)."),
     click.option("--date", metavar="DAY", help="In place of {date} in paths: 2026-11-20, yesterday or today (in UTC)."),
     click.option("--metrics-port", type=int, help="Port on 127.0.0.1 where Prometheus finds the run's figures."),

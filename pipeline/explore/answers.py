@@ -115,6 +115,7 @@ class Answers:
             "edges": manifest.counts.edges,
             "vertices": manifest.counts.vertices,
             "triangles": manifest.counts.triangles,
+            "series": self._result.in_series,
             "labelled": label_column(self._result) is not None,
             **manifest.dense.model_dump(),
         }
@@ -217,6 +218,7 @@ def _dn_graph(group: DNGraph) -> dict[str, Any]:
         "density": group.density,
         "triangles": group.triangles,
         "parent": None if group.parent is None else str(group.parent),
+        "track": None if group.track is None else str(group.track),
     }
 
 

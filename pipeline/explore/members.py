@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv
-
-from ..groups.attributes import attributes_of, labels_of
+from ..asking import find_dn_graph
+from ..groups.attributes import labels_of
+from ..groups.files import write_table
+from ..groups.members import members_of
 from ..rows import DNGraph
 from .queries import BadQuestion, Queries
 
@@ -25,7 +25,7 @@ def some_members(queries: Queries, group: DNGraph, most: int) -> dict[str, Any]:
 
 
 def members_csv(queries: Queries, group: DNGraph) -> bytes:
-    """All members, ascending, with their attributes: a header, then a line for each.
+    """All members, as `edgemill members` writes them: those with most edges inside first, with their attributes.
 
     Raises BadQuestion for more than MOST_MEMBERS.
     """
@@ -34,9 +34,6 @@ def members_csv(queries: Queries, group: DNGraph) -> bytes:
             f"the DN-graph has {group.vertices:,} members, more than a page takes: "
             f"edgemill members {queries.result.place} {group.id} --output FILE writes them"
         )
-    ids = queries.members(group.id, group.vertices)
-    own = attributes_of(queries.result, ids)
-    table = pa.table([ids, *own.columns], names=["id", *own.column_names])
     file = io.BytesIO()
-    pyarrow.csv.write_csv(table, file)
+    write_table(members_of(queries.result, find_dn_graph(queries.result, group.id)), file, "csv")
     return file.getvalue()

@@ -28,9 +28,7 @@ __all__ = ["RunInput", "given_as_input", "refuse_overlap"]
 
 
 def given_as_input(given: object) -> str | Given:
-    """A path, or an input that is none. Raises UsageError for what cannot be mined, and for nothing at all."""
-    if given is None:
-        raise UsageError('mine needs an input: give a path first, as in mine("edges.parquet", "out")')
+    """A path, or an input that is none. Raises UsageError for what cannot be mined."""
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     if isinstance(given, list | tuple):

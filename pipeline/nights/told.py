@@ -7,6 +7,7 @@ from typing import Any
 
 __all__ = ["Told"]
 
+_EVENTS = ("followed", "tracks_new", "compared", "comparison_failed", "latest_moved", "delta_published")
 _GROUPS = ("born", "died", "merged", "split", "grown", "shrunk")
 _EDGES = {
     "appeared": "edges added",
@@ -24,7 +25,7 @@ class Told:
 
     def show(self, event: Mapping[str, Any]) -> None:
         """Take in one event."""
-        if event["event"] in ("followed", "tracks_new", "compared", "comparison_failed", "latest_moved"):
+        if event["event"] in _EVENTS:
             self._found[event["event"]] = event
 
     def close(self) -> None:
@@ -32,7 +33,8 @@ class Told:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values: since (a day), groups and edges (counts of what changed since), latest (the day that it has
-        moved to). Each is None where there is none, or it is not known.
+        moved to), delta (the place of Delta tables that have a new version). Each is None where there is none, or it is
+        not known.
         """
         groups = self._found.get("followed", {})
         return {
@@ -40,6 +42,7 @@ class Told:
             "groups": groups.get("groups"),
             "edges": self._found.get("compared", {}).get("edges"),
             "latest": self._found.get("latest_moved", {}).get("day"),
+            "delta": self._found.get("delta_published", {}).get("place"),
         }
 
     def lines(self) -> list[str]:
@@ -55,6 +58,9 @@ class Told:
             found.append(f"{'changes':<11} {', '.join(counts)}")
         if told["latest"] is not None:
             found.append(f"{'latest':<11} -> {told['latest']}")
+        if told["delta"] is not None:
+            version = max(self._found["delta_published"]["versions"].values())
+            found.append(f"{'delta':<11} {told['delta']}, version {version}")
         return found
 
     def warnings(self) -> list[str]:
@@ -67,4 +73,6 @@ class Told:
             )
         if (event := self._found.get("comparison_failed")) is not None:
             found.append(f"there is no comparison with the night before: {event['reason']}")
+        if left_out := self._found.get("delta_published", {}).get("left_out"):
+            found.append(f"the Delta tables are without columns of types that they do not have: {', '.join(left_out)}")
         return found

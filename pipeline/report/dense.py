@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from ...tasks.passwords import without_passwords
+from ..groups.attributes import labels_of
 from ..result import Result
 from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
@@ -129,7 +131,7 @@ def _dn_graphs(result: Result, found: Groups, place: str) -> Section:
         return Section("dn-graphs", GROUPS_TITLE, ["There are none: no edge is in a triangle."], [], [])
     record, vertices = result.manifest.dense, number(result.manifest.counts.vertices)
     assert record is not None
-    count = record.dn_graphs
+    count, tracked = record.dn_graphs, result.in_series
     best = found.by_lambda[0]
     text = [
         f"The densest group has {counted(best.vertices, 'vertex', 'vertices')} and λ = {number(best.lam)}. The graph "
@@ -141,31 +143,44 @@ def _dn_graphs(result: Result, found: Groups, place: str) -> Section:
         result.dn_graph_members, sorted({g.id for g in (*found.by_lambda, *found.by_vertices)}), MOST_MEMBERS
     )
 
+    names = _names(result, some)
+
     def row(group: DNGraph) -> tuple[str | Names, ...]:
         return (
+            *((number(group.track),) if tracked and group.track is not None else ("",) if tracked else ()),
             number(group.lam),
             number(group.vertices),
-            _names(some[group.id], group.vertices),
+            Names(names[group.id], group.vertices - len(names[group.id])),
             f"{group.density:.3f}",
             number(group.edges),
             number(group.triangles),
             str(group.id),
         )
 
-    header = ("λ>", "vertices>", "members, the first by id", "density>", "edges>", "triangles>", "id>")
+    sizes = ("λ>", "vertices>", "members, the first by id", "density>", "edges>", "triangles>", "id>")
+    header = ("track>", *sizes) if tracked else sizes
     tables = [Table("Groups of the highest λ", header, [row(group) for group in found.by_lambda])]
     if count > MOST_GROUPS:
         tables.append(Table("Groups with the most vertices", header, [row(group) for group in found.by_vertices]))
+    if tracked:
+        text.append("A group keeps its track over the nights, as long as most of its members stay; ids change.")
     return Section("dn-graphs", GROUPS_TITLE, text, [], tables, commands=_commands(place, best.id))
 
 
-def _names(some: list[Any], count: int) -> Names:
-    return Names([(clipped(id), "") for id in some], count - len(some))
+def _names(result: Result, some: Mapping[int, list[Any]]) -> dict[int, list[tuple[str, str]]]:
+    """Of the members of each group what is read, and the id if that is a label."""
+    labels = iter(labels_of(result, [id for ids in some.values() for id in ids]))
+    return {group: [_name(id, next(labels)) for id in ids] for group, ids in some.items()}
+
+
+def _name(id: Any, label: str | None) -> tuple[str, str]:
+    return (clipped(id), "") if label is None else (clipped(label), clipped(id))
 
 
 def _commands(place: str, group: int) -> list[tuple[str, str]]:
     out = shlex.quote(clipped(without_passwords(place)))
     return [
         ("Draw the groups in a browser", f"edgemill explore {out}"),
-        ("Write the edges of one", f"edgemill subgraph {out} --dn-graph {group} --output group.parquet"),
+        ("List all members of one", f"edgemill members {out} {group}"),
+        ("Write its edges", f"edgemill subgraph {out} --dn-graph {group} --output group.parquet"),
     ]

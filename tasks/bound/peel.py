@@ -50,6 +50,11 @@ class Peeled(Held):
         """Edges that left: each is looked at once."""
         return len(self.low) - self.left
 
+    @property
+    def exchanges(self) -> int:
+        """0: partitions in step meet within a kernel, which does not count how often."""
+        return 0
+
     def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> Peeled:
         """What is to be kept: all."""
         return self

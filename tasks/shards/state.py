@@ -91,6 +91,11 @@ class ShardState(Held):
         return self.figures.messages
 
     @property
+    def exchanges(self) -> int:
+        """Meetings of all groups."""
+        return self.figures.exchanges
+
+    @property
     def finished(self) -> bool:
         """Whether λ of every edge is known."""
         return self.left == 0

@@ -24,6 +24,7 @@ from edgemill.tasks.reading import read_rows
 from edgemill.tasks.sealed import read_footer, sealed_writer
 from edgemill.tasks.sources import DAMAGE, open_source, plan_blocks
 from edgemill.tasks.verify import verify
+from examples import examples
 from trials import Outcome, Trials
 
 CODECS = ("zstd", "snappy", "gzip", "lz4", "none")
@@ -101,7 +102,7 @@ def try_input(original: Path, folder: Path, times: int, trials: Trials) -> None:
 
 
 def test_a_generated_graph(generated: Path, tmp_path: Path, trials: Trials) -> None:
-    try_input(generated, tmp_path, 600, trials)
+    try_input(generated, tmp_path, examples(600), trials)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -110,7 +111,7 @@ def test_edges_of_a_result_as_input(
 ) -> None:
     original = published(codec) / "edges" / "part-00000.parquet"
     assert len(spans(original)) == 4
-    try_input(original, tmp_path, 240, trials)
+    try_input(original, tmp_path, examples(240), trials)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -189,7 +190,7 @@ def test_tables_of_a_result(published: Callable[[str], Path], trials: Trials) ->
     for path in (out / "edges" / "part-00000.parquet", out / "vertices" / "part-00000.parquet"):
         content = path.read_bytes()
         try:
-            for kind, changed in damaged(content, spans(path), 400, seed=5):
+            for kind, changed in damaged(content, spans(path), examples(400), seed=5):
                 path.write_bytes(changed)
                 checks = verify(out).checks
                 assert (checks[-1].name, checks[-1].ok) == ("files", False)
@@ -210,7 +211,7 @@ def test_the_manifest_of_a_result(published: Callable[[str], Path], trials: Tria
     content = path.read_bytes()
     try:
         places = [(0, len(content)), (len(content) - 100, len(content))]
-        for kind, changed in damaged(content, places, 1000, seed=6):
+        for kind, changed in damaged(content, places, examples(1000), seed=6):
             path.write_bytes(changed)
             found = outcome(lambda: read_manifest(out), right, out)
             trials(f"manifest of a result: {kind}", found)

@@ -128,7 +128,7 @@ def test_a_gpu_that_no_worker_has(rows: Path, tmp_path: Path) -> None:
         mine(rows, tmp_path / "out", client=client, device="gpu")
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(150)
 def test_the_workers_with_gpus_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.kernels.device", lambda: Device("H200", 10**9, 1, ""))
     with runs.cluster(n_workers=1, processes=False, resources={GPU: 1}) as client:

@@ -79,7 +79,7 @@ def struck(rows: Path, out: Path, scheduler: Path, *strike: int) -> subprocess.C
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
 
 

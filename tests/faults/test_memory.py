@@ -53,7 +53,7 @@ def cliques(folder: Path, count: int) -> Path:
 def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) -> None:
     """All of them, between two tasks: the share of memory that they may take is next to nothing."""
     rows = cliques(tmp_path / "in", 200)
-    how: dict[str, Any] = {"device": "cpu", "partitions": 4, "checkpoint": {"every_exchanges": 2}}
+    how: dict[str, Any] = {"device": "cpu", "partitions": 4}
     how["ingest"] = {"rows_per_block": 500}  # of one block all that follows may stay on one worker
     plain = mine(rows, tmp_path / "plain", **how)
     scratch = tmp_path / "scratch"
@@ -76,8 +76,8 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
 def test_a_run_that_needs_more_than_a_worker_has(
     tmp_path: Path, trials: Trials, threads: int, limit: int, count: int
 ) -> None:
-    """Its subgraphs do not fit the worker together: they lie in files of its own, and are mapped at every exchange. Two
-    do not fit either, so that two threads have one at a time.
+    """Its partitions do not fit the worker together: they lie in files of its own, and are mapped at every exchange.
+    Two do not fit either, so that two threads have one at a time.
     """
 
     def peak_bytes() -> int:
@@ -90,7 +90,7 @@ def test_a_run_that_needs_more_than_a_worker_has(
     rows = cliques(tmp_path / "in", 40_000)
     own: dict[str, Any] = {"workers": 1, "threads_per_worker": threads, "memory_limit_bytes": limit}
     own["local_directory"] = str(tmp_path / "disk")
-    how: dict[str, Any] = {"partitioning": {"count": count, "method": "hash"}}
+    how: dict[str, Any] = {"partitioning": {"count": count, "method": "hash"}, "method": "band"}
     own["device"] = "cpu"
     plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), **how, cluster=own))
     assert plan.in_waves
@@ -175,6 +175,9 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
         ):
             engine.wait(tasks)
         with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
+            engine.gather(tasks)
+        engine.remedy = "start more workers"  # as of a run by shards
+        with pytest.raises(OutOfRoom, match="start more workers, give workers more memory"):
             engine.gather(tasks)
     trials("a worker exceeds its memory", "refused")
 

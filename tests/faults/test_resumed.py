@@ -65,7 +65,7 @@ def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def go(rows: Path, client: Client) -> Callable[..., Result]:
     def run(out: Path, **settings: Any) -> Result:
         try:
-            return mine(rows, out, client=client, device="cpu", **settings)
+            return mine(rows, out, client=client, device="cpu", **{"output.report": False} | settings)
         finally:
             out.with_name(f"{out.name}.failed.log.jsonl").unlink(missing_ok=True)
 

@@ -100,8 +100,8 @@ def test_input_and_output_are_paths_or_sections(positional: tuple[Any, ...], nam
             "storage_options is a setting of input, output and checkpoint: say which",
         ),
         (("a", "b"), {"bounding": "band"}, "bounding takes a mapping of settings, got str"),
-        ((), {}, r'mine needs an input: give a path first, as in mine\("edges.parquet", "out"\)'),
-        ((3, "b"), {}, "mine takes .* as its input, not .*int"),
+        ((), {}, r'mine needs an input: give a path or a frame first, as in mine\("edges.parquet", "out"\)'),
+        ((3, "b"), {}, "mine cannot read a builtins.int: give a path"),
         (("a", 3), {}, "output: must be a valid string"),
         (
             ("a",),

@@ -29,6 +29,7 @@ from edgemill.tasks.generate import generate
 from edgemill.tasks.shards import warm_shards
 
 Mine = Callable[..., Result]
+PLAIN: dict[str, Any] = {"output.report": False}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_worker_processes_started_here(tmp_path: Path, mined: Mine, rows: Path, 
 def test_a_scheduler_by_address(
     tmp_path: Path, mined: Mine, rows: Path, two_workers: Client, bounding: dict[str, Any]
 ) -> None:
-    result = mine(rows, tmp_path / "out", scheduler=address(two_workers), partitions=7, bounding=bounding)
+    result = mine(rows, tmp_path / "out", scheduler=address(two_workers), partitions=7, bounding=bounding, **PLAIN)
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(two_workers)
 
@@ -78,13 +79,13 @@ def test_a_scheduler_by_address(
 def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, two_workers: Client) -> None:
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"type": "Scheduler", "address": address(two_workers)}))
-    result = mine(rows, tmp_path / "out", scheduler_file=file, partitions=3)
+    result = mine(rows, tmp_path / "out", scheduler_file=file, partitions=3, **PLAIN)
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(two_workers)
 
 
 def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Path, two_workers: Client) -> None:
-    result = mine(rows, tmp_path / "out", client=two_workers, partitions=1)
+    result = mine(rows, tmp_path / "out", client=two_workers, partitions=1, **PLAIN)
     assert result.manifest.bounding.method == "peel"
     assert tables(result) == tables(mined(rows, partitions=1))
     runs.assert_nothing_left(two_workers)
@@ -97,7 +98,7 @@ def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path,
             if method == "auto":
                 client.run(warm_shards, 1)
             before = client.run(kernel_types)
-            mine(rows, tmp_path / method, client=client, partitions=5, method=method)
+            mine(rows, tmp_path / method, client=client, partitions=5, method=method, **PLAIN)
             assert client.run(kernel_types) == before
 
 

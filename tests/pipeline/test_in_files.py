@@ -27,6 +27,7 @@ from edgemill.tasks.errors import ClusterLost, OutOfRoom
 from edgemill.tasks.generate import generate
 from edgemill.tasks.messages import Bundle, bundle
 
+HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
 LARGE, SMALL = np.arange(LEAST_BYTES // 4, dtype=np.int32), np.arange(3, dtype=np.int32)
 
 
@@ -301,8 +302,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("method", "bounding", "processes"),
     [
-        ("hash", "band", True),
-        ("range", "fixpoint", True),
+        pytest.param("hash", "band", True, marks=pytest.mark.slow),
+        pytest.param("range", "fixpoint", True, marks=pytest.mark.slow),
         ("range", "band", False),
         ("auto", "peel", True),
         ("auto", "peel", False),
@@ -318,9 +319,9 @@ def test_a_run_in_waves(
     processes: bool,
 ) -> None:
     """Its result is that of a run which keeps all in memory."""
-    plain = mine(rows, tmp_path / "plain", device="cpu")
+    plain = mine(rows, tmp_path / "plain", **HOW)
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
-    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 5, "method": method}, "method": bounding}
+    how = HOW | {"partitioning": {"count": 5, "method": method}, "method": bounding}
     how["checkpoint"] = {"every_exchanges": 3}
     result = mine(rows, tmp_path / "out", client=two_workers if processes else None, **how)
     assert result.edges.to_table() == plain.edges.to_table()
@@ -397,12 +398,12 @@ def test_threads_take_turns_at_partitions(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_run_of_one_partition_at_a_time(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = mine(rows, tmp_path / "plain", device="cpu")
+    plain = mine(rows, tmp_path / "plain", **HOW)
     turns = {1: Counted()}
     monkeypatch.setattr("edgemill.pipeline.calling._turns", turns)
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
     monkeypatch.setattr(Plan, "at_once", property(lambda _: 1))
-    how: dict[str, Any] = {"device": "cpu", "partitions": 3, "method": "band", "cluster": {"threads_per_worker": 2}}
+    how = HOW | {"partitions": 3, "method": "band", "cluster": {"threads_per_worker": 2}}
     result = mine(rows, tmp_path / "out", **how)
     assert result.edges.to_table() == plain.edges.to_table()
     assert turns[1].entered > len(result.manifest.exchanges) > 3
@@ -414,7 +415,7 @@ def test_one_run_after_the_other(
 ) -> None:
     """The second takes links in a process where the first one's worker was."""
     monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
-    how: dict[str, Any] = {"device": "cpu", "partitions": 3, "method": "band"}
+    how = HOW | {"partitions": 3, "method": "band"}
     found = [mine(rows, tmp_path / str(i), client=client, **how) for i, client in enumerate([None, two_workers])]
     assert found[0].edges.to_table() == found[1].edges.to_table()
     assert in_files._folders == []

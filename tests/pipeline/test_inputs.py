@@ -98,10 +98,20 @@ def test_bad_files(tmp_path: Path, place: Path, fault: str) -> None:
     check_nothing_written(tmp_path, found.stderr)
 
 
-@pytest.mark.parametrize(("fault", "workers"), [*((fault, []) for fault in ROWS), ("null", ["--workers", "1"])])
-def test_bad_rows(tmp_path: Path, place: Path, fault: str, workers: list[str]) -> None:
-    """As a command of its own, since what Dask logs goes past Python's sys.stderr."""
+@pytest.mark.parametrize("fault", ROWS)
+def test_bad_rows(tmp_path: Path, place: Path, fault: str) -> None:
     write, text = ROWS[fault]
+    write(place)
+    found = run(place, tmp_path / "out")
+    assert (found.exit_code, found.stdout) == (3, "")
+    assert text in found.stderr.splitlines()[0]
+    check_nothing_written(tmp_path, found.stderr)
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "1"]], ids=str)
+def test_nothing_but_the_error_is_printed(tmp_path: Path, place: Path, workers: list[str]) -> None:
+    """By a command of its own, since what Dask logs goes past Python's sys.stderr."""
+    write, text = ROWS["null"]
     write(place)
     command = [sys.executable, "-m", "edgemill.pipeline", "run", "--input", str(place), "--output", "out", *workers]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

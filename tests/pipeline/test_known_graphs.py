@@ -29,6 +29,8 @@ LARGEST_QUICK = 2_738_969
 """Edges of cnr-2000: larger graphs are for the whole matrix only."""
 LARGEST_QUICK_IN_MANY = 1_000_000
 """Edges of graphs that are cut into partitions each time."""
+LARGEST_QUICK_IN_BANDS = 200_000
+"""Edges of graphs on which banding is tried each time."""
 LARGEST_CHECKED = 200_000
 """Edges of graphs whose dense groups are found the other way too, each time."""
 DN_GRAPHS = json.loads(Path(__file__).parents[1].joinpath("graphs", "dn_graphs.json").read_text())
@@ -45,7 +47,7 @@ def matrix() -> Iterator[object]:
         quick = {(1, "alone")} if graph.edges <= LARGEST_QUICK else set()
         if turn % 2 and graph.edges <= LARGEST_QUICK_IN_MANY:
             quick.add((SHARDS[turn // 2 % len(SHARDS)], "shards"))
-            if turn % 4 == 1:
+            if turn % 4 == 1 and graph.edges <= LARGEST_QUICK_IN_BANDS:
                 quick.add((PARTITIONS[turn // 4 % len(PARTITIONS)], PARTITIONERS[turn // 4 % len(PARTITIONERS)]))
         for count, way in cases:
             marks = [] if (count, way) in quick else [pytest.mark.slow]

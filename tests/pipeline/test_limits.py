@@ -61,9 +61,20 @@ def test_peeling_too(tmp_path: Path, mined: Mine, partitions: int) -> None:
 
 def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path, mined: Mine) -> None:
     path = runs.write_rows(tmp_path / "rows.parquet", CLIQUES)
-    result = mined(path, partitions=3, bounding={"max_exchanges": 10_000, "max_seconds": 1e6})
+    result = mined(path, partitions=3, bounding={"method": "band", "max_exchanges": 10_000, "max_seconds": 1e6})
     assert (result.converged, result.manifest.unsettled, result.manifest.lambda_high) == (True, 0, None)
     assert runs.column(result, "lambda") == oracles.networkx_lambda(CLIQUES)
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_peeling_makes_no_exchanges_to_limit(tmp_path: Path, command: str, partitions: int) -> None:
+    path, out = runs.write_rows(tmp_path / "rows.parquet", CLIQUES), tmp_path / "out"
+    arguments = [command, "--input", str(path), "--output", str(out), "--device", "cpu", "--max-exchanges", "9"]
+    found = CliRunner().invoke(edgemill, [*arguments, "--partitions", str(partitions)])
+    assert (found.exit_code, out.exists()) == (2, False)
+    assert found.stderr.startswith("error: bounding.max_exchanges (--max-exchanges) ends band and fixpoint, and this ")
+    assert "bounding.max_seconds (--max-seconds)" in found.stderr
 
 
 @pytest.mark.parametrize(

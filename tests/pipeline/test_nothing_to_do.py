@@ -35,7 +35,8 @@ def out(rows: Path, tmp_path: Path) -> Path:
 
 
 def run(rows: Path, out: Path, *arguments: str) -> Called:
-    command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", *arguments]
+    command = ["run", "--input", str(rows), "--output", str(out), "--device", "cpu", "--set", "output.report=false"]
+    command += arguments
     return CliRunner().invoke(edgemill, command)
 
 

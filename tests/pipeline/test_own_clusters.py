@@ -21,6 +21,7 @@ from edgemill.tasks.generate import generate
 from processes import DASK, started
 
 HOW: dict[str, Any] = {"device": "cpu", "method": "band", "partitioning": {"count": 4, "method": "hash"}}
+HOW["output.report"] = False
 SECONDS = 120
 Change = Callable[[LocalCluster, Client], None]
 

@@ -178,6 +178,15 @@ def test_the_groups(facebook: Result, report: Shown) -> None:
     assert any(re.search(r'"component", ?\["0"', script) for _, script in report.scripts)  # JavaScript has no int64
 
 
+def test_members_have_their_labels(tmp_path: Path) -> None:
+    """The id is what a pointer over the label tells."""
+    names: dict[str, Any] = {"name": (pa.string(), {1: "Ada <b>", 2: "Bela", 4: "Dora"})}
+    levels = dict.fromkeys(combinations(range(1, 5), 2), 2)
+    found = read_page(page(made(tmp_path / "out", levels, attributes=names, label="name"), "out").decode())
+    assert found.tables["Groups of the highest λ"][1][2] == "Ada <b>, Bela, 3, Dora"
+    assert [value for element, name, value in found.attributes if (element, name) == ("li", "title")] == ["1", "2", "4"]
+
+
 def test_only_what_is_in_the_page_is_loaded(report: Shown) -> None:
     assert all(value.startswith(("#", "data:")) for name in ("href", "src") for value in report.attribute(name))
     assert not {"iframe", "object", "embed", "base", "form", "img"} & report.elements.keys()

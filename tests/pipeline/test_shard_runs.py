@@ -100,7 +100,12 @@ def in_groups(monkeypatch: pytest.MonkeyPatch, groups: int, shards: int) -> None
 
 @pytest.mark.parametrize(
     ("carrier", "groups", "method"),
-    [("shared-memory", 3, "auto"), ("dask", 3, "peel"), ("auto", 2, "peel"), ("dask", 2, "auto")],
+    [
+        ("shared-memory", 3, "auto"),
+        ("dask", 2, "peel"),
+        pytest.param("auto", 2, "peel", marks=pytest.mark.slow),
+        pytest.param("dask", 3, "auto", marks=pytest.mark.slow),
+    ],
 )
 def test_as_in_one_process(
     rows: Path, plain: Result, processes: Client, tmp_path: Path, carrier: str, groups: int, method: str
@@ -137,8 +142,16 @@ def test_known_graphs(processes: Client, tmp_path: Path, name: str, carrier: str
         np.testing.assert_array_equal(edges[column].to_numpy(), expected)
 
 
-@pytest.mark.parametrize("where", ["memory", *CARRIERS])
-@pytest.mark.parametrize("groups", [2, 5])
+@pytest.mark.parametrize(
+    ("where", "groups"),
+    [
+        ("memory", 2),
+        ("memory", 5),
+        ("shared-memory", 5),
+        ("dask", 5),
+        *(pytest.param(carrier, 2, marks=pytest.mark.slow) for carrier in CARRIERS),
+    ],
+)
 def test_several_groups_on_a_worker(
     rows: Path,
     plain: Result,
@@ -172,7 +185,7 @@ def test_groups_take_turns_on_the_workers_there_are() -> None:
     assert [list(alone.held_by(worker)) for worker in range(alone.workers)] == [[0, 1, 2]]
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("carrier", ["shared-memory", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_limit(rows: Path, plain: Result, processes: Client, tmp_path: Path, carrier: str) -> None:
     bounding = {"carrier": carrier, "max_seconds": 1e-9}
     result = mine(rows, tmp_path / "out", client=processes, partitions=3, bounding=bounding, **QUIET)
@@ -218,7 +231,13 @@ def ended(monkeypatch: pytest.MonkeyPatch, after: int, run: Callable[[], object]
 
 
 @pytest.mark.parametrize(
-    ("carrier", "after"), [(None, 1), (None, 4), ("dask", 3), pytest.param("shared-memory", 2, marks=pytest.mark.slow)]
+    ("carrier", "after"),
+    [
+        (None, 4),
+        ("dask", 3),
+        pytest.param(None, 1, marks=pytest.mark.slow),
+        pytest.param("shared-memory", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_next_run_goes_on(
     rows: Path,
@@ -324,6 +343,10 @@ def test_what_a_plan_tells_of_shards(rows: Path) -> None:
     assert "for the largest group, " in told["memory"]
     assert not told.keys() & {"replication", "messages", "at"}
     assert plan_run(settings, source, Capacity(1, 2, 0)).shards == 3
+    assert [plan_run(settings, source, Capacity(own, 2, 0)).remedy for own in (3, 4)] == [
+        "start more workers",
+        "raise partitioning.count",
+    ]
     few = plan_run(make_settings(str(rows), "out"), source, Capacity(4, 2, 0))
     assert (few.partitions, few.shards) == (1, 0)  # a graph so small is peeled alone
     room = int((WORKER_BYTES + plan._share_bytes) / FILL) - 1000

@@ -194,6 +194,34 @@ def test_failed(rows: Path, out: Path, client: Client) -> None:
     assert lines(call(out, 1))["result"].startswith(f"of an earlier run, {found['result']['run']}")
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_peeling_that_failed(rows: Path, out: Path, client: Client, partitions: int) -> None:
+    """What is kept is told by level; of shards by exchanges of their groups, too."""
+    kept: list[Mapping[str, Any]] = []
+
+    def fail(event: Mapping[str, Any]) -> None:
+        if event["event"] == "kept":
+            kept.append(event)
+            if len(kept) == 3:
+                raise ClusterLost("all workers have gone home")
+
+    with pytest.raises(ClusterLost):
+        run(rows, out, client, Looks(out, fail), partitions=partitions, **{"checkpoint.every_seconds": 0.0})
+    for name in ("level", "exchange") if partitions > 1 else ("level",):
+        numbers = [event[name] for event in kept]
+        assert numbers == sorted(set(numbers)) and numbers[0] > 0
+    assert ("exchange" in kept[-1]) is (partitions > 1)
+    found, last = status(out, 1)["checkpoint"], kept[-1]
+    told = {name: last[name] for name in ("level", "exchange", "unsettled") if name in last}
+    assert {name: found[name] for name in ("level", "exchange", "unsettled") if name in found} == told
+    assert kept[0]["unsettled"] > last["unsettled"] > 0
+    meetings = f", exchange {last['exchange']:,}" if partitions > 1 else ""
+    how_far = f"up to level {last['level']:,}{meetings} ({last['unsettled']:,} edges unsettled)"
+    assert how_far in lines(call(out, 1))["checkpoint"]
+    run(rows, out, client, partitions=partitions)
+    assert status(out)["state"] == "finished"
+
+
 def test_a_new_run_over_an_old_result(rows: Path, out: Path, client: Client) -> None:
     first = run(rows, out, client)
     looks = Looks(out, lambda event: event["event"] == "stage_started" and event["stage"] == "publish")

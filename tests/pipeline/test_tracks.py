@@ -198,6 +198,12 @@ def run(folder: Path, out: str, day: str, *more: str) -> Ended:
     return CliRunner().invoke(edgemill, ["run", *paths, "--device", "cpu", "--set", "output.report=false", *more])
 
 
+def lines_of(ended: Ended) -> list[str]:
+    """What a night says of other nights."""
+    names = ("since", "groups ", "changes", "latest")
+    return [line.rstrip() for line in ended.stdout.splitlines() if line.startswith(names)]
+
+
 @pytest.fixture(params=["disk", "store"])
 def out(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "disk":
@@ -212,19 +218,16 @@ def test_nights_by_the_command(tmp_path: Path, out: str) -> None:
     write_day(tmp_path, "2026-11-18", EARLY)
     write_day(tmp_path, "2026-11-19", LATER)
     ended = run(tmp_path, out, "2026-11-18")
-    assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (0, "latest      -> 2026-11-18")
-    assert "since" not in ended.stdout
+    assert (ended.exit_code, lines_of(ended)) == (0, ["latest      -> 2026-11-18"])
     ended = run(tmp_path, out, "2026-11-19")
-    assert (ended.exit_code, ended.stdout.splitlines()[-3:]) == (
-        0,
-        [
-            "since       2026-11-18",
-            "groups      1 born, 1 died, 0 merged, 0 split, 0 grown, 0 shrunk",
-            "latest      -> 2026-11-19",
-        ],
-    )
+    assert ended.exit_code == 0
+    assert lines_of(ended) == [
+        "since       2026-11-18",
+        "groups      1 born, 1 died, 0 merged, 0 split, 0 grown, 0 shrunk",
+        "latest      -> 2026-11-19",
+    ]
     ended = run(tmp_path, out, "2026-11-19")
-    assert ended.stdout.startswith("nothing to do") and "latest" not in ended.stdout
+    assert ended.stdout.startswith("nothing to do") and lines_of(ended) == []
     first, second = (Result(f"{out}/2026-11-{day}") for day in (18, 19))
     assert {track: sorted(group)[0] for track, group in tracks_of(first).items()} == {1: 0, 2: 10, 3: 20}
     assert {track: sorted(group)[0] for track, group in tracks_of(second).items()} == {1: 1, 2: 10, 4: 30}
@@ -241,8 +244,11 @@ def test_nights_by_the_command(tmp_path: Path, out: str) -> None:
     redone = tracks_of(Result(f"{out}/2026-11-18"))
     assert {track: sorted(group)[0] for track, group in redone.items()} == {1: 0, 2: 10, 3: 20, 5: 40}
     write_day(tmp_path, "2026-11-20", [range(50, 53)])
-    assert run(tmp_path, out, "2026-11-20").exit_code == 0
+    ended = run(tmp_path, out, "2026-11-20", "--json")
     assert set(tracks_of(Result(f"{out}/2026-11-20"))) == {6}  # above what the redone day gave out
+    counts = {"continued": 0, "grown": 0, "shrunk": 0, "born": 1, "died": 3, "merged": 0, "split": 0}
+    told = {"since": "2026-11-19", "groups": counts, "edges": None, "latest": "2026-11-20", "delta": None}
+    assert json.loads(ended.stdout)["night"] == told
 
 
 def test_without_a_series_numbers_begin_at_one(tmp_path: Path) -> None:
@@ -294,7 +300,7 @@ def test_a_night_before_that_is_of_no_use(tmp_path: Path, spoil: str, reason: st
     (event,) = [line for line in log(result) if line["event"] == "tracks_new"]
     assert reason in event["reason"]
     assert done.stderr.startswith(
-        f"warning: the tracks of all DN-graphs are new: those of {first} cannot be taken over"
+        f"Warning: the tracks of all DN-graphs are new: those of {first} cannot be taken over"
     )
     assert reason in done.stderr
 

@@ -38,10 +38,19 @@ NOTHING = np.zeros(0, np.uint32)
 def _nothing_stays_open() -> Iterator[None]:
     """What carriers mapped goes with the last letter, and with an error that has it in its frames."""
     yield
+    _await_that_nothing_is_open()
+
+
+def _await_that_nothing_is_open() -> None:
+    """Collect garbage until no carrier has a file or a thread: a collection of another thread makes one do nothing."""
     end = time.monotonic() + SECONDS
-    while _open_files() and time.monotonic() < end:  # a collection of another thread makes this one do nothing
+    while (_open_files() or _beating()) and time.monotonic() < end:
         gc.collect()
-    assert not _open_files()
+    assert (_open_files(), _beating()) == (0, [])
+
+
+def _beating() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "shards-beat"]
 
 
 @pytest.fixture(params=["memory", "shared memory", "shared memory without a futex"])
@@ -64,7 +73,7 @@ def _in_shared_memory(folder: Path, work: Callable[[Carrier], Any], groups: int)
         return in_threads(one, groups)
     finally:
         assert not os.listdir(folder)
-        assert not [thread for thread in threading.enumerate() if thread.name == "shards-beat"]
+        assert not _beating()
 
 
 def _closing(carrier: Carrier, work: Callable[[Carrier], Any]) -> Any:
@@ -304,10 +313,9 @@ def test_room_of_small_letters_is_given_back(tmp_path: Path) -> None:
 
 def test_a_carrier_that_nobody_closes(tmp_path: Path) -> None:
     carrier = SharedMemoryCarrier.open([str(tmp_path)], "run", 0, 1, SECONDS)
+    assert (_open_files() > 0, len(_beating())) == (True, 1)
     del carrier
-    gc.collect()
-    assert not _open_files()
-    assert not [thread for thread in threading.enumerate() if thread.name == "shards-beat"]
+    _await_that_nothing_is_open()
 
 
 @pytest.fixture

@@ -89,6 +89,7 @@ const ofDNGraph = (group) => [
   ["density", share(group.density)],
   ["triangles", number(group.triangles)],
   ["id", group.id],
+  ...(result.series && group.track !== null ? [["track over nights", group.track]] : []),
 ];
 
 async function showDNGraph(id, vertex) {
