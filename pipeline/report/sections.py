@@ -57,7 +57,7 @@ def read(manifest: Manifest) -> Section:
         [(clipped(without_passwords(file.path)), number(file.rows), number(file.bytes)) for file in files[:MOST_FILES]],
         f"{more} in the manifest." if len(files) > MOST_FILES else "",
     )
-    return Section("read", "What was read", text, [], [kept, listed])
+    return Section("read", "What was read", text, [], [kept, listed] if files else [kept])
 
 
 def stages(manifest: Manifest) -> Section:

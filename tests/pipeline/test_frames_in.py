@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import duckdb
+import fsspec
 import igraph
 import networkx as nx
 import numpy as np
@@ -298,6 +299,20 @@ def test_too_few_rows(tmp_path: Path) -> None:
 
 def test_nulls_that_are_dropped(mined: Mine) -> None:
     assert mined(ids(1, None, 3), **{"input.nulls": "drop"}).manifest.counts.nulls_dropped == 1
+
+
+def test_results_in_object_stores(client: Client) -> None:
+    """With workers that may be elsewhere the file is in the store, and goes there, too; messages name the frame."""
+    store = fsspec.filesystem("memory")
+    frame = dd.from_pandas(TABLE.to_pandas(), npartitions=2)
+    result = mine(frame, "memory://frames/out", client=client, **QUIET)
+    assert runs.column(result, "lambda") == LAMBDA
+    assert result.manifest.input.frame is not None and result.manifest.input.frame.kind == "dask.DataFrame"
+    with pytest.raises(InputError, match=r"^pyarrow\.Table: row group 0 has null ids: 1 in column 'src'"):
+        mine(ids(1, None, 3), "memory://frames/other", client=client, **QUIET)
+    assert not [name for name in store.find("/frames") if "/input" in name]
+    assert store.ls("/frames/other", detail=False) == ["/frames/other/failed.log.jsonl"]
+    store.rm("/frames", recursive=True)
 
 
 def failing(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
