@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..tasks.errors import UsageError
 from . import leave_ctrl_c
 from .engine import GPU
 from .guard import guarded_start
+from .leave_ctrl_c import runner_without_ctrl_c
 from .running import running
 from .settings import ClusterSettings
 from .streams import Prompt
@@ -70,8 +72,9 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         options |= _spilling(settings)
     with (
         dask.config.set(_patience(settings) | _preload(settings)),
-        _start(
+        _started(
             _cluster_type(settings),
+            settings.workers is not None,
             n_workers=settings.workers or 1,
             threads_per_worker=threads,
             silence_logs=logging.CRITICAL,  # what fails is told once, by the exception that ends the run
@@ -82,19 +85,30 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         yield client
 
 
-def _start(kind: Callable[..., LocalCluster], **options: Any) -> LocalCluster:
-    """A cluster; what is left of one whose start is interrupted ends with this process.
+@contextmanager
+def _started(kind: Callable[..., LocalCluster], in_processes: bool, **options: Any) -> Iterator[LocalCluster]:
+    """A cluster, closed at the end; what is left of one whose start is interrupted ends with this process.
 
-    Dask would close that, too, when Python ends, which it cannot, and tell so at length.
+    Dask would close that, too, when Python ends, which it cannot, and tell so at length; and so would workers that
+    come to life without it.
     """
-    before = set(SpecCluster._instances)
+    before, others = set(SpecCluster._instances), set(active_children())
+    runner = runner_without_ctrl_c() if in_processes else None
     try:
         with guarded_start(options["local_directory"] or dask.config.get("temporary-directory", None)):
-            return kind(**options)
+            cluster = kind(loop=runner and runner.loop, **options)
     except BaseException:
-        for cluster in set(SpecCluster._instances) - before:
-            cluster.shutdown_on_close = False
+        for half_made in set(SpecCluster._instances) - before:
+            half_made.shutdown_on_close = False
+        for process in set(active_children()) - others:
+            process.kill()
         raise
+    try:
+        with cluster:
+            yield cluster
+    finally:
+        if runner is not None:
+            runner.stop()
 
 
 def _scheduler(settings: ClusterSettings) -> dict[str, Any]:

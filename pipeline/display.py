@@ -18,6 +18,11 @@ from .terminal import console_on
 
 __all__ = ["JsonDisplay", "LineDisplay", "LiveDisplay", "Stages", "display_for", "state"]
 
+_ALIKE = ("read", "publish")
+"""Stages whose tasks are of about one size."""
+_LEAST_DONE = 4
+"""Tasks of them that must be done before a time left is told."""
+
 
 def display_for(stream: TextIO, verbose: bool = False, as_json: bool = False) -> Listener:
     """Live on a terminal; in a pipe what must be told, and a line per stage if `verbose`; JSON if asked for."""
@@ -38,6 +43,9 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
             return f"Warning: no performance report: {event['reason']}"
         case "textfile_failed":
             return f"Warning: monitoring.textfile could not be written: {event['reason']}"
+        case "stopping":
+            again = "; Ctrl-C again ends it at once, and the next run clears up" if event["signal"] == "SIGINT" else ""
+            return f"stopping{again}"
         case "attributes_joined" if event["unknown"] or event["missing"]:
             return (
                 f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
@@ -80,22 +88,42 @@ class Stages:
         self.running: dict[str, tuple[int, int]] = {}
         self.search: Mapping[str, Any] | None = None
         """Last exchange or level of the outermost stage."""
+        self._began: dict[str, float] = {}
+        self._most_seconds: float | None = None
+        """How long the search may take."""
 
     def take_in(self, event: Mapping[str, Any]) -> None:
         """Follow one event."""
         match event["event"]:
+            case "run_started":
+                self._most_seconds = event.get("settings", {}).get("bounding", {}).get("max_seconds")
             case "stage_started":
                 if event["stage"] in self.running:
                     self.running.clear()  # begun again, as a worker was lost
                 if not self.running:
                     self.search = None
                 self.running[event["stage"]] = (0, event["tasks"])
+                self._began[event["stage"]] = time.monotonic()
             case "task_done":
                 self.running[event["stage"]] = (event["done"], event["tasks"])
             case "exchange" | "level":
                 self.search = event
             case "stage_finished":
                 self.running.pop(event["stage"], None)
+
+    def left(self, stage: str) -> str:
+        """How long a stage that runs will take yet, where that is known; else empty.
+
+        Tasks that read and write are alike, so those that are done say how long the others take. How fast edges are
+        settled says nothing of the others: only a limit that was set says when the search ends.
+        """
+        seconds = time.monotonic() - self._began.get(stage, time.monotonic())
+        done, tasks = self.running.get(stage, (0, 0))
+        if stage in _ALIKE and done >= _LEAST_DONE and done < tasks:
+            return f"about {_clock(seconds * (tasks - done) / done)} left"
+        if stage == "bound" and self._most_seconds is not None:
+            return f"at most {_clock(max(0.0, self._most_seconds - seconds))} left"
+        return ""
 
 
 class LineDisplay:
@@ -130,7 +158,7 @@ class LineDisplay:
 
 
 class LiveDisplay:
-    """Finished stages and their seconds; below, the running ones: elapsed, tasks, step, exchange, edges unsettled."""
+    """Finished stages and their seconds; below, the running ones: elapsed, tasks, edges settled, step, exchange."""
 
     def __init__(self, console: Console) -> None:
         self._finished: dict[str, float] = {}
@@ -165,20 +193,34 @@ class LiveDisplay:
             table.add_row(Text(stage, "dim"), Text(f"{seconds:.2f} s", "dim"))
         search, roomy = self._stages.search, options.max_width >= 80
         for stage, (done, tasks) in list(self._stages.running.items()):
-            bar = ProgressBar(total=tasks or None, completed=done, width=20) if roomy else ""
-            table.add_row(Text(stage, "bold"), self._elapsed(), bar, state(done, tasks, search))
+            full, filled = (tasks, done) if search is None else (_edges(search), _settled(search))
+            bar = ProgressBar(total=full or None, completed=filled, width=20) if roomy else ""
+            shown = "  ".join(filter(None, [state(done, tasks, search), self._stages.left(stage)]))
+            table.add_row(Text(stage, "bold"), self._elapsed(), bar, shown)
             search = None  # of the outermost
         yield table
 
     def _elapsed(self) -> str:
-        minutes, seconds = divmod(int(time.monotonic() - self._start), 60)
-        return f"{minutes}:{seconds:02d}"
+        return _clock(time.monotonic() - self._start)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def state(done: int, tasks: int, search: Mapping[str, Any] | None) -> str:
     """How far a running stage is: tasks done of all, and the last exchange or level of the search for λ."""
-    state = [f"{done}/{tasks}"] if tasks else []
+    parts = [f"{done}/{tasks}"] if tasks else []
     if search is not None:
-        state += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]
-        state.append(f"{search['unsettled']:,} edges unsettled")
-    return "  ".join(state)
+        parts.append(f"{_settled(search):,} of {_edges(search):,} edges settled")
+        parts += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]
+    return "  ".join(parts)
+
+
+def _edges(search: Mapping[str, Any]) -> int:
+    """All edges, as an exchange or a level tells of them."""
+    return int(search["edges"] if "edges" in search else search["settled"] + search["unsettled"])
+
+
+def _settled(search: Mapping[str, Any]) -> int:
+    return max(0, _edges(search) - int(search["unsettled"]))

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter, getitem, methodcaller
+from threading import Lock
 from typing import Any, NamedTuple
 
 from distributed import get_worker
@@ -19,11 +20,12 @@ from ..tasks.bound.peel import Peeled, peel, peel_intervals
 from ..tasks.bound.step import open_mailbox, peel_in_step
 from ..tasks.errors import ClusterLost, InternalError
 from ..tasks.messages import bundle
-from ..tasks.subgraph import Subgraph
+from ..tasks.subgraph import PartitionCounts, Subgraph
 from .engine import Engine, Future
 from .manifest import BoundingRecord, ExchangeRecord, ShardsRecord
 from .rounds import Outcome, Round, end
 from .schedule import Bounded, Schedule, Search
+from .telemetry import Events
 
 __all__ = ["PeelAlone", "PeelTogether", "Peeling", "teller", "wait_for_all"]
 
@@ -72,13 +74,16 @@ class Peeling(Schedule):
     def exchange(self, seconds: float | None) -> None:
         """Peel, at most for so many seconds and the rest of a level."""
         search, started = self.search, time.perf_counter()
-        emit = search.events.emit  # Dask may hold what listens for longer: it shall not hold futures
         before = None if self.round is None else self.round.states
-        with search.engine.listening(self._topic, lambda fields: emit("level", **fields)):
+        with search.engine.listening(self._topic, _hearer(search.events, search.counts, self._left())):
             states = self._peel(before, seconds)
         self._records = search.engine.peek(states, _record, search.engine.homes)
         self._seconds += time.perf_counter() - started
         self.round = Round(search.engine, self.name, states)
+
+    def _left(self) -> dict[int, int]:
+        """Who tells of its progress → edges that are left there, as far as that is known."""
+        return {0: sum(c.owned for c in self.search.counts)}
 
     def end(self) -> Bounded:
         """Take those that are left as unsettled."""
@@ -144,7 +149,8 @@ class PeelTogether(Peeling):
                 addresses,
                 None if before is None else [before[p] for p in group],
                 seconds,
-                self._topic if i == 0 else None,
+                self._topic,
+                i,
             )
             for i, group in enumerate(groups)
         ]
@@ -154,6 +160,11 @@ class PeelTogether(Peeling):
             wait_for_all(engine, tasks)
         places = [(task, place) for task, group in zip(tasks, groups, strict=True) for place in range(len(group))]
         return engine.map("peeled", getitem, places, homes)
+
+    def _left(self) -> dict[int, int]:
+        if not self.search.engine.homes:
+            return super()._left()
+        return {p: counts.owned for p, counts in enumerate(self.search.counts)}
 
     def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
         self.exchanges = 1
@@ -198,9 +209,10 @@ def _peel_in_step(
     before: Sequence[Outcome] | None,
     seconds: float | None,
     topic: str | None,
+    part: int,
 ) -> list[Outcome]:
     earlier = None if before is None else [outcome.state for outcome in before]
-    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic))
+    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic, part))
     return [_outcome(*both) for both in zip(subgraphs, found, strict=True)]
 
 
@@ -208,8 +220,25 @@ def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
     return Outcome(peeled, bundle(subgraph.partition, {}), None)
 
 
-def teller(topic: str | None) -> Callable[[int, int], None]:
+def _hearer(events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]) -> Callable[[Any], None]:
+    """Makes events of what tellers say; `left` are the edges that each of them has left.
+
+    Dask may hold it for longer than it listens: it holds no futures.
+    """
+    edges, lock = sum(c.owned for c in counts), Lock()
+
+    def hear(fields: Mapping[str, int]) -> None:
+        with lock:
+            left[fields["part"]] = fields["unsettled"]
+            unsettled = sum(left.values())
+        events.emit("level", level=fields["level"], unsettled=unsettled, edges=edges)
+
+    return hear
+
+
+def teller(topic: str | None, part: int = 0) -> Callable[[int, int], None]:
     """Tells the driver of levels, from a task, now and then, if there is a `topic`. To be made in the task's thread.
+    The edges that are told to be left are those of its `part`.
 
     What it gives raises ClusterLost in a task that nobody waits for any more, as when the driver was killed: Dask lets
     such a task run, and it would keep others from its worker.
@@ -224,7 +253,7 @@ def teller(topic: str | None) -> Callable[[int, int], None]:
             raise ClusterLost("nobody waits for this task any more")
         if topic is not None and time.monotonic() - told > _PROGRESS_SECONDS:
             told = time.monotonic()
-            worker.log_event(topic, {"level": level, "unsettled": left})
+            worker.log_event(topic, {"part": part, "level": level, "unsettled": left})
 
     return tell
 

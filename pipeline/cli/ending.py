@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import os
@@ -120,7 +121,12 @@ def _tell_in_json(events: Events, text: str, notes: list[str], code: int, debug:
 
 
 def let_go() -> None:
-    """Drop what could not be written: Python would try again at its end, fail, and exit with 120."""
+    """Drop what could not be written: Python would try again at its end, fail, and exit with 120.
+
+    And keep colorama, which Numba imports, from writing to the terminal then: by way of ours that would be visible.
+    """
+    if (colorama := sys.modules.get("colorama.initialise")) is not None:
+        atexit.unregister(colorama.reset_all)
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.IOBase):
             continue  # there is none

@@ -22,6 +22,7 @@ from .options import (
     run_options,
     settings_from,
 )
+from .stopping import told_when_stopping
 
 if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
@@ -67,7 +68,7 @@ def run(
     from ..telemetry import Events
 
     in_json = log_format == "json"
-    with Events(display_for(sys.stderr, verbose, in_json)) as events:
+    with Events(display_for(sys.stderr, verbose, in_json)) as events, told_when_stopping(events):
         if in_json:
             ctx.meta[IN_JSON] = events
         settings = settings_from(config, assignments, flags)

@@ -61,7 +61,7 @@ def with_keywords(text: str) -> str:
         literal = _literal(value)
         return f'{section}={{"{last}": {literal}}}' if short is None else f"{short}={literal}"
 
-    return _replaced(text, keyword)
+    return _replaced(text.replace("--set ", ""), keyword)
 
 
 @contextmanager

@@ -131,7 +131,7 @@ def test_no_folder_for_temporary_files(rows: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
-    with pytest.raises(UsageError, match=r"cluster\.scheduler_file: there is no file .*absent\.json"):
+    with pytest.raises(UsageError, match=r"scheduler_file: there is no file .*absent\.json"):
         mine(rows, tmp_path / "out", scheduler_file=tmp_path / "absent.json")
     assert not (tmp_path / "out").exists()
 
@@ -152,9 +152,7 @@ def test_an_unreadable_scheduler_file(tmp_path: Path, rows: Path) -> None:
 )
 def test_no_address(tmp_path: Path, rows: Path, address: str) -> None:
     """Told at once, and no half-made client is left."""
-    with pytest.raises(
-        UsageError, match=rf"cluster\.scheduler: '{address}' is no address of a scheduler.*tcp://host:8786"
-    ):
+    with pytest.raises(UsageError, match=rf"^scheduler: '{address}' is no address of a scheduler.*tcp://host:8786"):
         mine(rows, tmp_path / "out", scheduler=address)
     assert not (tmp_path / "out").exists()
 

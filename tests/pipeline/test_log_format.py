@@ -26,6 +26,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.display import JsonDisplay
 from edgemill.pipeline.log_events import logs_as_events
 from edgemill.pipeline.telemetry import Events
+from edgemill.pipeline.wording.settings_named import with_flags
 
 QUICK = ["--device", "cpu", "--set", "output.report=false"]
 CLIQUE_AND_TRIANGLE = [*combinations(range(5), 2), (4, 5), (3, 5)]
@@ -82,10 +83,10 @@ def test_what_fails(rows: Path, tmp_path: Path) -> None:
     assert only["error"].startswith("unknown setting bounding.nothing")
     last = call(5, *how, "--partitions", "1", "--max-seconds", "1e-9")[-1]
     assert (last["event"], last["exit_code"]) == ("error", 5)
-    rows.write_bytes(b"no Parquet")
+    runs.write_rows(rows, [(1, 2), (2, None)])
     *_, failed, last = call(3, *how, "--overwrite", "--debug")
     assert (failed["event"], failed["exit_code"]) == ("run_failed", 3)
-    assert (last["event"], last["exit_code"], last["error"]) == ("error", 3, failed["error"])
+    assert (last["event"], last["exit_code"], last["error"]) == ("error", 3, with_flags(failed["error"]))
     assert last["notes"] == [f"log of the failed run: {tmp_path}/out.failed.log.jsonl"]
     assert last["traceback"].startswith("Traceback")
 

@@ -163,7 +163,7 @@ def test_scraped_during_a_run(rows: Path, tmp_path: Path, client: Client) -> Non
 
 def test_a_run_that_fails(rows: Path, tmp_path: Path, client: Client) -> None:
     hook = Hook(lambda hook, event: None)
-    rows.write_bytes(b"PAR1 is not all that it takes")
+    runs.write_rows(rows, [(1, 2), (2, None)])
     with Events(hook) as events:
         with pytest.raises(InputError):
             mine_settings(make_settings(rows, tmp_path / "out", **HOW), client=client, events=events)

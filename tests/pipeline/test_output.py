@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -307,10 +308,43 @@ def test_signals_end_a_run_cleanly(
         _, err = child.communicate()
     log = tmp_path / "out.failed.log.jsonl"
     assert child.returncode == code
-    assert err == f"Error: {word}\nlog of the failed run: {log}\n"
+    again = "; Ctrl-C again ends it at once, and the next run clears up" if number == signal.SIGINT else ""
+    assert err == f"stopping{again}\nError: {word}\nlog of the failed run: {log}\n"
     assert f'"error": "{word}", "exit_code": {code}' in log.read_text().splitlines()[-1]
     assert names(tmp_path) == {"out", log.name}
     assert Result(out).manifest.run == "old"
+
+
+BUSY = """
+from edgemill.pipeline.cli import stopping
+stopping.AGAIN_SECONDS = 0
+def work():
+    print("at work", flush=True)
+    try:
+        signal.pause()
+    finally:
+        while True:  # clearing up takes long
+            signal.pause()
+"""
+
+
+def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
+    """The first is answered while the run still clears up, and what a killed run leaves the next one clears."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", RUN.replace("run.mine_settings", BUSY + "run.mine_settings")]
+    arguments = ["run", "--input", "edges", "--output", str(out)]
+    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stderr is not None
+        assert child.stdout.readline() == "at work\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stderr.readline().startswith("stopping; Ctrl-C again ends it at once")
+        child.send_signal(signal.SIGINT)
+        assert (child.wait(), child.stderr.read()) == (130, "")
+    [folder] = (name for name in names(tmp_path) if not name.endswith(".lock"))
+    log = [json.loads(line) for line in (tmp_path / folder / LOG_NAME).read_text().splitlines()]
+    assert [line["event"] for line in log] == ["run_started", "stopping"]
+    with staging(out):
+        assert folder not in names(tmp_path)
 
 
 STARTING = """
@@ -333,7 +367,7 @@ def test_a_run_that_is_ended_while_its_workers_start(tmp_path: Path) -> None:
     arguments = ["run", "--input", str(edges), "--output", str(tmp_path / "out"), "--workers", "2", "--device", "cpu"]
     done = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True, check=False)
     log = tmp_path / "out.failed.log.jsonl"
-    assert (done.returncode, done.stderr) == (143, f"Error: terminated\nlog of the failed run: {log}\n")
+    assert (done.returncode, done.stderr) == (143, f"stopping\nError: terminated\nlog of the failed run: {log}\n")
 
 
 HOLD = """

@@ -76,7 +76,7 @@ def test_when(rows: Path, capacity: Capacity, partitions: int, can: bool) -> Non
     assert plan.method == ("peel" if can else "band")
     settings = make_settings(str(rows), "out", partitions=partitions, method="peel")
     refusal = pytest.raises(
-        UsageError, match=rf"bounding.method peel works on one partition, .* not on {partitions} here"
+        UsageError, match=rf"bounding.method=peel works on one partition, .* not on {partitions} here"
     )
     with nullcontext() if can else refusal:
         assert plan_run(settings, open_input(settings), capacity).method == "peel"

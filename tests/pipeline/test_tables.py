@@ -83,7 +83,7 @@ def test_nothing_to_do_until_there_is_a_new_version(tmp_path: Path, monkeypatch:
             assert (again.exit_code, "nothing to do" in again.output) == (0, True)
     lakes.delta(folder, lakes.SECOND)
     refused = run(folder, out)
-    assert (refused.exit_code, "its input was another" in refused.output) == (2, True)
+    assert (refused.exit_code, "its input was delta 0, and is delta 1 now" in refused.output) == (2, True)
     assert "nothing to do" in run(folder, out, "--table-version", 0).output
     assert run(folder, out, "--overwrite").exit_code == 0
     assert lambdas(out) == {(11, 12): 1, (12, 13): 1, (11, 13): 1, (13, 14): 0}

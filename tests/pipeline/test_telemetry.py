@@ -137,10 +137,10 @@ def test_a_stage_within_another_on_a_terminal() -> None:
         kept, bound = shown()
         assert kept.split() == ["keep", "0.00", "s"]
         assert bound.startswith("bound ")
-        assert bound.endswith(" step 3  exchange 41  1,234,567 edges unsettled")
+        assert bound.endswith(" 10 of 1,234,577 edges settled  step 3  exchange 41")
         with events.stage("keep", tasks=4):
             _, bound, keep = shown()
-            assert bound.startswith("bound ") and bound.endswith(" unsettled")
+            assert bound.startswith("bound ") and bound.endswith(" exchange 41")
             assert keep.startswith("keep ") and keep.endswith(" 0/4")
 
 
@@ -221,4 +221,41 @@ def test_live_display_shows_the_running_stage() -> None:
     finished, running = captured.get().rstrip().splitlines()
     assert finished.split() == ["read", "1.25", "s"]
     assert running.startswith("bound         0:00")
-    assert running.endswith("5/16  step 3  exchange 41  1,234,567 edges unsettled")
+    assert running.endswith("5/16  10 of 1,234,577 edges settled  step 3  exchange 41")
+
+
+def line_of(display: LiveDisplay, width: int = 110) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    with console.capture() as captured:
+        console.print(display)
+    return " ".join(captured.get().split())
+
+
+def test_peeling_shows_edges_settled_of_all_and_no_time_left() -> None:
+    display = LiveDisplay(Console(file=io.StringIO(), width=110))
+    with Events(display) as events, events.stage("bound", tasks=0):
+        events.emit("level", level=7, unsettled=4_000_000, edges=15_038_083)
+        assert line_of(display).endswith(" 11,038,083 of 15,038,083 edges settled level 7")
+        with (narrow := Console(file=io.StringIO(), width=80)).capture() as captured:
+            narrow.print(display)
+        assert "11,038,083 of 15,038,083 edges settled\n" in captured.get()  # not broken
+
+
+def test_a_time_left_is_told_where_it_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("edgemill.pipeline.display.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    display = LiveDisplay(Console(file=io.StringIO(), width=110))
+    with Events(display) as events, events.recording(tmp_path / "log.jsonl", {"bounding": {"max_seconds": 90.0}}):
+        with events.stage("read", tasks=40) as read:
+            clock[0] = 20.0
+            read.task_done(3)
+            assert "left" not in line_of(display)  # too few to tell
+            read.task_done(1)
+            assert line_of(display).endswith("4/40 about 3:00 left")
+        with events.stage("triangulate", tasks=8) as mixed:
+            clock[0] = 30.0
+            mixed.task_done(5)
+            assert line_of(display).endswith(" 5/8")
+        with events.stage("bound", tasks=0):
+            clock[0] = 60.0
+            assert line_of(display).endswith("at most 1:00 left")
