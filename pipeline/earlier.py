@@ -12,7 +12,7 @@ from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source, SourceFile
 from ..tasks.spelling import type_name
-from .manifest import InputFile, Manifest, VerticesRecord
+from .manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from .settings import Settings
 
 __all__ = ["differences", "fingerprint", "input_differences"]
@@ -96,6 +96,9 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
+    if then.frame is not None or source.frame is not None:
+        found += [] if found else [_other_frame(then, source)]
+        return found + _vertex_differences(then.vertices, vertices)
     found += _file_differences("files of its input", then.files, source.files, source.is_counted)
     found += _vertex_differences(then.vertices, vertices)
     if not found:
@@ -134,6 +137,12 @@ def _file_differences(
         ("have other sizes", {name for name in before.keys() & there.keys() if before[name] != there[name]}),
     )
     return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
+
+
+def _other_frame(then: InputRecord, source: Source) -> str:
+    old = "files" if then.frame is None else str(then.frame)
+    new = "files" if source.frame is None else f"{source.frame.kind} of {source.rows:,} rows"
+    return f"its input was another {old}" if old == new else f"its input was {old}, and is {new} now"
 
 
 def _shown(value: object) -> str:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import duckdb
+import fsspec
 import igraph
 import networkx as nx
 import numpy as np
@@ -198,7 +199,19 @@ def test_the_same_frame_again(tmp_path: Path) -> None:
     assert again.manifest.run == first.manifest.run
     with pytest.raises(UsageError) as error:
         mine(TABLE.slice(1), tmp_path / "out", **QUIET)
-    assert error.value.__notes__[0] == "it is not what this run would make: its input was another"
+    assert error.value.__notes__[1:] == ["- its input was pyarrow.Table of 9 rows, and is pyarrow.Table of 8 rows now"]
+    other = TABLE.set_column(0, "src", pa.array(range(9)))
+    with pytest.raises(UsageError) as error:
+        mine(other, tmp_path / "out", **QUIET)
+    assert error.value.__notes__[1:] == ["- its input was another pyarrow.Table of 9 rows"]
+    with pytest.raises(UsageError) as error:
+        mine(runs.write_rows(tmp_path / "rows.parquet", ROWS), tmp_path / "out", **QUIET)
+    assert error.value.__notes__[1:] == ["- its input was pyarrow.Table of 9 rows, and is files now"]
+    (tmp_path / "rows.parquet").unlink()
+    reader = TABLE.to_reader()
+    with pytest.raises(UsageError, match="exists"):
+        mine(reader, tmp_path / "out", **QUIET, nulls="drop")
+    assert reader.read_all() == TABLE
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
@@ -286,6 +299,20 @@ def test_too_few_rows(tmp_path: Path) -> None:
 
 def test_nulls_that_are_dropped(mined: Mine) -> None:
     assert mined(ids(1, None, 3), **{"input.nulls": "drop"}).manifest.counts.nulls_dropped == 1
+
+
+def test_results_in_object_stores(client: Client) -> None:
+    """With workers that may be elsewhere the file is in the store, and goes there, too; messages name the frame."""
+    store = fsspec.filesystem("memory")
+    frame = dd.from_pandas(TABLE.to_pandas(), npartitions=2)
+    result = mine(frame, "memory://frames/out", client=client, **QUIET)
+    assert runs.column(result, "lambda") == LAMBDA
+    assert result.manifest.input.frame is not None and result.manifest.input.frame.kind == "dask.DataFrame"
+    with pytest.raises(InputError, match=r"^pyarrow\.Table: row group 0 has null ids: 1 in column 'src'"):
+        mine(ids(1, None, 3), "memory://frames/other", client=client, **QUIET)
+    assert not [name for name in store.find("/frames") if "/input" in name]
+    assert store.ls("/frames/other", detail=False) == ["/frames/other/failed.log.jsonl"]
+    store.rm("/frames", recursive=True)
 
 
 def failing(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
