@@ -12,6 +12,7 @@ from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source, SourceFile
 from ..tasks.spelling import type_name
+from .input_record import frame_record
 from .manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from .settings import Settings
 
@@ -96,10 +97,10 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
-    if then.frame is not None or source.frame is not None:
-        found += [] if found else [_other_frame(then, source)]
-        return found + _vertex_differences(then.vertices, vertices)
-    found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    if then.frame is None and source.frame is None:
+        found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    else:
+        found += _frame_differences(then, source)
     found += _vertex_differences(then.vertices, vertices)
     if not found:
         unknown = then.fingerprint is None or known is None
@@ -107,6 +108,16 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _frame_differences(then: InputRecord, now: Source) -> list[str]:
+    """Where one of both is a frame, whose content its digest tells."""
+    before = "files" if then.frame is None else str(then.frame)
+    there = "files" if now.frame is None else str(frame_record(now.frame, now.rows))
+    if before != there:
+        return [f"its input was {before}, and is {there} now"]
+    same = then.frame is not None and now.frame is not None and then.frame == frame_record(now.frame, now.rows)
+    return [] if same else [f"its input was another {before}"]
 
 
 def _vertex_differences(then: VerticesRecord | None, now: AttributeSource | None) -> list[str]:
@@ -137,12 +148,6 @@ def _file_differences(
         ("have other sizes", {name for name in before.keys() & there.keys() if before[name] != there[name]}),
     )
     return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
-
-
-def _other_frame(then: InputRecord, source: Source) -> str:
-    old = "files" if then.frame is None else str(then.frame)
-    new = "files" if source.frame is None else f"{source.frame.kind} of {source.rows:,} rows"
-    return f"its input was another {old}" if old == new else f"its input was {old}, and is {new} now"
 
 
 def _shown(value: object) -> str:
