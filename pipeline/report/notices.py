@@ -33,7 +33,7 @@ def _triangles(counts: Counts) -> list[str]:
 
 def _dropped(counts: Counts) -> list[str]:
     kinds = {
-        ("repeats an edge", "repeat an edge"): counts.duplicates,
+        ("repeats an edge, in either direction", "repeat an edge, in either direction"): counts.duplicates,
         ("links a vertex to itself", "link a vertex to itself"): counts.self_loops,
         ("has a null in place of an id", "have a null in place of an id"): counts.nulls_dropped,
         ("does not meet the condition", "do not meet the condition"): counts.filtered,
@@ -43,4 +43,4 @@ def _dropped(counts: Counts) -> list[str]:
         return []
     dropped = counts.rows - counts.edges
     of = f"{counted(dropped, 'row')} of {number(counts.rows)} ({share(dropped, counts.rows)})"
-    return [f"{of} {'was' if dropped == 1 else 'were'} not used: {', '.join(found)}."]
+    return [f"{of} {'was' if dropped == 1 else 'were'} not used: {'; '.join(found)}."]
