@@ -37,7 +37,7 @@ class InputSection(TypedDict, total=False):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
-    vertices: str | None
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
@@ -212,7 +212,7 @@ class Keywords(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     table_version: int | None
     """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
-    vertices: str | None
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
