@@ -11,6 +11,7 @@ from typing import Any
 from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source, SourceFile
+from ..tasks.spelling import type_name
 from .manifest import InputFile, Manifest, VerticesRecord
 from .settings import Settings
 
@@ -19,9 +20,10 @@ __all__ = ["differences", "fingerprint", "input_differences"]
 _MOST_NAMES = 3
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
-    # Columns and the version of a table are in the fingerprint, as they were understood.
+    # Columns, layout and the version of a table are in the fingerprint, as they were understood.
     "input": (
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+        *("format", "header", "delimiter", "comment", "id_type"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
@@ -32,8 +34,9 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 
 
 def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
-    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table; of a frame, what was written of it; of the attributes of vertices, too, if there are any.
+    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, the
+    version of a table, how text is laid out, and the condition of the rows that are wanted; of a frame, what was
+    written of it; of the attributes of vertices, too, if there are any.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
@@ -45,9 +48,15 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
         files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     if unknown:
         return None
-    facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
+    facts: list[Any] = [files, source.source_column, source.target_column, type_name(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
+    if source.layout is not None:
+        facts.append(source.layout.facts())
+    if source.where is not None:
+        facts.append([source.where.condition.text, source.files_left_out])
+    if source.bipartite is not None:
+        facts.append(source.bipartite)
     if vertices is not None:
         facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
@@ -82,12 +91,12 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     before, now = (then.source_column, then.target_column), (source.source_column, source.target_column)
     if before != now:
         found.append(f"its input's columns were {' and '.join(before)}, and are {' and '.join(now)} now")
-    if then.id_type != str(source.id_type):
-        found.append(f"its ids were of the type {then.id_type}, and are {source.id_type} now")
+    if then.id_type != type_name(source.id_type):
+        found.append(f"its ids were of the type {then.id_type}, and are {type_name(source.id_type)} now")
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
-    found += _file_differences("files of its input", then.files, source.files)
+    found += _file_differences("files of its input", then.files, source.files, source.is_counted)
     found += _vertex_differences(then.vertices, vertices)
     if not found:
         unknown = then.fingerprint is None or known is None
@@ -113,9 +122,12 @@ def _vertex_differences(then: VerticesRecord | None, now: AttributeSource | None
     return found + _file_differences("files of its attributes", then.files, now.files)
 
 
-def _file_differences(files: str, then: Sequence[InputFile], now: Sequence[SourceFile]) -> list[str]:
+def _file_differences(
+    files: str, then: Sequence[InputFile], now: Sequence[SourceFile], is_counted: bool = True
+) -> list[str]:
+    """`is_counted`: whether the rows of files are known before they are read."""
     before = {file.path: (file.bytes, file.rows) for file in then}
-    there = {without_passwords(file.path): (file.bytes, file.rows) for file in now}
+    there = {without_passwords(file.path): (file.bytes, file.rows if is_counted else None) for file in now}
     changes = (
         ("are gone", before.keys() - there.keys()),
         ("are new", there.keys() - before.keys()),

@@ -15,6 +15,7 @@ from ..result import Result
 from ..settings import Settings
 from ..telemetry import Events
 from .commits import Committed, commit, refuse_foreign
+from .files import refuse_link
 from .types import refuse_columns
 
 __all__ = ["DeltaTables"]
@@ -34,6 +35,8 @@ class DeltaTables:
     out: Place
     """The result of this run."""
     night: Night | None
+    is_named: bool
+    """Whether the settings name the place: a link there is followed."""
 
     @classmethod
     def of(cls, settings: Settings, night: Night | None, inputs: Iterable[str]) -> Self | None:
@@ -65,10 +68,12 @@ class DeltaTables:
                     f"the Delta tables would be at {place}, and {name} is {other}: one lies in the other; "
                     "name another place by output.delta_path"
                 )
-        return cls(place, out, night)
+        return cls(place, out, night, output.delta_path is not None)
 
     def check(self, source: Source) -> None:
         """Raises UsageError if Delta tables cannot hold such a result, or something else is in their place."""
+        if not self.is_named:
+            refuse_link(self.place)
         columns = [source.source_column, source.target_column, "support", "lambda"]
         refuse_columns(source.id_type, columns)
         for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members"):

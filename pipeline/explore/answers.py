@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import pyarrow as pa
 
 from ...tasks.errors import EdgemillError
+from ...tasks.spelling import spelled
 from ...tasks.stores import asked
 from ..groups.attributes import label_column, labels_of
 from ..manifest import MANIFEST_NAME
@@ -134,7 +135,7 @@ class Answers:
         id = self._queries.parse_vertex(_text(asked, "id"))
         vertex = self._queries.vertex(id)
         if vertex is None:
-            raise NotFound({"error": f"there is no vertex {id.as_py()}", "next": self._following(id)})
+            raise NotFound({"error": f"there is no vertex {spelled(id.as_py())}", "next": self._following(id)})
         groups = [] if vertex.component is None else self._queries.path(vertex.component)
         inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
         return {

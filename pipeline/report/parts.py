@@ -8,6 +8,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
+from ...tasks.spelling import spelled
 from ..escaping import one_line
 
 __all__ = [
@@ -130,6 +131,6 @@ def duration(seconds: float) -> str:
 
 
 def clipped(value: object) -> str:
-    """A value as text without controls, cut where it is too long for a page."""
-    text = one_line(str(value))
+    """A value, or an id, as text without controls, cut where it is too long for a page."""
+    text = one_line(str(spelled(value)))
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

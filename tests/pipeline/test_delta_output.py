@@ -246,10 +246,23 @@ def a_table(place: Path) -> None:
     lakes.delta(place / "edges", lakes.FIRST)
 
 
+def a_link(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.symlink_to("elsewhere")
+
+
+def a_link_inside(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.mkdir()
+    (place / "edges").symlink_to("../elsewhere")
+
+
 @pytest.mark.parametrize(
     ("before", "message"),
     [
-        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by output.delta_path"),
+        (a_link, "/out.delta is a symbolic link, not a folder of Delta tables that edgemill made: remove it"),
+        (a_link_inside, "/out.delta/edges is a symbolic link, not a folder of Delta tables"),
+        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by delta_path"),
         (a_table, "/out.delta/edges is a Delta table whose newest version edgemill did not make: name another place"),
     ],
 )
@@ -265,7 +278,7 @@ def test_what_others_made_stays(tmp_path: Path, before: Callable[[Path], None], 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by output.delta_path"),
+        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by delta_path"),
         ({"output.delta_path": "{tmp}/rows.parquet"}, "and an input is .*rows.parquet: one lies in the other"),
         ({"output.delta_path": "memory://tables"}, "are not in one kind of storage"),
         ({"output.delta_path": "{tmp}/x", "output.format": "parquet"}, "it needs output.format delta"),
@@ -296,6 +309,16 @@ def test_inputs_that_do_not_fit(tmp_path: Path, names: tuple[str, str], kind: pa
     with pytest.raises(UsageError, match=message):
         mine(tmp_path / "e.parquet", tmp_path / "out", source_column=names[0], target_column=names[1], **DELTA)
     assert not (tmp_path / "out").exists()
+
+
+def test_of_a_temporary_result(tmp_path: Path) -> None:
+    """Its tables stay where they are told to, and nowhere else."""
+    rows = runs.write_rows(tmp_path / "rows.parquet", combinations(range(4), 2))
+    with pytest.raises(UsageError, match=r"^output.format delta is for results that stay: name an output, or"):
+        mine(rows, **DELTA)
+    with mine(rows, **DELTA | {"output.delta_path": str(tmp_path / "tables")}) as result:
+        check(f"{tmp_path}/tables", result)
+    assert len(read(f"{tmp_path}/tables", "edges")) == 6
 
 
 def test_without_deltalake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

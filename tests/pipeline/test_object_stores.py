@@ -33,9 +33,10 @@ from edgemill.pipeline.telemetry import Events
 from edgemill.tasks import writing
 from edgemill.tasks.errors import EdgemillError, StoreLost
 from edgemill.tasks.generate import generate
+from edgemill.tasks.inputs.parquet import open_parquet
 from edgemill.tasks.places import Place
 from edgemill.tasks.reading import read_rows
-from edgemill.tasks.sources import open_file, open_source, plan_blocks, refuse_changed_files
+from edgemill.tasks.sources import open_source, plan_blocks, refuse_changed_files
 from edgemill.tasks.verify import verify
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
@@ -649,7 +650,7 @@ def test_an_object_that_is_replaced_or_removed_is_not_read(rows: Path, s3: dict[
     refuse_changed_files(source)
     other = bytearray(whole)
     other[20] ^= 1
-    with pytest.raises(InputError, match="changed during the run"), open_file(file, s3) as opened:
+    with pytest.raises(InputError, match="changed during the run"), open_parquet(file.path, file.version, s3) as opened:
         folder.write(names[0], bytes(other))
         opened.read()
     for ask in (lambda: read_rows(source, block), lambda: refuse_changed_files(source)):

@@ -430,7 +430,7 @@ def test_rows_that_were_dropped_are_told(tmp_path: Path, write_result: WriteResu
     counts = Counts(rows=9, self_loops=1, duplicates=4, nulls_dropped=0, edges=4, vertices=4, triangles=1)
     write_result(tmp_path / "dropped", counts=counts)
     found = read_page(page(Result(tmp_path / "dropped"), "out").decode())
-    told = "5 rows of 9 (55.6%) were not used: 4 repeat an edge, 1 links a vertex to itself."
+    told = "5 rows of 9 (55.6%) were not used: 4 repeat an edge, in either direction; 1 links a vertex to itself."
     assert told in found.text
     assert found.text.index(told) < found.text.index("The densest groups")
 
