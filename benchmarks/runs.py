@@ -26,7 +26,7 @@ from benchmarks.table import markdown, millions, seconds, span
 from edgemill.kernels.warm import warm
 from edgemill.tasks.generate import generate
 
-STAGES = ("compile", "read", "number", "partition", "triangulate", "bound", "publish")
+STAGES = ("compile", "read", "number", "partition", "triangulate", "bound", "extract", "publish")
 
 
 @dataclass(frozen=True)
