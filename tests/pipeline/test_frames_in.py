@@ -299,7 +299,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
         InputError,
         "the id columns of input 'pandas.DataFrame' are integers in one place and strings in another",
     ),
-    "nulls": (ids(1, None, 3), InputError, "pyarrow.Table: row group 0 has null ids: 1 in column 'src'"),
+    "nulls": (ids(1, None, 3), InputError, "input 'pyarrow.Table' have null ids: 1 in column 'src'"),
     "a series": (pd.Series([1, 2]), InputError, "pandas.Series: its rows cannot be read as Arrow"),
     "a taken name": (
         pa.table({"src": [1], "lambda": [2]}),
@@ -359,7 +359,7 @@ def test_results_in_object_stores(client: Client) -> None:
     result = mine(frame, "memory://frames/out", client=client, **QUIET)
     assert runs.column(result, "lambda") == LAMBDA
     assert result.manifest.input.frame is not None and result.manifest.input.frame.kind == "dask.DataFrame"
-    with pytest.raises(InputError, match=r"^pyarrow\.Table: row group 0 has null ids: 1 in column 'src'"):
+    with pytest.raises(InputError, match=r"first is in pyarrow\.Table: row group 0"):
         mine(ids(1, None, 3), "memory://frames/other", client=client, **QUIET)
     assert not [name for name in store.find("/frames") if "/input" in name]
     assert store.ls("/frames/other", detail=False) == ["/frames/other/failed.log.jsonl"]
