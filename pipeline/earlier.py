@@ -12,7 +12,8 @@ from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source, SourceFile
 from ..tasks.spelling import type_name
-from .manifest import InputFile, Manifest, VerticesRecord
+from .input_record import frame_record
+from .manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from .settings import Settings
 
 __all__ = ["differences", "fingerprint", "input_differences"]
@@ -96,7 +97,10 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
-    found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    if then.frame is None and source.frame is None:
+        found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    else:
+        found += _frame_differences(then, source)
     found += _vertex_differences(then.vertices, vertices)
     if not found:
         unknown = then.fingerprint is None or known is None
@@ -104,6 +108,16 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _frame_differences(then: InputRecord, now: Source) -> list[str]:
+    """Where one of both is a frame, whose content its digest tells."""
+    before = "files" if then.frame is None else str(then.frame)
+    there = "files" if now.frame is None else str(frame_record(now.frame, now.rows))
+    if before != there:
+        return [f"its input was {before}, and is {there} now"]
+    same = then.frame is not None and now.frame is not None and then.frame == frame_record(now.frame, now.rows)
+    return [] if same else [f"its input was another {before}"]
 
 
 def _vertex_differences(then: VerticesRecord | None, now: AttributeSource | None) -> list[str]:
