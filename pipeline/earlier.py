@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
 from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
-from ..tasks.sources import Source
+from ..tasks.sources import Source, SourceFile
 from ..tasks.spelling import type_name
-from .manifest import Manifest
+from .input_record import frame_record
+from .manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from .settings import Settings
 
 __all__ = ["differences", "fingerprint", "input_differences"]
@@ -96,22 +97,57 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
-    paths = {file.path: (file.bytes, file.rows) for file in then.files}
-    counted = source.is_counted
-    there = {without_passwords(f.path): (f.bytes, f.rows if counted else None) for f in source.files}
-    for what, names in (
-        ("are gone", paths.keys() - there.keys()),
-        ("are new", there.keys() - paths.keys()),
-        ("have other sizes", {name for name in paths.keys() & there.keys() if paths[name] != there[name]}),
-    ):
-        if names:
-            found.append(f"files of its input {what}: {_some(sorted(names))}")
+    if then.frame is None and source.frame is None:
+        found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    else:
+        found += _frame_differences(then, source)
+    found += _vertex_differences(then.vertices, vertices)
     if not found:
         unknown = then.fingerprint is None or known is None
         why = "may have changed: their storage does not tell versions of files" if unknown else "were written again"
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _frame_differences(then: InputRecord, now: Source) -> list[str]:
+    """Where one of both is a frame, whose content its digest tells."""
+    before = "files" if then.frame is None else str(then.frame)
+    there = "files" if now.frame is None else str(frame_record(now.frame, now.rows))
+    if before != there:
+        return [f"its input was {before}, and is {there} now"]
+    same = then.frame is not None and now.frame is not None and then.frame == frame_record(now.frame, now.rows)
+    return [] if same else [f"its input was another {before}"]
+
+
+def _vertex_differences(then: VerticesRecord | None, now: AttributeSource | None) -> list[str]:
+    if then is None or now is None:
+        both = "it has attributes of vertices", "it has no attributes of vertices"
+        if then is None and now is None:
+            return []
+        return [f"{both[then is None]}, and {'none' if now is None else 'some'} are given now"]
+    found = []
+    if then.id_column != now.id_column:
+        found.append(f"ids of its attributes were in column {then.id_column}, and are in {now.id_column} now")
+    if then.columns != now.schema.names:
+        found.append(f"its attributes were {', '.join(then.columns)}, and are {', '.join(now.schema.names)} now")
+    if then.label != now.label:
+        found.append(f"its label of vertices was {then.label or 'none'}, and is {now.label or 'none'} now")
+    return found + _file_differences("files of its attributes", then.files, now.files)
+
+
+def _file_differences(
+    files: str, then: Sequence[InputFile], now: Sequence[SourceFile], is_counted: bool = True
+) -> list[str]:
+    """`is_counted`: whether the rows of files are known before they are read."""
+    before = {file.path: (file.bytes, file.rows) for file in then}
+    there = {without_passwords(file.path): (file.bytes, file.rows if is_counted else None) for file in now}
+    changes = (
+        ("are gone", before.keys() - there.keys()),
+        ("are new", there.keys() - before.keys()),
+        ("have other sizes", {name for name in before.keys() & there.keys() if before[name] != there[name]}),
+    )
+    return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
 
 
 def _shown(value: object) -> str:

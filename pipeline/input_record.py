@@ -11,7 +11,7 @@ from ..tasks.spelling import type_name
 from .manifest import Counts, FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
 from .telemetry import Events
 
-__all__ = ["input_record", "no_triangle", "tell_of_input"]
+__all__ = ["frame_record", "input_record", "no_triangle", "tell_of_input"]
 
 
 def input_record(source: Source) -> InputRecord:
@@ -28,7 +28,7 @@ def input_record(source: Source) -> InputRecord:
         source_column=source.source_column,
         target_column=source.target_column,
         table=None if source.table is None else TableRecord(**asdict(source.table)),
-        frame=None if source.frame is None else _frame(source.frame, source.rows),
+        frame=None if source.frame is None else frame_record(source.frame, source.rows),
         format=source.format,
         layout=None if layout is None else LayoutRecord(**layout.facts()),
         where=None
@@ -43,7 +43,8 @@ def input_record(source: Source) -> InputRecord:
     )
 
 
-def _frame(frame: Frame, rows: int) -> FrameRecord:
+def frame_record(frame: Frame, rows: int) -> FrameRecord:
+    """The record of a frame of so many rows."""
     own = frame.sha256
     return FrameRecord(
         kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()

@@ -196,6 +196,8 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
     except EdgemillError as error:
         return [str(error)]
     why = differences(manifest, settings)
+    if why and input.is_written:  # a reader of batches would be used up
+        return why
     try:
         source = input.open()
     except EdgemillError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
-_TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
+_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members")
 
 
 class Result:

@@ -57,9 +57,9 @@ def input_pieces(path: str, recorded: Mapping[str, Any], live: LiveFiles | None 
     Raises InputError if it cannot be read, UsageError if it takes in a part of a table, Flaw if the condition left out
     a file that has rows that meet it.
     """
-    columns = recorded["source_column"], recorded["target_column"]
+    columns, format = (recorded["source_column"], recorded["target_column"]), recorded.get("format", "parquet")
     filesystem, root = fsspec.core.url_to_fs(path)
-    names = _names(filesystem, root, path, recorded.get("format", "parquet"), columns, live)
+    names = _names(filesystem, root, path, format, columns, live)
     if not names:
         raise InputError(f"{path}: no file of the input is there")
     wanted = _Wanted(recorded, root if filesystem.isdir(root) else "", live)
@@ -68,7 +68,8 @@ def input_pieces(path: str, recorded: Mapping[str, Any], live: LiveFiles | None 
             with asked("read", path), filesystem.open(name, "rb") as stream:
                 yield from _pieces(name, stream, recorded, columns, wanted, live)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{name}: cannot be read: {error}") from error
+            what = {"parquet": "Parquet", "arrow": "Arrow"}.get(format, "text")
+            raise InputError(f"{name}: cannot be read as {what}: {error}") from error
 
 
 class _Wanted:

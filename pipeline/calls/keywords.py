@@ -51,7 +51,7 @@ class InputSection(TypedDict, total=False):
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
-    vertices: str | None
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
@@ -232,7 +232,7 @@ class Keywords(TypedDict, total=False):
     """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
-    vertices: str | None
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""

@@ -41,7 +41,7 @@ _track = click.option(
     help="The first N; left out: 20 in the table, else all.",
 )
 @json_rows
-@click.option("--output", metavar="FILE", help="Write all members to a new file, Parquet or CSV, or to its URL.")
+@click.option("--output", metavar="FILE", help="Write the members to a new file, Parquet or CSV, or to its URL.")
 @click.option(
     "--format", "form", type=click.Choice(["parquet", "csv"]), help="Of --output; left out: as FILE ends, or csv."
 )

@@ -60,7 +60,8 @@ class DeltaTables:
                 f"output.delta_path {place} and output.path {out} are not in one kind of storage: "
                 "the files of a result cannot be linked or copied there"
             )
-        sources = [("an input", place_of(path, settings.input.storage_options)) for path in inputs]
+        paths = [*inputs, *([] if settings.input.vertices is None else [settings.input.vertices])]
+        sources = [("an input", place_of(path, settings.input.storage_options)) for path in paths]
         for name, other in [("output.path", out), *sources]:
             if place.location.lies_in(other.location) or other.location.lies_in(place.location):
                 raise UsageError(
@@ -75,7 +76,7 @@ class DeltaTables:
             refuse_link(self.place)
         columns = [source.source_column, source.target_column, "support", "lambda"]
         refuse_columns(source.id_type, columns)
-        for name in ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members"):
+        for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members"):
             refuse_foreign(self.place.within(name))
 
     def publish(self, events: Events) -> None:

@@ -58,6 +58,8 @@ def declared(schema: pa.Schema) -> tuple[pa.Schema, list[str]]:
 
 def _declared(kind: pa.DataType) -> pa.DataType | None:
     """None for a type that not all readers of Delta tables know."""
+    if isinstance(kind, pa.BaseExtensionType):  # as UUIDs are
+        kind = kind.storage_type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if kind in _SIGNED:

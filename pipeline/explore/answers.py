@@ -139,7 +139,7 @@ class Answers:
         groups = [] if vertex.component is None else self._queries.path(vertex.component)
         inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
         return {
-            "id": str(vertex.id),
+            "id": str(spelled(vertex.id)),
             "label": labels_of(self._result, [vertex.id])[0],
             "degree": vertex.degree,
             "triangles": vertex.triangles,
@@ -174,11 +174,11 @@ class Answers:
             raise NotFound({"error": f"no vertex has {text!r} in its {self._named_by}", "next": following})
         rows = [
             {
-                "id": str(match.vertex.id),
+                "id": match.id,
                 "label": match.label,
                 "lambda": match.vertex.lam,
                 "degree": match.vertex.degree,
-                "whole": text in (str(match.vertex.id), match.label),
+                "whole": text in (match.id, match.label),
             }
             for match in matches.found
         ]

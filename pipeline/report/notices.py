@@ -5,7 +5,10 @@ from __future__ import annotations
 from ..manifest import Counts, Manifest
 from .parts import clipped, counted, number, share
 
-__all__ = ["notices"]
+__all__ = ["MOST_OF_A_NOTE", "notices"]
+
+MOST_OF_A_NOTE = 1000
+"""Characters: a note has advice after names of columns and files."""
 
 
 def notices(manifest: Manifest) -> list[str]:
@@ -16,7 +19,11 @@ def notices(manifest: Manifest) -> list[str]:
 
 def _guessed(manifest: Manifest) -> list[str]:
     """What was guessed of the input; that there is no triangle is said already."""
-    return [clipped(note) for note in manifest.input.notes if not note.startswith("no edge is in a triangle")]
+    return [
+        clipped(note, MOST_OF_A_NOTE)
+        for note in manifest.input.notes
+        if not note.startswith("no edge is in a triangle")
+    ]
 
 
 def _triangles(counts: Counts) -> list[str]:

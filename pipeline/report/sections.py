@@ -65,7 +65,7 @@ def read(manifest: Manifest) -> Section:
         ],
         f"{more} in the manifest." if len(files) > MOST_FILES else "",
     )
-    return Section("read", "What was read", text, [], [kept, listed])
+    return Section("read", "What was read", text, [], [kept, listed] if files else [kept])
 
 
 def stages(manifest: Manifest) -> Section:

@@ -12,7 +12,7 @@ __all__ = ["result_document"]
 
 _SHORT = ("run", "started", "finished", "device", "converged", "unsettled", "counts", "lambda", "lambda_high", "dense")
 """Keys of the manifest that are in every document, with their meaning there."""
-_INPUT = ("source_column", "target_column", "id_type", "table", "format", "where", "bipartite", "notes")
+_INPUT = ("source_column", "target_column", "id_type", "table", "frame", "format", "where", "bipartite", "notes")
 _APART = ("input", "format", "format_version", "outputs")
 """Keys of the manifest that are not taken over as they are."""
 

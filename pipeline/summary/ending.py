@@ -35,7 +35,11 @@ def print_ending(
         console.print()
         print_section(console, best_title(manifest, len(groups)), groups_grid(groups))
     console.print()
-    print_section(console, "next", _next(out, groups[0]["id"] if groups else None))
+    console.print(Text("next", "bold"))
+    commands = _next(out, groups[0]["id"] if groups else None)
+    width = max(map(len, commands))
+    for command, purpose in commands.items():  # soft_wrap: a command is never cut
+        console.print(Text(f"  {command:<{width}}   ").append(purpose, "dim"), soft_wrap=True)
 
 
 def summary_lines(manifest: Manifest, path: str, report: str | None = None) -> list[str]:
@@ -99,16 +103,12 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     return rows if report is None else rows | {"report": report}
 
 
-def _next(out: str, best: int | None) -> Table:
+def _next(out: str, best: int | None) -> dict[str, str]:
+    """Commands that ask more of the result, and what each is for."""
     name = shlex.quote(one_line(out))
     commands = {f"edgemill show {name}": "more of this: groups, counts, edges by lambda"}
     if best is not None:
         commands[f"edgemill top {name}"] = "all groups, by lambda, size or density"
         commands[f"edgemill members {name} {best}"] = "who is in the first one"
         commands[f"edgemill explore {name}"] = "look at them in a browser"
-    table = Table.grid(padding=(0, 3))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    for command, what in commands.items():
-        table.add_row(Text(command), Text(what, "dim"))
-    return table
+    return commands

@@ -67,6 +67,9 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     for note in manifest.input.notes:
         table.add_row("note", Text(one_line(note)))
     table.add_row("dropped", dropped_rows(counts) or "no row")
+    if (vertices := manifest.input.vertices) is not None:
+        lacks = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
+        table.add_row("attributes", Text(one_line(f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {lacks})")))
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
     top = f"up to {manifest.lam.max:,}"
     if manifest.lambda_high is not None:

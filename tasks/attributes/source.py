@@ -99,7 +99,7 @@ def open_attributes(
     try:
         paths = find_files(path, options, "parquet").paths if live is None else live.paths
     except InputAbsent as error:
-        raise InputError(f"--vertices: {error}") from error
+        raise InputError(str(error).replace("input ", "--vertices ", 1)) from error
     with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
         footers = list(readers.map(lambda found: read_parquet_footer(found, options), paths))
     first, names = footers[0].path, footers[0].schema.names if live is None else list(live.columns)

@@ -435,6 +435,15 @@ def test_rows_that_were_dropped_are_told(tmp_path: Path, write_result: WriteResu
     assert found.text.index(told) < found.text.index("The densest groups")
 
 
+def test_what_was_guessed_is_told_whole(tmp_path: Path, write_result: WriteResult) -> None:
+    """With the advice at its end."""
+    note = f"columns 'a' and 'b' are taken as the two ends of an edge{' and so on' * 20}: say --bipartite prefix"
+    given = InputRecord(files=[], id_type="int64", source_column="src", target_column="dst", notes=[note])
+    write_result(tmp_path / "out", input=given)
+    found = read_page(page(Result(tmp_path / "out"), "out").decode())
+    assert f"C{note[1:]}." in found.text.partition("The densest groups")[0]
+
+
 def test_a_graph_without_triangles_says_what_that_may_mean(tmp_path: Path) -> None:
     found = read_page(page(made(tmp_path / "out", {(1, 2): 0, (2, 3): 0}), "out").decode())
     assert "The graph has no triangle, so λ of every edge is 0" in found.text

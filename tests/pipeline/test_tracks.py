@@ -207,7 +207,7 @@ def test_a_group_is_found_by_its_track(tmp_path: Path) -> None:
         assert {json.loads(line)["id"] for line in ended.stdout.splitlines()} == members
         ended = CliRunner().invoke(edgemill, ["subgraph", str(result.path), "--track", str(track)])
         assert len(ended.stdout.splitlines()) == 1 + len(members) * (len(members) - 1) // 2
-    with pytest.raises(UsageError, match="there is no DN-graph of track 3 in .*: it ended before that"):
+    with pytest.raises(UsageError, match=r"there is no DN-graph of track 3 in .*: it ended before that"):
         find_track(result, 3)
     with pytest.raises(UsageError, match=r"is of a release without tracks: edgemill diff tells which groups are"):
         find_track(result_of(tmp_path / "earlier", [frozenset(range(4))]), 1)
