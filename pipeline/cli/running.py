@@ -117,6 +117,8 @@ def _print_ending(result: Result, events: Events, night: Told, out: str) -> None
     manifest = result.manifest
     if manifest.run != events.run_id:
         tell(f"nothing to do: this is the result since {manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
+    elif sys.stderr.isatty() and sys.stdout.isatty():
+        tell("", err=True)  # below the progress
     more = [one_line(line) for line in (*night.lines(), *(f"removed     {place}" for place in events.removed))]
     print_ending(manifest, str(result.place), _report(result), _groups(result), more, out, console())
     for warning in [*night.warnings(), *_warnings(events)]:

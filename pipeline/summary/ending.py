@@ -78,7 +78,7 @@ def dropped_rows(counts: Counts) -> str:
         (counts.duplicates, "duplicate", "duplicates"),
         (counts.self_loops, "self-loop", "self-loops"),
         (counts.nulls_dropped, "row with a null id", "rows with a null id"),
-        (counts.filtered, "row that does not meet input.where", "rows that do not meet input.where"),
+        (counts.filtered, "row that does not meet the condition", "rows that do not meet the condition"),
     ]
     return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in reasons if number)
 

@@ -225,7 +225,9 @@ def test_text_and_categories(tmp_path: Path, kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "empty", [TABLE.slice(0, 0), nx.Graph(), pd.DataFrame({"src": [], "dst": []}, dtype="int64")], ids=repr
+    "empty",
+    [TABLE.slice(0, 0), nx.Graph(), pd.DataFrame({"src": [], "dst": []}, dtype="int64")],
+    ids=["arrow", "networkx", "pandas"],
 )
 def test_no_rows(tmp_path: Path, empty: Any) -> None:
     assert rows_read(empty, tmp_path) == (["src", "dst"], [])

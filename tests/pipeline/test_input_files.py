@@ -167,7 +167,7 @@ def test_the_rows_of_a_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (result.manifest.counts.rows, result.manifest.counts.filtered) == (12, 7)
     check(out, rows)
     shown = command("show", out).stdout
-    assert "7 rows that do not meet input.where" in shown
+    assert "7 rows that do not meet the condition" in shown
     assert "dt >= '2026-11-02' and weight > 0.4; 1 file of other partitions not read" in shown
     again = command("run", "--input", rows, "--output", out, "--where", "weight > 0.4")
     assert (
