@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import edges_of as edges_of
     from .pipeline import find_dn_graph as find_dn_graph
     from .pipeline import find_group as find_group
+    from .pipeline import find_track as find_track
     from .pipeline import find_vertex as find_vertex
     from .pipeline import group_at as group_at
     from .pipeline import groups_of as groups_of

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .groups.attributes import attributes_of, labels_of
     from .groups.members import members_of
     from .groups.trusses import ktruss, ktruss_groups
+    from .nights.finding import find_track
     from .planning import make_plan
     from .result import Result
     from .rows import Group, Vertex
@@ -67,6 +68,7 @@ __all__ = [
     "edges_of",
     "find_dn_graph",
     "find_group",
+    "find_track",
     "find_vertex",
     "group_at",
     "groups_of",
@@ -94,6 +96,7 @@ _HOME = dict.fromkeys(__all__, "..tasks.errors") | {
     "edges_of": ".asking",
     "find_dn_graph": ".asking",
     "find_group": ".asking",
+    "find_track": ".nights.finding",
     "find_vertex": ".asking",
     "group_at": ".asking",
     "groups_of": ".asking",

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from operator import index
-from typing import Literal, SupportsIndex
+from typing import Literal, SupportsIndex, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +18,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..tasks.errors import InputError, UsageError
+from ..tasks.spelling import parse_id, spelled
 from .calls.asked import AnyResult, opened, plain_id
 from .foremost import foremost
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, look_up, reading
 from .result import Result
-from .rows import Component, DNGraph, Group, Vertex, find, path, whole
+from .rows import Component, DNGraph, Group, Vertex, find, path
 
 __all__ = [
     "Order",
@@ -39,6 +41,9 @@ __all__ = [
 ]
 
 Order = Literal["lambda", "size", "density"]
+
+AnyId: TypeAlias = SupportsIndex | str | bytes | UUID
+"""An id of a vertex, or its text."""
 
 _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
 
@@ -59,8 +64,8 @@ def top(result: AnyResult, by: Order = "lambda", count: int = 20) -> pa.Table:
     return foremost(opened(result), _COLUMN[by], count)
 
 
-def find_vertex(result: AnyResult, vertex: SupportsIndex | str) -> Vertex:
-    """The vertex of that id; an id of integers may be given as text, as on a command line.
+def find_vertex(result: AnyResult, vertex: AnyId) -> Vertex:
+    """The vertex of that id; an id of integers, or a UUID, may be given as text, as on a command line.
 
     Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
     """
@@ -69,11 +74,11 @@ def find_vertex(result: AnyResult, vertex: SupportsIndex | str) -> Vertex:
     key = _as_id(vertex, result)
     found = find(result, Vertex, key)
     if found is None:
-        raise UsageError(f"there is no vertex {key!r} in {result.place}")
+        raise UsageError(f"there is no vertex {spelled(key)!r} in {result.place}")
     return found
 
 
-def groups_of(result: AnyResult, vertex: Vertex | SupportsIndex | str, count: int | None = None) -> list[Group]:
+def groups_of(result: AnyResult, vertex: Vertex | AnyId, count: int | None = None) -> list[Group]:
     """The groups that a vertex is in, innermost first, all or the first `count`; none if it has no edges.
 
     Raises as `find_vertex` does.
@@ -228,16 +233,16 @@ def _within(result: Result, group: Group) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def _as_id(given: SupportsIndex | str, result: Result) -> int | str:
+def _as_id(given: AnyId, result: Result) -> int | str | bytes:
     """An id of the result's type. Raises UsageError if what was given is none."""
     id_type = result.vertices.schema.field("id").type
     given = getattr(given, "as_py", lambda: given)()  # Arrow's scalars
     try:
-        if not isinstance(given, str):
-            key: int | str = index(given)
-        else:
-            key = whole(given.strip()) if pa.types.is_integer(id_type) else given
+        if isinstance(given, str):
+            return parse_id(given, id_type)
+        key = given.bytes if isinstance(given, UUID) else given if isinstance(given, bytes) else index(given)
         pa.scalar(key, id_type)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
-        raise UsageError(f"{given!r} is no id of {result.place}, whose ids are {id_type}") from None
+        kinds = result.manifest.input.id_type
+        raise UsageError(f"{given!r} is no id of {result.place}, whose ids are {kinds}") from None
     return key

@@ -34,7 +34,7 @@ from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph", "edges_of", "facts_of", "read_again"]
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 T = TypeVar("T")
 
@@ -341,6 +341,9 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
         "input": _files(source),
         "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
         "input.nulls": settings.input.nulls,
+        "input.where": settings.input.where,
+        "input.bipartite": settings.input.bipartite,
+        "layout of the input": None if source.layout is None else source.layout.facts(),
         "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,
         "number of shards": plan.shards,

@@ -51,6 +51,8 @@ def _asked_for(event: Mapping[str, Any]) -> str | None:
                 f"attributes: {event['unknown']:,} of {event['rows']:,} rows of --vertices have ids that are not in "
                 f"the graph; {event['missing']:,} vertices of the graph have no row"
             )
+        case "note":
+            return f"note: {event['text']}"
         case "weak_lock":
             return f"Warning: two runs at once are not kept apart: {event['reason']}"
     return None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
 from ..tasks.attributes import AttributeSource
 from ..tasks.passwords import without_passwords
-from ..tasks.sources import Source
-from .manifest import Manifest
+from ..tasks.sources import Source, SourceFile
+from ..tasks.spelling import type_name
+from .input_record import frame_record
+from .manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from .settings import Settings
 
 __all__ = ["differences", "fingerprint", "input_differences"]
@@ -19,9 +21,10 @@ __all__ = ["differences", "fingerprint", "input_differences"]
 _MOST_NAMES = 3
 
 _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
-    # Columns and the version of a table are in the fingerprint, as they were understood.
+    # Columns, layout and the version of a table are in the fingerprint, as they were understood.
     "input": (
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
+        *("format", "header", "delimiter", "comment", "id_type"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
@@ -32,8 +35,9 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
 
 
 def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str | None:
-    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, and the
-    version of a table; of a frame, what was written of it; of the attributes of vertices, too, if there are any.
+    """SHA-256 of what the input is: paths, sizes, rows, columns, what the storage says of each file's version, the
+    version of a table, how text is laid out, and the condition of the rows that are wanted; of a frame, what was
+    written of it; of the attributes of vertices, too, if there are any.
 
     None where the storage does not say, so that a file may have changed unnoticed.
     """
@@ -45,9 +49,15 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
         files = [[file.path, file.bytes, list(file.row_groups), file.version] for file in source.files]
     if unknown:
         return None
-    facts: list[Any] = [files, source.source_column, source.target_column, str(source.id_type)]
+    facts: list[Any] = [files, source.source_column, source.target_column, type_name(source.id_type)]
     if source.table is not None:
         facts.append([source.table.format, source.table.version])
+    if source.layout is not None:
+        facts.append(source.layout.facts())
+    if source.where is not None:
+        facts.append([source.where.condition.text, source.files_left_out])
+    if source.bipartite is not None:
+        facts.append(source.bipartite)
     if vertices is not None:
         facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
@@ -82,26 +92,62 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
     before, now = (then.source_column, then.target_column), (source.source_column, source.target_column)
     if before != now:
         found.append(f"its input's columns were {' and '.join(before)}, and are {' and '.join(now)} now")
-    if then.id_type != str(source.id_type):
-        found.append(f"its ids were of the type {then.id_type}, and are {source.id_type} now")
+    if then.id_type != type_name(source.id_type):
+        found.append(f"its ids were of the type {then.id_type}, and are {type_name(source.id_type)} now")
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
-    paths = {file.path: (file.bytes, file.rows) for file in then.files}
-    there = {without_passwords(file.path): (file.bytes, file.rows) for file in source.files}
-    for what, names in (
-        ("are gone", paths.keys() - there.keys()),
-        ("are new", there.keys() - paths.keys()),
-        ("have other sizes", {name for name in paths.keys() & there.keys() if paths[name] != there[name]}),
-    ):
-        if names:
-            found.append(f"files of its input {what}: {_some(sorted(names))}")
+    if then.frame is None and source.frame is None:
+        found += _file_differences("files of its input", then.files, source.files, source.is_counted)
+    else:
+        found += _frame_differences(then, source)
+    found += _vertex_differences(then.vertices, vertices)
     if not found:
         unknown = then.fingerprint is None or known is None
         why = "may have changed: their storage does not tell versions of files" if unknown else "were written again"
         files = "the files of its input" + ("" if vertices is None else ", or of attributes of vertices,")
         found.append(f"{files} {why}")
     return found
+
+
+def _frame_differences(then: InputRecord, now: Source) -> list[str]:
+    """Where one of both is a frame, whose content its digest tells."""
+    before = "files" if then.frame is None else str(then.frame)
+    there = "files" if now.frame is None else str(frame_record(now.frame, now.rows))
+    if before != there:
+        return [f"its input was {before}, and is {there} now"]
+    same = then.frame is not None and now.frame is not None and then.frame == frame_record(now.frame, now.rows)
+    return [] if same else [f"its input was another {before}"]
+
+
+def _vertex_differences(then: VerticesRecord | None, now: AttributeSource | None) -> list[str]:
+    if then is None or now is None:
+        both = "it has attributes of vertices", "it has no attributes of vertices"
+        if then is None and now is None:
+            return []
+        return [f"{both[then is None]}, and {'none' if now is None else 'some'} are given now"]
+    found = []
+    if then.id_column != now.id_column:
+        found.append(f"ids of its attributes were in column {then.id_column}, and are in {now.id_column} now")
+    if then.columns != now.schema.names:
+        found.append(f"its attributes were {', '.join(then.columns)}, and are {', '.join(now.schema.names)} now")
+    if then.label != now.label:
+        found.append(f"its label of vertices was {then.label or 'none'}, and is {now.label or 'none'} now")
+    return found + _file_differences("files of its attributes", then.files, now.files)
+
+
+def _file_differences(
+    files: str, then: Sequence[InputFile], now: Sequence[SourceFile], is_counted: bool = True
+) -> list[str]:
+    """`is_counted`: whether the rows of files are known before they are read."""
+    before = {file.path: (file.bytes, file.rows) for file in then}
+    there = {without_passwords(file.path): (file.bytes, file.rows if is_counted else None) for file in now}
+    changes = (
+        ("are gone", before.keys() - there.keys()),
+        ("are new", there.keys() - before.keys()),
+        ("have other sizes", {name for name in before.keys() & there.keys() if before[name] != there[name]}),
+    )
+    return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
 
 
 def _shown(value: object) -> str:

@@ -80,7 +80,7 @@ class SortedTable:
         self._read = lru_cache(kept)(lambda group: group.fragment.to_table())
         self._reading = Lock()
 
-    def row(self, key: int | str) -> dict[str, Any] | None:
+    def row(self, key: int | str | bytes) -> dict[str, Any] | None:
         """The row of that key, of which there is one or none, in a table that ascends over all files.
 
         The row group that it is in is kept for the next call.

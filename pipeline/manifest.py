@@ -30,6 +30,7 @@ __all__ = [
     "InputFile",
     "InputRecord",
     "LambdaRecord",
+    "LayoutRecord",
     "Manifest",
     "OutputRecord",
     "PartitionRecord",
@@ -39,6 +40,7 @@ __all__ = [
     "TableRecord",
     "TracksRecord",
     "VerticesRecord",
+    "WhereRecord",
     "is_exact",
     "is_result",
     "next_track",
@@ -62,11 +64,12 @@ class _Record(BaseModel):
 
 
 class InputFile(_Record):
-    """One Parquet file that was read."""
+    """One file that was read."""
 
     path: str
     bytes: int
-    rows: int
+    rows: int | None
+    """None where only reading tells: of CSV, TSV, JSON lines and Arrow."""
 
 
 class TableRecord(_Record):
@@ -80,6 +83,30 @@ class TableRecord(_Record):
 
     def __str__(self) -> str:
         return table_title(self.format, self.version)
+
+
+class LayoutRecord(_Record):
+    """How files that are not Parquet were read."""
+
+    format: str
+    delimiter: str
+    """Of CSV and TSV."""
+    header: bool
+    """Whether their first line has names."""
+    comment: str
+    """Lines that begin with this are no rows; empty for none."""
+    types: list[tuple[str, str]]
+    """Columns of text that were read, and their Arrow types."""
+
+
+class WhereRecord(_Record):
+    """The condition of the rows that were wanted."""
+
+    condition: str
+    types: dict[str, str]
+    """Arrow types of the columns that it names."""
+    files_left_out: int
+    """Files that were not read, as their paths say that no row is wanted; `counts.filtered` has rows of the others."""
 
 
 class VerticesRecord(_Record):
@@ -121,13 +148,23 @@ class InputRecord(_Record):
 
     files: list[InputFile]
     id_type: str
-    """Arrow type of the ids, in the input and in the result."""
+    """Arrow type of the ids, in the input and in the result; `uuid` is Arrow's and Parquet's type of UUIDs."""
     source_column: str
     target_column: str
     fingerprint: str | None = None
     """Changes with the input; none where its storage does not tell whether files have changed."""
     table: TableRecord | None = None
     """The Delta or Iceberg table whose live files these are; none for loose files."""
+    format: str = "parquet"
+    """Of the files: parquet, csv, tsv, jsonl or arrow."""
+    layout: LayoutRecord | None = None
+    """None of Parquet."""
+    where: WhereRecord | None = None
+    """None if all rows were wanted."""
+    bipartite: Literal["prefix", "refuse"] | None = None
+    """What was done about ids that are in both columns, as the setting says."""
+    notes: list[str] = []
+    """What was guessed, in sentences."""
     frame: FrameRecord | None = None
     """The frame or graph that was read in place of files; none for files."""
     vertices: VerticesRecord | None = None
@@ -135,13 +172,15 @@ class InputRecord(_Record):
 
 
 class Counts(_Record):
-    """Totals; rows = self_loops + duplicates + nulls_dropped + edges."""
+    """Totals; rows = self_loops + duplicates + nulls_dropped + filtered + edges."""
 
     rows: int
     self_loops: int
     duplicates: int
     """Rows beyond the first of an edge, whatever their direction."""
     nulls_dropped: int
+    filtered: int = 0
+    """Rows that do not meet `input.where`."""
     edges: int
     vertices: int
     triangles: int

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
-from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
@@ -23,7 +21,7 @@ from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
 from ..tasks.shards import warm_shards
 from ..tasks.shards.halves import ShardCounts
-from ..tasks.sources import Frame, Source, SourceFile, refuse_changed_files
+from ..tasks.sources import Source, refuse_changed_files
 from ..tasks.subgraph import PartitionCounts
 from ..tasks.warm import run_clique, run_ingest
 from . import stages
@@ -39,20 +37,17 @@ from .extracting import extract
 from .frames.given import Given
 from .frames.run_input import RunInput, refuse_overlap
 from .groups.joining import join_attributes, open_vertices, with_attributes
+from .input_record import input_record, no_triangle, tell_of_input
 from .keeper import Keeper
 from .kept_edges import Numbered, Owned, load_numbered, load_owned, save_numbered, save_owned
 from .manifest import (
     Counts,
     DenseRecord,
-    FrameRecord,
-    InputFile,
-    InputRecord,
     LambdaRecord,
     Manifest,
     OutputRecord,
     PartitionRecord,
     PlanRecord,
-    TableRecord,
     versions,
     write_manifest,
 )
@@ -130,6 +125,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 tables.check(source)
             vertices = open_vertices(settings, source)
             known = fingerprint(source, vertices)
+            tell_of_input(source, events)
             cluster = connect(settings.cluster) if client is None else nullcontext(client)
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
@@ -147,7 +143,8 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                 finally:
                     if client is not None:
                         engine.end()
-            read = manifest.input.model_copy(update={"fingerprint": known})
+            notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
+            read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
             manifest = manifest.model_copy(update={"input": read})
             manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
@@ -199,6 +196,8 @@ def _look_at(staging: AnyStaging, settings: Settings, input: RunInput) -> list[s
     except EdgemillError as error:
         return [str(error)]
     why = differences(manifest, settings)
+    if why and input.is_written:  # a reader of batches would be used up
+        return why
     try:
         source = input.open()
     except EdgemillError:
@@ -436,10 +435,11 @@ def _manifest(
     edges = sum(s.edges for s in summaries)
     support = sum(s.support for s in summaries)
     duplicates = rows.duplicates + graph.buckets.duplicates
-    if rows.rows != edges + rows.self_loops + duplicates + rows.nulls or support % 3:
+    left = rows.nulls + rows.filtered
+    if rows.rows != edges + rows.self_loops + duplicates + left or support % 3:
         raise InternalError(
             f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
-            f"{rows.nulls} nulls, {edges} edges; supports add up to {support}"
+            f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
         )
     return Manifest(
         run=events.run_id,
@@ -448,19 +448,13 @@ def _manifest(
         settings=settings.model_dump(),
         started=events.started,
         finished=datetime.now(UTC),
-        input=InputRecord(
-            files=[] if source.frame else [_file(file) for file in source.files],
-            id_type=str(source.id_type),
-            source_column=source.source_column,
-            target_column=source.target_column,
-            table=None if source.table is None else TableRecord(**asdict(source.table)),
-            frame=None if source.frame is None else _frame(source.frame, source.rows),
-        ),
+        input=input_record(source),
         counts=Counts(
             rows=rows.rows,
             self_loops=rows.self_loops,
             duplicates=duplicates,
             nulls_dropped=rows.nulls,
+            filtered=rows.filtered,
             edges=edges,
             vertices=sum(s.vertices for s in summaries),
             triangles=support // 3,
@@ -479,17 +473,6 @@ def _manifest(
         outputs=[
             OutputRecord(path=prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in published.files
         ],
-    )
-
-
-def _file(file: SourceFile) -> InputFile:
-    return InputFile(path=without_passwords(file.path), bytes=file.bytes, rows=file.rows)
-
-
-def _frame(frame: Frame, rows: int) -> FrameRecord:
-    own = frame.sha256
-    return FrameRecord(
-        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
     )
 
 

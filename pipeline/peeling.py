@@ -77,7 +77,7 @@ class Peeling(Schedule):
         before = None if self.round is None else self.round.states
         with search.engine.listening(self._topic, _hearer(search.events, search.counts, self._left())):
             states = self._peel(before, seconds)
-        self._records = search.engine.peek(states, _record, search.engine.homes)
+            self._records = search.engine.peek(states, _record, search.engine.homes)  # which waits for them
         self._seconds += time.perf_counter() - started
         self.round = Round(search.engine, self.name, states)
 

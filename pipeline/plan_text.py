@@ -7,6 +7,7 @@ from dask.utils import format_bytes
 from ..tasks.counting import Guess
 from ..tasks.passwords import without_passwords
 from ..tasks.sources import Source
+from ..tasks.spelling import type_name
 from .escaping import one_line
 from .plan import MESSAGE_BYTES, Plan
 
@@ -19,18 +20,21 @@ def describe(plan: Plan) -> str:
     limit = f"{format_bytes(capacity.memory_bytes)} each" if capacity.memory_bytes else "no limit of memory"
     part = "group" if plan.in_shards else "partition"
     sample, triangles = "all rows looked at", f", ~{graph.with_triangles:.0%} of them in triangles"
-    if graph.rows_looked_at < source.rows:
+    all_of_text = not source.is_counted and graph.edges.least == graph.edges.most
+    if graph.rows_looked_at < source.rows and not all_of_text:
         triangles = ""
         sample = (
-            f"{graph.rows_looked_at:,} of {source.rows:,} rows looked at: what follows is a guess; "
+            f"{graph.rows_looked_at:,} of {_rows(source)} looked at: what follows is a guess; "
             "raise ingest.sample_rows for a better one"
         )
     rows = [
         (
             "input",
-            f"{_input(source)}: {_many(len(source.files), 'file')}, {_many(source.rows, 'row')}, "
-            f"{format_bytes(source.bytes)}; columns {source.source_column}, {source.target_column} ({source.id_type})",
+            f"{_input(source)}: {_many(len(source.files), 'file')}, {_rows(source)}, "
+            f"{format_bytes(source.bytes)}; columns {source.source_column}, {source.target_column} "
+            f"({type_name(source.id_type)})",
         ),
+        *_how_read(source),
         ("sample", sample),
         ("edges", f"{_guess(graph.edges)}{triangles}"),
         ("vertices", _guess(graph.vertices)),
@@ -92,6 +96,24 @@ def _bounding_tasks(plan: Plan) -> str:
 def _input(source: Source) -> str:
     path = without_passwords(source.path)
     return path if source.table is None else f"{path}: {source.table.kind}"
+
+
+def _rows(source: Source) -> str:
+    return _many(source.rows, "row") if source.is_counted else f"~{_round(source.rows):,} rows"
+
+
+def _how_read(source: Source) -> list[tuple[str, str]]:
+    """How files that are not Parquet are laid out, which rows are wanted, and what was guessed."""
+    rows = []
+    if source.layout is not None:
+        estimated = "; the number of rows is an estimate" if not source.is_counted else ""
+        rows.append(("format", f"{source.layout.told()}{estimated}"))
+    if source.where is not None:
+        left = f"; {_many(source.files_left_out, 'file')} of other partitions not read" if source.files_left_out else ""
+        rows.append(("where", f"{source.where.condition.text}{left}"))
+    if source.bipartite is not None:
+        rows.append(("bipartite", source.bipartite))
+    return rows + [("note", without_passwords(note)) for note in source.notes]
 
 
 def _device(plan: Plan) -> str:

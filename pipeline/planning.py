@@ -14,6 +14,7 @@ from ..tasks.complete import refuse_unmarked
 from ..tasks.errors import InputAbsent, InputIncomplete, UsageError
 from ..tasks.estimate import Figures, at_most, estimate
 from ..tasks.places import place_of
+from ..tasks.reading import count_rows
 from ..tasks.replication import Copies
 from ..tasks.sources import Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
@@ -69,8 +70,9 @@ def open_input(settings: Settings) -> Source:
     if given.complete_marker is not None:
         refuse_unmarked(given.path, given.complete_marker, given.storage_options)
     columns = given.source_column, given.target_column
+    version, form = given.table_version, given.form
     try:
-        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, given.table_version)
+        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, version, form)
     except InputAbsent as error:
         if given.least_rows is None:
             raise
@@ -81,9 +83,10 @@ def open_input(settings: Settings) -> Source:
 
 def refuse_few_rows(source: Source, least: int | None) -> None:
     """Raises InputIncomplete if the input has fewer rows than the settings ask for."""
-    if source.rows < (least or 0):
+    rows = source.rows if least is None else count_rows(source)
+    if rows < (least or 0):
         raise InputIncomplete(
-            f"input {source.path!r} is not complete: it has {source.rows:,} rows, and {least:,} are asked for "
+            f"input {source.path!r} is not complete: it has {rows:,} rows, and {least:,} are asked for "
             "(input.least_rows); run again when they are there"
         )
 
@@ -93,7 +96,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     looked at. What it expects is the most that can be: each row an edge, each number of the ids' range a vertex.
     """
     one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
-    if not one or source.kind != "integer":
+    if not one or source.kind != "integer" or source.most_rows is None:
         return None
     plan = _limited(settings, _one_partition(settings, source, at_most(source), capacity))
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes

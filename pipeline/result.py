@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
-_TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
+_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members")
 
 
 class Result:
@@ -193,7 +193,10 @@ class Result:
         files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
         with ThreadPoolExecutor(FOOTER_READERS) as readers:
             list(readers.map(lambda file: _check_footer(self.place, file), files))
-        scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        scan = ds.ParquetFragmentScanOptions(
+            page_checksum_verification=True,
+            arrow_extensions_enabled=False,  # of UUIDs Arrow compares the bytes, and not the type of its own
+        )
         dataset = ds.dataset(
             files,
             format=ds.ParquetFileFormat(default_fragment_scan_options=scan),

@@ -10,6 +10,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from ..tasks.errors import InputError
+from ..tasks.spelling import spelled
 from .lookup import look_up
 from .result import Result
 
@@ -21,6 +22,7 @@ class Vertex:
     """A vertex of a result."""
 
     id: int | str
+    """A UUID is text."""
     degree: int
     triangles: int
     lam: int
@@ -79,10 +81,10 @@ def rows_of(kind: type[Row], table: pa.Table) -> list[Row]:
     return [kind(*row.values()) for row in table.to_pylist()]
 
 
-def find(result: Result, kind: type[Row], id: int | str) -> Row | None:
+def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     """The row of that id. Raises UsageError if the result has no such table, InputError for damage."""
     row = look_up(result, _TABLES[kind]).row(id)
-    return None if row is None else kind(*row.values())
+    return None if row is None else kind(*map(spelled, row.values()))
 
 
 def path(result: Result, component: int | None) -> Iterator[Component]:

@@ -17,9 +17,11 @@ from pydantic import (
 )
 
 from ..tasks.errors import UsageError
+from ..tasks.inputs.form import Form
 from ..tasks.locations import normal, tidied
 from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
+from ..tasks.where.condition import parse_where
 from .dates import day_of, filled_in, has_date
 
 __all__ = [
@@ -83,13 +85,27 @@ class InputSettings(_Section):
     """Where the edges are."""
 
     path: str = Field(min_length=1)
-    """Parquet edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"] = "auto"
+    """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
+    where: str | None = Field(None, min_length=1)
+    """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     table_version: int | None = Field(None, ge=0)
     """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
     source_column: str | None = None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None = None
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    bipartite: Literal["prefix", "refuse"] | None = None
+    """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
+    """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
+    header: bool | None = None
+    """Whether CSV and TSV begin with the names of columns; none: found out."""
+    delimiter: str | None = None
+    """One character between the fields of CSV and TSV, or `tab` or `space`; none: found out."""
+    comment: str | None = None
+    """Lines of CSV and TSV that begin with this are left out, "" for none; none: `#` or `%` if the file begins so."""
     nulls: Literal["refuse", "drop"] = "refuse"
     """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
     complete_marker: str | None = None
@@ -106,6 +122,12 @@ class InputSettings(_Section):
     """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
     storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
     """Options for fsspec, such as credentials; never printed and never written to the result."""
+
+    @property
+    def form(self) -> Form:
+        """What is known of the files, and which rows are wanted."""
+        delimiter = {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
+        return Form(self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite)
 
     @field_serializer("path", "vertices")
     def _without_password(self, path: str | None) -> str | None:
@@ -129,6 +151,31 @@ class InputSettings(_Section):
         if names is not None and (not names or len(set(names)) < len(names) or "" in names):
             raise ValueError("must name one column or more, each once, such as name,city")
         return names
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, delimiter: str | None) -> str | None:
+        if delimiter is None or delimiter in ("tab", "space"):
+            return delimiter
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"' or delimiter.isalnum():
+            raise ValueError("must be one character, such as ; or |, or tab or space")
+        return delimiter
+
+    @field_validator("comment")
+    @classmethod
+    def _no_line_end(cls, comment: str | None) -> str | None:
+        if comment is not None and ("\n" in comment or "\r" in comment):
+            raise ValueError("must not hold an end of a line")
+        return comment
+
+    @field_validator("where")
+    @classmethod
+    def _a_condition(cls, where: str | None) -> str | None:
+        try:
+            _ = where if where is None else parse_where(where)
+        except UsageError as error:
+            raise ValueError(str(error).removeprefix("input.where: ")) from error
+        return where
 
     @field_validator("complete_marker")
     @classmethod

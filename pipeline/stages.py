@@ -18,9 +18,12 @@ from ..tasks import device, ingest, publish, subgraph, triangulate, writing
 from ..tasks.blocks import BlockEdges
 from ..tasks.bound.intervals import Intervals
 from ..tasks.dense import BucketGroups
+from ..tasks.errors import InputError
 from ..tasks.identity import Ids
 from ..tasks.ingest import OwnedRows, Put
+from ..tasks.left_out import LeftOut, refuse_nulls
 from ..tasks.messages import Bundle
+from ..tasks.passwords import without_passwords
 from ..tasks.places import Place
 from ..tasks.publish import BucketResults, BucketSummary, BucketVertices
 from ..tasks.sources import Block, Source
@@ -65,6 +68,7 @@ class RowCounts:
     self_loops: int
     duplicates: int
     nulls: int
+    filtered: int
 
 
 @dataclass(frozen=True)
@@ -100,22 +104,40 @@ class Published:
 def read(
     engine: Engine, events: Events, source: Source, blocks: Sequence[Block], nulls: str, put: Put
 ) -> tuple[list[Future], RowCounts]:
-    """Read and clean all blocks; `put` says where, here and in what follows."""
+    """Read and clean all blocks; `put` says where, here and in what follows.
+
+    Raises InputError for null ids, all of which are counted first, unless `nulls` is "drop".
+    """
     engine.spread(len(blocks))
     with events.stage("read", len(blocks)) as stage:
-        tasks = engine.map("read", ingest.read_block, [(source, block, nulls, put) for block in blocks])
+        tasks = engine.map("read", ingest.read_block, [(source, block, put) for block in blocks])
         engine.wait(tasks, stage)
         counts = engine.peek(tasks, _row_counts)
-    return tasks, RowCounts(*np.array(counts, np.int64).reshape(-1, 4).sum(axis=0).tolist())
+    left_out = sum((count.left_out for count in counts), LeftOut())
+    if nulls == "refuse":
+        refuse_nulls(without_passwords(source.path), (source.source_column, source.target_column), left_out)
+    rows, self_loops, duplicates = (
+        sum(getattr(count, name) for count in counts) for name in ("rows", "self_loops", "duplicates")
+    )
+    return tasks, RowCounts(rows, self_loops, duplicates, left_out.nulls, left_out.filtered)
 
 
-def _row_counts(block: BlockEdges) -> tuple[int, int, int, int]:
-    return block.rows, block.self_loops, block.duplicates, block.nulls
+@dataclass(frozen=True)
+class _BlockCounts:
+    rows: int
+    self_loops: int
+    duplicates: int
+    left_out: LeftOut
+
+
+def _row_counts(block: BlockEdges) -> _BlockCounts:
+    return _BlockCounts(block.rows, block.self_loops, block.duplicates, block.left_out)
 
 
 def number(engine: Engine, events: Events, source: Source, blocks: list[Future], buckets: int, put: Put) -> Buckets:
     """Number the vertices densely in id order, and bring every edge, once, to the bucket of its smaller end.
 
+    Raises InputError for ids that are in both columns, if `input.bipartite` refuses them.
     Lets go of `blocks`, and of each exchange as soon as it is over: what lies on the disk is to be written once.
     """
     if put is kernels.to_host:
@@ -131,6 +153,8 @@ def number(engine: Engine, events: Events, source: Source, blocks: list[Future],
         ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, put) for b in everyone])
         del sent
         engine.wait(ids, stage)
+        if source.bipartite == "refuse":
+            _refuse_in_both(source, sum(engine.peek(ids, attrgetter("in_both"))))
         starts = ingest.bucket_starts(engine.peek(ids, len))
         numbers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(i, starts) for i in ids])
         ids = engine.map("ids-alone", ingest.without_questions, [(i,) for i in ids])
@@ -143,6 +167,15 @@ def number(engine: Engine, events: Events, source: Source, blocks: list[Future],
         engine.wait(edges, stage)
         duplicates = engine.peek(edges, attrgetter("duplicates"))
     return Buckets(ids, edges, starts, sum(duplicates))
+
+
+def _refuse_in_both(source: Source, ids: int) -> None:
+    if ids:
+        raise InputError(
+            f"input.bipartite is refuse, and {ids:,} {'id is' if ids == 1 else 'ids are'} both in column "
+            f"{source.source_column!r} and in column {source.target_column!r}: each would be one vertex; keep them "
+            "apart with --bipartite prefix, or leave it out if they mean the same"
+        )
 
 
 def _numbering_bytes(block: BlockEdges) -> int:

@@ -14,7 +14,8 @@ from ..kernels.held import Held
 from . import identity, order
 from .coding import Coding
 from .identity import Ids, Put
-from .reading import IdRows, Nulls, read_parts, read_rows
+from .left_out import LeftOut
+from .reading import IdRows, read_parts, read_rows
 from .sources import Block, Source
 
 SAMPLES = 256
@@ -38,13 +39,16 @@ class BlockEdges(Held):
     """[edges] position in `ids` of the larger end; edges are sorted by (low, high)."""
 
     rows: int
-    """Rows read: edges + self_loops + duplicates + nulls."""
+    """Rows read: edges + self_loops + duplicates + left_out.rows."""
 
     self_loops: int
     duplicates: int
 
-    nulls: int
-    """Rows dropped because an id is null."""
+    left_out: LeftOut
+    """Rows with a null id, and those that the condition leaves out."""
+
+    sides: NDArray[np.uint8] | None = None
+    """[ids] 1 for those in the source column, 2 in the target column, 3 in both; None where that does not matter."""
 
     def __len__(self) -> int:
         return len(self.low)
@@ -75,35 +79,48 @@ def without_ids(block: BlockEdges) -> LocalEdges:
     return LocalEdges(block.number, len(block.ids), block.low, block.high)
 
 
-def read_block(source: Source, block: Block, nulls: Nulls = "refuse", put: Put = kernels.to_host) -> BlockEdges:
+def read_block(source: Source, block: Block, put: Put = kernels.to_host) -> BlockEdges:
     """Read and clean one block, where `put` puts integer ids. Raises InputError as `reading.read_rows` does."""
+    with_sides = source.bipartite == "refuse"
     if source.kind == "string":
-        found = _read_strings(source, block, nulls)
+        found = _read_strings(source, block, with_sides)
     else:
-        found = clean(block.number, read_rows(source, block, nulls), put)
+        found = clean(block.number, read_rows(source, block), put, with_sides)
     if put is kernels.to_host:
         pa.default_memory_pool().release_unused()  # beside the block itself Arrow would keep what it took to read it
     return found
 
 
-def clean(number: int, rows: IdRows, put: Put = kernels.to_host) -> BlockEdges:
-    """Clean the rows of one block, where `put` puts integer ids."""
+def clean(number: int, rows: IdRows, put: Put = kernels.to_host, with_sides: bool = False) -> BlockEdges:
+    """Clean the rows of one block, where `put` puts integer ids; `with_sides` tells which column each id is in."""
     if isinstance(rows.source, pa.Array):
         coded = identity.encode(rows.source, rows.target)
     else:
         coded = identity.encode(put(rows.source), put(rows.target))
-    return _edges(number, *coded, rows.nulls)
+    return _edges(number, *coded, rows.left_out, with_sides)
 
 
-def _read_strings(source: Source, block: Block, nulls: Nulls) -> BlockEdges:
+def _read_strings(source: Source, block: Block, with_sides: bool) -> BlockEdges:
     coding = Coding()
-    for part in read_parts(source, block, nulls):
+    for part in read_parts(source, block):
         coding.add(part)
-    return _edges(block.number, *coding.end(), coding.nulls)
+    return _edges(block.number, *coding.end(), coding.left_out, with_sides)
 
 
-def _edges(number: int, ids: Ids, first: NDArray[np.int32], second: NDArray[np.int32], nulls: int) -> BlockEdges:
-    """The edges of rows whose ends are positions in `ids`, and of which `nulls` were left out."""
+def _edges(
+    number: int,
+    ids: Ids,
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    left_out: LeftOut,
+    with_sides: bool,
+) -> BlockEdges:
+    """The edges of rows whose ends are positions in `ids`."""
+    sides = None
+    if with_sides:
+        sides = np.zeros_like(first, dtype=np.uint8, shape=len(ids))
+        sides[first] |= 1
+        sides[second] |= 2
     low, high = np.minimum(first, second), np.maximum(first, second)
     proper = low != high
     edges = int(np.count_nonzero(proper))
@@ -111,7 +128,8 @@ def _edges(number: int, ids: Ids, first: NDArray[np.int32], second: NDArray[np.i
     if self_loops:
         low, high = low[proper], high[proper]
     low, high = order.distinct_pairs(low, high, len(ids), len(ids))
-    return BlockEdges(number, ids, low, high, len(first) + nulls, self_loops, edges - len(low), nulls)
+    rows = len(first) + left_out.rows
+    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides)
 
 
 def sample_interval(rows: int, buckets: int) -> int:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from . import identity
+from .left_out import LeftOut
 from .reading import IdRows
 
 PART_BYTES = 2**26
@@ -24,12 +25,12 @@ class Coding:
         self._waiting = 0
         self._runs: list[pa.LargeStringArray] = []
         self._codes: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-        self.nulls = 0
-        """Rows left out because an id is null."""
+        self.left_out = LeftOut()
+        """Rows that are not among those taken in."""
 
     def add(self, part: IdRows) -> None:
         """Take in some rows."""
-        self.nulls += part.nulls
+        self.left_out += part.left_out
         self._parts.append(part)
         self._waiting += part.source.nbytes + part.target.nbytes
         if self._waiting >= PART_BYTES:

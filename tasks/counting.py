@@ -29,7 +29,7 @@ class Guess:
 
 def count_edges(sample: Sample) -> Guess:
     """The distinct edges of the input."""
-    proper = sample.rows_read - sample.nulls - sample.self_loops
+    proper = sample.rows_read - sample.left_out - sample.self_loops
     kept = int(sample.repeated.sum())
     scale = proper / kept if kept else 0.0
     return _all(sample, len(sample) * scale if kept else float(proper), sample.edge_stretches, scale)

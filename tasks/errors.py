@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import traceback
 from typing import ClassVar
 
 from .passwords import without_passwords
@@ -36,6 +37,18 @@ class EdgemillError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(without_passwords(message))
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows: the user's own calls, and the message; nothing of what lies below them."""
+        calls = []
+        for frame, line in traceback.walk_tb(self.__traceback__):
+            module = str(frame.f_globals.get("__name__", ""))
+            if module.partition(".")[0] == "edgemill":
+                break
+            if module.partition(".")[0] not in ("IPython", "ipykernel"):
+                calls.append((frame, line))
+        shown = [one.rstrip("\n") for one in traceback.StackSummary.extract(iter(calls)).format()]
+        return [*shown, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
 
 
 class UsageError(EdgemillError):
@@ -96,3 +109,7 @@ class OutOfRoom(EdgemillError):
 
 class InternalError(EdgemillError):
     """A promise inside this project was broken, such as rows lost in an exchange. A bug: please report it."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The whole traceback, for the report."""
+        return [line.rstrip("\n") for line in traceback.format_exception(self)]

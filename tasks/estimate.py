@@ -120,17 +120,20 @@ class Estimate:
 
 
 def at_most(source: Source) -> Figures:
-    """The most that the rows, integers, can come to; nothing but the footers is looked at."""
+    """The most that the rows, integers, can come to; nothing but the footers is looked at. Their number must be known,
+    or the most that it can be.
+    """
     low, high = source.id_range or (0, 2**63 - 1)
-    vertices = min(2 * source.rows, high - low + 1)
+    rows = source.rows if source.most_rows is None else source.most_rows
+    vertices = min(2 * rows, high - low + 1)
     return Figures(
         rows_looked_at=0,
-        edges=Guess(source.rows, 0, source.rows),
+        edges=Guess(rows, 0, rows),
         vertices=Guess(vertices, 0, vertices),
         with_triangles=1.0,
         id_bytes=8.0,
         id_span=high - low + 1,
-        output_bytes=source.rows * _EDGE_ROW_BYTES + vertices * _VERTEX_ROWS_BYTES,
+        output_bytes=rows * _EDGE_ROW_BYTES + vertices * _VERTEX_ROWS_BYTES,
     )
 
 

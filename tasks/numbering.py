@@ -35,6 +35,9 @@ class BucketIds(Held):
     asked: Mapping[int, NDArray[np.int32]]
     """Block → positions in `ids` of the ids it sent, in its order."""
 
+    in_both: int = 0
+    """Ids that are in both columns, if blocks tell which column each is in."""
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -93,18 +96,45 @@ class BucketEdges(Held):
         return len(self.low)
 
 
-def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids]:
+@dataclass(frozen=True)
+class SidedIds(Held):
+    """Ids on their way to their bucket, with the columns that they are in. `len()` counts them."""
+
+    ids: Ids
+
+    sides: NDArray[np.uint8]
+    """[ids] as in BlockEdges."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def send_ids(block: BlockEdges, splitters: Ids) -> Bundle[Ids | SidedIds]:
     """Block → buckets: the ids that fall in each bucket's range."""
     cuts = identity.split(block.ids, splitters)
-    return bundle(block.number, {b: identity.part(block.ids, cuts[b], cuts[b + 1]) for b in range(len(cuts) - 1)})
+    parts: dict[int, Ids | SidedIds] = {}
+    for b in range(len(cuts) - 1):
+        own = identity.part(block.ids, cuts[b], cuts[b + 1])
+        parts[b] = own if block.sides is None else SidedIds(own, block.sides[cuts[b] : cuts[b + 1]])
+    return bundle(block.number, parts)
 
 
-def number_ids(bucket: int, kind: identity.Kind, put: Put, parts: Mapping[int, Ids]) -> BucketIds:
+def number_ids(bucket: int, kind: identity.Kind, put: Put, parts: Mapping[int, Ids | SidedIds]) -> BucketIds:
     """The distinct ids of one bucket, from those each block sent; `put` as for `read_block`."""
+    if any(isinstance(part, SidedIds) for part in parts.values()):
+        return _number_sided(bucket, parts)
     if not parts:
         return BucketIds(bucket, identity.no_ids(kind, put), {})
     ids, positions = identity.merge(list(parts.values()))
     return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)))
+
+
+def _number_sided(bucket: int, parts: Mapping[int, SidedIds]) -> BucketIds:
+    ids, positions = identity.merge([part.ids for part in parts.values()])
+    sides = np.zeros_like(positions[0], dtype=np.uint8, shape=len(ids))
+    for place, part in zip(positions, parts.values(), strict=True):
+        sides[place] |= part.sides
+    return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)), int(np.count_nonzero(sides == 3)))
 
 
 def bucket_starts(sizes: Sequence[int]) -> NDArray[np.int64]:

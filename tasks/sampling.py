@@ -39,13 +39,13 @@ class Sample:
     """Rows of the input that touch S, as edges. Vertices are numbered in the order of their ids."""
 
     rows: int
-    """Rows of the input."""
+    """Rows of the input; an estimate where files do not say it, and not all were read."""
 
     rows_read: int
     """Rows of the input that were looked at."""
 
-    nulls: int
-    """Rows among those with a null id."""
+    left_out: int
+    """Rows among those with a null id, and those that the condition leaves out."""
 
     self_loops: int
     """Rows among those that are self-loops."""
@@ -95,7 +95,7 @@ class _Kept:
     target: Ids
     stretch: NDArray[np.int32]
     rows: int
-    nulls: int
+    left_out: int
     self_loops: int
 
 
@@ -109,6 +109,7 @@ def take_sample(source: Source, most_rows: int) -> Sample:
     Raises InputError if what is read is damaged or has ids that cannot be used.
     """
     pieces = _pieces(source, most_rows)
+    whole = source.rows <= most_rows
     rows = sum(rows for _, rows in pieces)
     share = min(1.0, sqrt(WITNESSES / max(1, rows)))
     most_kept = 4 * sqrt(WITNESSES * rows) + WITNESSES
@@ -117,11 +118,11 @@ def take_sample(source: Source, most_rows: int) -> Sample:
     threads = max(1, min(len(pieces), os.cpu_count() or 1, MOST_READERS))
     parts = -(-STRETCHES // max(1, len(pieces)))
     with ThreadPoolExecutor(threads) as readers:
-        kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share), pieces))
+        kept = list(readers.map(lambda piece: _read(source, piece[0], piece[1], parts, share, whole), pieces))
     while _is_too_much(kept, most_kept) and share > LEAST_SHARE:  # of a hub all rows are kept
         share /= 2
         kept = [_fewer(part, share) for part in kept]
-    return _sample(source, kept, parts, share)
+    return _sample(source, kept, parts, share, whole)
 
 
 def _is_too_much(kept: list[_Kept], most_rows: float) -> bool:
@@ -143,14 +144,14 @@ def _pieces(source: Source, most_rows: int) -> list[tuple[Piece, int]]:
     return [(groups[g][0], min(groups[g][1], each * count)) for g, count in both]
 
 
-def _read(source: Source, piece: Piece, rows: int, parts: int, share: float) -> _Kept:
-    """Read the first rows of a row group, as so many stretches."""
-    read = nulls = self_loops = 0
+def _read(source: Source, piece: Piece, rows: int, parts: int, share: float, whole: bool) -> _Kept:
+    """Read the first rows of a row group, or all if the `whole` input is read, as so many stretches."""
+    read = left_out = self_loops = 0
     none = identity.no_ids(source.kind)
     sources, targets, stretches = [none], [none], [np.zeros(0, np.int32)]
-    for batch in read_batches(source, piece, rows):
-        before, read = read, read + len(batch) + batch.nulls
-        nulls += batch.nulls
+    for batch in read_batches(source, piece, None if whole and not source.is_counted else rows):
+        before, read = read, read + len(batch) + batch.left_out.rows
+        left_out += batch.left_out.rows
         first, second = identity.hashes(batch.source), identity.hashes(batch.target)
         self_loops += int(np.count_nonzero(first == second))
         touching = np.flatnonzero(_picked(first, share) | _picked(second, share))
@@ -158,7 +159,7 @@ def _read(source: Source, piece: Piece, rows: int, parts: int, share: float) -> 
         targets.append(identity.take(batch.target, touching))
         stretches.append(((before + touching) * parts // rows).astype(np.int32))
     kept = identity.concatenate(sources), identity.concatenate(targets), np.concatenate(stretches)
-    return _Kept(*kept, read, nulls, self_loops)
+    return _Kept(*kept, read, left_out, self_loops)
 
 
 def _picked(hashes: NDArray[np.uint64], share: float) -> NDArray[np.bool_]:
@@ -169,12 +170,13 @@ def _fewer(part: _Kept, share: float) -> _Kept:
     first, second = identity.hashes(part.source), identity.hashes(part.target)
     left = np.flatnonzero(_picked(first, share) | _picked(second, share))
     kept = identity.take(part.source, left), identity.take(part.target, left), part.stretch[left]
-    return _Kept(*kept, part.rows, part.nulls, part.self_loops)
+    return _Kept(*kept, part.rows, part.left_out, part.self_loops)
 
 
-def _sample(source: Source, kept: list[_Kept], parts: int, share: float) -> Sample:
+def _sample(source: Source, kept: list[_Kept], parts: int, share: float, whole: bool) -> Sample:
     """What was kept, as edges; `kept` is emptied on the way."""
-    rows, nulls, self_loops = (sum(getattr(part, name) for part in kept) for name in ("rows", "nulls", "self_loops"))
+    names = ("rows", "left_out", "self_loops")
+    rows, left_out, self_loops = (sum(getattr(part, name) for part in kept) for name in names)
     stretches = parts * len(kept)
     stretch = np.concatenate([np.zeros(0, np.int32), *(parts * n + part.stretch for n, part in enumerate(kept))])
     none = identity.no_ids(source.kind)
@@ -186,7 +188,7 @@ def _sample(source: Source, kept: list[_Kept], parts: int, share: float) -> Samp
     proper = first != second
     edge = np.minimum(first, second).astype(np.int64) * len(ids) + np.maximum(first, second)
     edge_stretches = vertex_stretches = np.zeros(0, np.int64)
-    if rows < source.rows:
+    if not whole:
         edge_stretches = _spread(edge[proper], stretch[proper])
         vertex, touched = np.concatenate([first, second]), picked[np.concatenate([first, second])]
         vertex_stretches = _spread(vertex[touched], np.concatenate([stretch, stretch])[touched])
@@ -197,8 +199,8 @@ def _sample(source: Source, kept: list[_Kept], parts: int, share: float) -> Samp
     repeated = np.diff(heads, append=len(edge))
     edge = edge[heads]
     low, high = (edge // len(ids)).astype(np.int32), (edge % len(ids)).astype(np.int32)
-    facts = rows, nulls, self_loops, share, ids, picked, low, high, repeated
-    return Sample(source.rows, *facts, edge_stretches, vertex_stretches, stretches)
+    facts = rows, left_out, self_loops, share, ids, picked, low, high, repeated
+    return Sample(rows if whole else source.rows, *facts, edge_stretches, vertex_stretches, stretches)
 
 
 def _spread(values: NDArray[Any], stretch: NDArray[np.int32]) -> NDArray[np.int64]:

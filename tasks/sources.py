@@ -1,53 +1,65 @@
-"""Where edges come from: Parquet files, found and checked by their footers, and cut into blocks of row groups."""
+"""Where edges come from: files, found and checked by what they say of themselves, and cut into blocks of row groups."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-import fsspec
 import pyarrow as pa
-import pyarrow.parquet as pq
-from fsspec.implementations.local import LocalFileSystem
 
-from .errors import InputAbsent, InputError, UsageError
-from .places import file_system
-from .sealed import footer_of, read_footer
-from .statistics import column_bytes, column_range
-from .stores import asked
-from .tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
-from .tables.live import Table
-from .versions import look_at, refuse_changed
+from .errors import InputError, UsageError
+from .inputs.columns import USUAL_COLUMNS, choose_columns, common_type, id_type
+from .inputs.finding import Found, find_all_files, find_files
+from .inputs.form import Bipartite, Form
+from .inputs.formats import Format, compression_of, is_text
+from .inputs.head import Head, look_at_files
+from .inputs.layout import Layout
+from .inputs.opening import DAMAGE, reason
+from .inputs.partitioned import partitioned
+from .inputs.sizes import id_bytes, id_range
+from .inputs.types import end_types, filter_of, input_type, refuse_form
+from .tables.finding import table_at
+from .tables.live import LiveFiles, Table
+from .versions import refuse_changed
+from .where.condition import parse_where
+from .where.filter import RowFilter
 
 if TYPE_CHECKING:
     from .identity import Kind  # planning a run reads footers, and needs nothing that handles ids
 
-USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
-"""Names tried, in this order, when the user names no columns."""
-
-DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
-"""What pyarrow raises on a file that is no Parquet file or a damaged one."""
+__all__ = [
+    "DAMAGE",
+    "FOOTER_READERS",
+    "USUAL_COLUMNS",
+    "Block",
+    "Frame",
+    "Piece",
+    "Source",
+    "SourceFile",
+    "check_columns",
+    "open_source",
+    "plan_blocks",
+    "reason",
+    "refuse_changed_files",
+]
 
 TEXT_PER_BLOCK = 2**28
 """Bytes of strings read by one task, at most, unless one row group has more."""
 
-STREAM_BYTES = 2**20
-"""Fetched of a column at a time when it is not read at once."""
-
 FOOTER_READERS = 16
 """Threads that read footers; they wait for the storage most of the time."""
 
-_STATISTICS_BYTES = 2**20
-"""Of footers whose statistics are read, which takes 0.7 s; of larger ones a sample of the rows tells as much."""
+_PLAIN = Form()
+_LEAST_LINE = 4
+"""Bytes of a line with two ids."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Parquet file of the input."""
+    """One file of the input."""
 
     path: str
     """Absolute path, or URL."""
@@ -56,13 +68,22 @@ class SourceFile:
     """Size of the file."""
 
     row_groups: tuple[int, ...]
-    """Rows of each row group."""
+    """Rows of each row group, or, of other formats than Parquet, of each part that can be read alone: an estimate."""
 
     version: str | None
     """What the storage says that changes with the content (time and inode, ETag); None where it says nothing."""
 
     id_bytes: tuple[int, ...] = ()
-    """[row groups] uncompressed bytes of both id columns, as the footer says, if ids are strings."""
+    """[row groups] uncompressed bytes of both id columns, as the footer says or as estimated, if ids are strings."""
+
+    spans: tuple[tuple[int, int | None], ...] = ()
+    """[row groups] the bytes of text, or the record batches, that each has; none of Parquet."""
+
+    names: tuple[str, ...] = ()
+    """Columns of CSV, in the order of the file."""
+
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the condition whose value the path gives."""
 
     @property
     def rows(self) -> int:
@@ -83,7 +104,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Source:
-    """The input as its footers describe it. Picklable; the storage options stay out of its repr."""
+    """The input as its files describe it. Picklable; the storage options stay out of its repr."""
 
     path: str
     """What the user gave."""
@@ -108,6 +129,40 @@ class Source:
 
     frame: Frame | None = None
     """The frame or graph in memory whose edges the files hold for the time of the run."""
+
+    format: Format = "parquet"
+
+    layout: Layout | None = None
+    """How the rows of files that are not Parquet are laid out."""
+
+    where: RowFilter | None = None
+    """The rows that are wanted; None: all."""
+
+    files_left_out: int = 0
+    """Files that are not read, as their paths say that none of their rows is wanted."""
+
+    bipartite: Bipartite | None = None
+    """What is done about ids of the two columns that are the same, where the columns are two sets of ids."""
+
+    prefixes: tuple[str, str] | None = None
+    """What the ids of each column are given in front."""
+
+    notes: tuple[str, ...] = ()
+    """What was guessed, in sentences."""
+
+    @property
+    def most_rows(self) -> int | None:
+        """As many as there can be; None where that is not known before they are read."""
+        if self.is_counted:
+            return self.rows
+        if not is_text(self.format) or any(compression_of(file.path) for file in self.files):
+            return None
+        return sum(file.bytes // _LEAST_LINE + 1 for file in self.files)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the rows of all files are known before they are read."""
+        return self.format == "parquet"
 
     @property
     def kind(self) -> Kind:
@@ -166,50 +221,108 @@ def open_source(
     storage_options: Mapping[str, Any] | None = None,
     reserved: Collection[str] = (),
     table_version: int | None = None,
+    form: Form = _PLAIN,
 ) -> Source:
-    """Find the Parquet files of a file, folder, glob or fsspec URL, or of several of these, and check their columns.
-    Reads footers only.
+    """Find the files of a file, folder, glob or fsspec URL, or of several of these, and check their columns. Reads the
+    footers of Parquet, and the beginnings of other files.
 
-    A folder is searched for *.parquet at any depth; names that start with "." or "_" are left out. Of a Delta or
-    Iceberg table the files are those of its version `table_version`, or of the current one. Columns that are not
-    named are the USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself.
+    A folder is searched at any depth; names that start with "." or "_" are left out. Of a Delta or Iceberg table the
+    files are those of its version `table_version`, or of the current one. Columns that are not named are the
+    USUAL_COLUMNS, else the only two. `reserved` are names that the output needs for itself. `form` is what is known of
+    the files, and which of their rows are wanted.
 
-    Raises InputAbsent, an InputError, if nothing is found; InputError if a footer cannot be read, the columns are
+    Raises InputAbsent, an InputError, if nothing is found; InputError if a file cannot be read, the columns are
     missing or of an unusable type, or a table's files alone do not give its rows; UsageError for a table that cannot
-    be read, a part of a table, or a version of what is no table.
+    be read, a part of a table, a version of what is no table, or a condition that does not fit the columns.
     """
     options = dict(storage_options or {})
+    condition = None if form.where is None else parse_where(form.where)
+    live = None
     if isinstance(path, str):
         table = table_at(path, options)
         live = None if table is None else table.live_files(table_version)
-        paths = _find(path, options) if live is None else live.paths
+        found = find_files(path, options, form.format) if live is None else Found.of(live)
     else:
-        live, paths = None, _find_all(path, options)
+        found = _find_all(path, options, form)
         path = ", ".join(path)
     if live is None and table_version is not None:
         raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
+    refuse_form(form, found.format, path, is_table=live is not None)
+    wanted_files = partitioned(found, condition, live)
+    paths = wanted_files.paths
     with (
         nullcontext() if live is None else live.all_there(),
         ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers,
     ):
-        footers = list(readers.map(lambda found: _read_footer(found, options), paths))
-    names = footers[0].schema.names if live is None else list(live.columns)
-    source_column, target_column = _choose_columns(paths[0], names, source_column, target_column)
+        heads = look_at_files(readers, paths, found.format, form, options)
+    names = heads[0].names if live is None else list(live.columns)
+    source_column, target_column, guessed = choose_columns(paths[0], names, source_column, target_column)
     ends = source_column, target_column
-    if live is not None:
-        live.refuse_columns(ends)
-        for footer in footers:
-            live.refuse_file(footer.file.path, footer.schema, ends)
+    where = None if condition is None else filter_of(condition, heads, wanted_files)
+    _refuse_columns(path, live, heads, ends, where, reserved)
+    types = end_types(heads, ends, found.format, form)
+    common = input_type(path, heads, types, found.format, form)
+    prefixes = _prefixes(ends) if form.bipartite == "prefix" else None
+    is_text_id = prefixes is not None or not pa.types.is_integer(common)
+    files = tuple(
+        SourceFile(
+            head.path,
+            head.bytes,
+            head.row_groups,
+            head.version,
+            id_bytes(heads, head, ends, prefixes) if is_text_id else (),
+            head.spans,
+            head.names if is_text(found.format) else (),
+            constants,
+        )
+        for head, constants in zip(heads, wanted_files.constants, strict=True)
+    )
+    return Source(
+        path,
+        files,
+        *ends,
+        common if prefixes is None else pa.string(),
+        options,
+        None if is_text_id else id_range(heads, types),
+        None if live is None else live.table,
+        None,
+        found.format,
+        _layout(found.format, heads, ends, common, where),
+        where,
+        wanted_files.left_out,
+        form.bipartite,
+        prefixes,
+        _notes(heads, ends, guessed, form),
+    )
+
+
+def _refuse_columns(
+    path: str,
+    live: LiveFiles | None,
+    heads: Sequence[Head],
+    ends: tuple[str, str],
+    where: RowFilter | None,
+    reserved: Collection[str],
+) -> None:
     _refuse_reserved(path, ends, reserved)
-    types = [{column: _id_type(footer.file.path, footer.schema, column) for column in ends} for footer in footers]
-    all_types = [column_type for own in types for column_type in own.values() if not pa.types.is_null(column_type)]
-    id_type = _common_type(path, all_types)
-    id_range = _id_range(footers, types) if pa.types.is_integer(id_type) else None
-    files = tuple(footer.file for footer in footers)
-    if not pa.types.is_integer(id_type):
-        small = _are_small(footers)
-        files = tuple(replace(footer.file, id_bytes=_text_bytes(footer, ends, small)) for footer in footers)
-    return Source(path, files, *ends, id_type, options, id_range, None if live is None else live.table)
+    if live is None:
+        return
+    columns = (*ends, *(where.columns if where is not None else ()))
+    live.refuse_columns(columns)
+    for head in heads:
+        live.refuse_file(head.path, head.schema, columns)
+
+
+def _refuse_reserved(path: str, ends: Collection[str], reserved: Collection[str]) -> None:
+    for column in set(ends) & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+
+
+def _find_all(paths: Sequence[str], options: Mapping[str, Any], form: Form) -> Found:
+    for path in paths:
+        if table_at(path, options) is not None:
+            raise UsageError(f"input {path!r} is a table, which is an input of its own: leave out the other paths")
+    return find_all_files(paths, options, form.format)
 
 
 def check_columns(
@@ -223,10 +336,59 @@ def check_columns(
 
     Raises InputError if they cannot be told, are missing, of an unusable type or `reserved`.
     """
-    ends = _choose_columns(name, schema.names, source_column, target_column)
-    _refuse_reserved(name, ends, reserved)
-    _common_type(name, [found for end in ends if not pa.types.is_null(found := _id_type(name, schema, end))])
-    return ends
+    source, target, _ = choose_columns(name, schema.names, source_column, target_column)
+    _refuse_reserved(name, (source, target), reserved)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    found = [id_type(name, schema.names, types, end) for end in (source, target)]
+    common_type(name, [kind for kind in found if not pa.types.is_null(kind)])
+    return source, target
+
+
+def _prefixes(ends: tuple[str, str]) -> tuple[str, str]:
+    """Such that no id with the one is an id with the other."""
+    first, second = (f"{column}:" for column in ends)
+    if first.startswith(second) or second.startswith(first):
+        raise UsageError(
+            f"input.bipartite is prefix, and ids of columns {ends[0]!r} and {ends[1]!r} could still meet: rename one"
+        )
+    return first, second
+
+
+def _layout(
+    format: Format, heads: Sequence[Head], ends: tuple[str, str], common: pa.DataType, where: RowFilter | None
+) -> Layout | None:
+    if format == "parquet":
+        return None
+    text = heads[0].text
+    if text is None:
+        return Layout(format)
+    types = dict.fromkeys(ends, common)
+    for name, kind in where.types if where is not None else ():
+        if where is not None and name in where.columns:
+            types.setdefault(name, kind)
+    return Layout(format, text.delimiter, text.header, text.comment, tuple(types.items()))
+
+
+def _notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, form: Form) -> tuple[str, ...]:
+    """What was guessed, and how to say otherwise."""
+    notes = []
+    text, first = heads[0].text, heads[0]
+    if text is not None and text.delimiter and not text.header and form.header is None:
+        columns = ", ".join(first.names)
+        notes.append(f"{first.path} has no names of columns in its first line: they are called {columns}")
+    elif text is not None and not text.header_told:
+        columns = ", ".join(first.names)
+        notes.append(
+            f"the first line of {first.path} is taken as the names of its columns, {columns}: "
+            "if it is a row, say --set input.header=false"
+        )
+    if guessed:
+        notes.append(
+            f"columns {ends[0]!r} and {ends[1]!r} are taken as the two ends of an edge, with ids of one kind: "
+            "name them with --source-column and --target-column, or, if the same id means different things in "
+            "each, say --bipartite prefix"
+        )
+    return tuple(notes)
 
 
 def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
@@ -255,247 +417,8 @@ def refuse_changed_files(source: _Files) -> None:
         list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
 
 
-def reason(error: BaseException) -> str:
-    """The first line of an error of pyarrow's, without a full stop."""
-    return str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
-
-
-@contextmanager
-def open_file(
-    file: SourceFile, storage_options: Mapping[str, Any], pre_buffer: bool = True
-) -> Iterator[pq.ParquetFile]:
-    """One file found by `open_source`, open for reading; raises what is in DAMAGE, and what `asked` does. `pre_buffer`
-    fetches the columns of whole row groups ahead; without, they are read by and by.
-
-    Raises InputError if it is another version before or after it was read. On a disk that is asked of what is open, so
-    that what is read is of the version that was looked at.
-
-    Checks page checksums where there are any, and the footer of what edgemill wrote. That is always on: it takes a few
-    in a hundred of the time in which R-MAT 20 is read and decoded (docs/reliability.md), and none where there are none.
-    """
-    descriptor = None
-    try:
-        with _opened(file.path, storage_options) as opened:
-            descriptor = None if "://" in file.path else opened.fileno()
-            if descriptor is not None:
-                refuse_changed(file.path, file.version, storage_options, descriptor)
-            yield pq.ParquetFile(
-                opened,
-                metadata=read_footer(opened),
-                pre_buffer=pre_buffer,
-                buffer_size=0 if pre_buffer else STREAM_BYTES,
-                page_checksum_verification=True,
-            )
-            refuse_changed(file.path, file.version, storage_options, descriptor)
-    except DAMAGE:
-        refuse_changed(file.path, file.version, storage_options)
-        raise
-
-
-@contextmanager
-def _opened(path: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
-    with (
-        asked("read", path),
-        fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file,
-    ):
-        yield file
-
-
 def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
     by_file: dict[int, list[int]] = {}
     for file, group, _ in block:
         by_file.setdefault(file, []).append(group)
     return tuple(Piece(file, tuple(row_groups)) for file, row_groups in by_file.items())
-
-
-def _find_all(paths: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    for path in paths:
-        if table_at(path, options) is not None:
-            raise UsageError(f"input {path!r} is a table, which is an input of its own: leave out the other paths")
-    return sorted({found for path in paths for found in _find(path, options)})
-
-
-def _find(path: str, options: Mapping[str, Any]) -> list[str]:
-    filesystem, root = file_system(path, options)
-    filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
-    try:
-        with asked("list", path):
-            found = _expand(filesystem, path, root)
-    except FileNotFoundError:
-        raise InputAbsent(f"input {path!r} does not exist") from None
-    except OSError as error:
-        raise InputError(f"input {path!r} cannot be listed: {error}") from error
-    if isinstance(filesystem, LocalFileSystem):
-        return found
-    return [filesystem.unstrip_protocol(name) for name in found]
-
-
-def _expand(filesystem: Any, path: str, root: str) -> list[str]:
-    if filesystem.isfile(root):
-        return [root]
-    if filesystem.isdir(root):
-        found = _parquet_files(filesystem, path, root)
-        if not found:
-            raise InputAbsent(f"input {path!r} is a folder without *.parquet files")
-        return found
-    if not any(mark in root for mark in "*?["):
-        raise InputAbsent(f"input {path!r} does not exist")
-    matches = [name for name in filesystem.glob(root) if not PurePosixPath(name).name.startswith((".", "_"))]
-    refuse_parts_under(path, filesystem, root, matches)
-    found = []
-    for name in matches:
-        found += _parquet_files(filesystem, path, name) if filesystem.isdir(name) else [name]
-    if not found:
-        raise InputAbsent(f"no file matches input {path!r}")
-    return sorted(set(found))
-
-
-def _parquet_files(filesystem: Any, path: str, folder: str) -> list[str]:
-    def visible(name: str) -> bool:
-        return not any(part.startswith((".", "_")) for part in PurePosixPath(name).relative_to(folder).parts)
-
-    listed = filesystem.find(folder)
-    found = sorted(name for name in listed if name.endswith(".parquet") and visible(name))
-    refuse_parts_of_tables(path, filesystem, found, listed)
-    return found
-
-
-@dataclass(frozen=True)
-class _Footer:
-    """What a file says of itself."""
-
-    file: SourceFile
-    schema: pa.Schema
-    content: bytes
-    """As it is in the file, without its length."""
-    group_bytes: tuple[int, ...]
-    """[row groups] uncompressed bytes of all columns."""
-
-
-def _read_footer(path: str, options: Mapping[str, Any]) -> _Footer:
-    try:
-        size, version = look_at(path, options)  # before the footer is read: what changes meanwhile is noticed later
-        if not size:
-            raise InputError(f"{path} is empty (0 bytes), not a Parquet file; write it again or take it away")
-        with _opened(path, options) as file:
-            content, metadata = footer_of(file)
-            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-            row_groups = tuple(group.num_rows for group in groups)
-            if min(row_groups, default=0) < 0 or sum(row_groups) != metadata.num_rows:
-                raise ValueError(f"its footer has {metadata.num_rows} rows, and other numbers in its row groups")
-            schema = pq.ParquetFile(file, metadata=metadata).schema_arrow
-            group_bytes = tuple(group.total_byte_size for group in groups)
-            return _Footer(SourceFile(path, size, row_groups, version), schema, content, group_bytes)
-    except DAMAGE as error:
-        raise _no_parquet(path, error) from error
-
-
-def _no_parquet(path: str, error: BaseException) -> InputError:
-    return InputError(
-        f"{path} cannot be read as Parquet: {reason(error)}; "
-        "it is another kind of file, was cut short or is damaged: write it again"
-    )
-
-
-def _choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str]:
-    if source is not None and source == target:
-        raise InputError(f"source and target column are both {source!r}; name two different columns")
-    if source is not None and target is not None:
-        return source, target
-    for pair in USUAL_COLUMNS:
-        if set(pair) <= set(names) and source in (None, pair[0]) and target in (None, pair[1]):
-            return pair
-    if len(names) == 2:
-        given = source if source is not None else target
-        if given is None:
-            return names[0], names[1]
-        if given in names:
-            other = names[1 - names.index(given)]
-            return (given, other) if source is not None else (other, given)
-    raise InputError(
-        f"cannot tell which columns of {path} are the ends of an edge; it has {_listed(names)}: "
-        "name the source column and the target column"
-    )
-
-
-def _refuse_reserved(path: str, ends: Collection[str], reserved: Collection[str]) -> None:
-    for column in set(ends) & set(reserved):
-        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
-
-
-def _id_type(path: str, schema: pa.Schema, column: str) -> pa.DataType:
-    found = schema.get_all_field_indices(column)
-    if not found:
-        raise InputError(f"{path} has no column {column!r}; it has {_listed(schema.names)}")
-    if len(found) > 1:
-        raise InputError(f"{path} has {len(found)} columns named {column!r}; rename all but one")
-    column_type = schema.field(found[0]).type
-    if pa.types.is_dictionary(column_type):
-        column_type = column_type.value_type
-    if pa.types.is_string_view(column_type):
-        return pa.string()
-    if any(
-        test(column_type)
-        for test in (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
-    ):
-        return column_type
-    raise InputError(
-        f"{path}: column {column!r} is {column_type}, but ids are integers or strings: "
-        "cast it to an integer or string type"
-    )
-
-
-def _common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
-    """The narrowest type that holds all of them; uint64 beside signed types is int64, as ids end at 2^63-1."""
-    if not types:
-        return pa.int64()
-    integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
-    if not integers:
-        return pa.large_string() if pa.large_string() in types else pa.string()
-    if len(integers) < len(types):
-        raise InputError(
-            f"the id columns of input {path!r} are integers in one place and strings in another: cast them"
-        )
-    unsigned = max((t.bit_width for t in integers if pa.types.is_unsigned_integer(t)), default=0)
-    signed = max((t.bit_width for t in integers if pa.types.is_signed_integer(t)), default=0)
-    if not signed:
-        return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
-    width = min(max(signed, 2 * unsigned), 64)
-    return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
-
-
-def _id_range(footers: Sequence[_Footer], types: Sequence[Mapping[str, pa.DataType]]) -> tuple[int, int] | None:
-    """The smallest and the largest id by the statistics of all row groups, or None where one does not tell."""
-    if not _are_small(footers):
-        return None
-    ranges = []
-    for footer, columns in zip(footers, types, strict=True):
-        if not footer.file.rows:
-            continue
-        try:
-            found = column_range(footer.content, columns)
-        except ValueError as error:
-            raise _no_parquet(footer.file.path, error) from error
-        if found is None:
-            return None
-        ranges.append(found)
-    return (min(least for least, _ in ranges), max(most for _, most in ranges)) if ranges else None
-
-
-def _text_bytes(footer: _Footer, columns: Collection[str], small: bool) -> tuple[int, ...]:
-    """[row groups] uncompressed bytes of the columns; of all columns where footers are not `small`."""
-    try:
-        if small:
-            return column_bytes(footer.content, columns)
-        return tuple(max(0, size) for size in footer.group_bytes)
-    except ValueError as error:
-        raise _no_parquet(footer.file.path, error) from error
-
-
-def _are_small(footers: Sequence[_Footer]) -> bool:
-    """Whether what footers say of each column is worth the time of reading it."""
-    return sum(len(footer.content) for footer in footers) <= _STATISTICS_BYTES
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names) or "no columns"

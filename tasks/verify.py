@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .errors import UsageError
 from .places import Place, place_of
 from .pointer import follow
+from .spelling import type_name
 from .tables.live import LiveFiles
 from .verify_attributes import check_attributes
 from .verify_groups import check_groups
@@ -150,11 +151,14 @@ def _files(folder: Place, manifest: dict[str, Any]) -> tuple[str, bool]:
 
 def _tables(folder: Place, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
     vertices = read_vertices(folder, manifest)
-    if manifest["input"]["id_type"] != str(vertices.id_type):
-        raise Flaw(f"the ids are {vertices.id_type}; the manifest says {manifest['input']['id_type']}")
+    if manifest["input"]["id_type"] != type_name(vertices.id_type):
+        raise Flaw(f"the ids are {type_name(vertices.id_type)}; the manifest says {manifest['input']['id_type']}")
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
     edges = read_edges(folder, *columns, vertices, manifest)
-    return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {vertices.id_type}", (edges, vertices)
+    return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {type_name(vertices.id_type)}", (
+        edges,
+        vertices,
+    )
 
 
 def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
@@ -257,7 +261,8 @@ def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, s
         "counts.edges": edges.source.size,
         "counts.vertices": len(vertices.ids),
         "counts.triangles": int(support.sum()) // 3,
-        "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges")),
+        "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges"))
+        + counts.get("filtered", 0),
     }
     distributions = (
         [("lambda", edges.low)] if edges.low is edges.high else [("lambda", edges.low), ("lambda_high", edges.high)]

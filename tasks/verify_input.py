@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from .errors import OutOfRoom
+from .spelling import spelled, type_name
 from .tables.live import LiveFiles
+from .verify_rows import InputPiece, input_pieces
 from .verify_tables import (
     EdgeTable,
     Flaw,
-    InputPiece,
     Int,
     VertexTable,
     edge_at,
-    input_pieces,
     none,
     plain,
     positions,
@@ -37,13 +37,18 @@ def check_input(
         raise OutOfRoom(f"{size} vertices are too many to compare with the input")
     keys = edges.source * size + edges.target
     edge_seen, vertex_seen = np.zeros(keys.size, np.bool_), np.zeros(size, np.bool_)
-    rows = self_loops = nulls = 0
+    rows = self_loops = nulls = filtered = 0
     types: set[Any] = set()
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
-    for batch in _batches(input_pieces(path, *columns, live), size):
+    for batch in _batches(input_pieces(path, manifest["input"], live), size):
         ends = [positions(end, vertices.ids) for end in (batch.source, batch.target)]
         for column, given, end in zip(columns, (batch.source, batch.target), ends, strict=True):
-            none(end < 0, lambda at: f"{batch.place(at)}: {column} {given[at].as_py()!r} is not in the vertex table")  # noqa: B023
+            none(
+                end < 0,
+                lambda at: (
+                    f"{batch.place(at)}: {column} {spelled(given[at].as_py())!r} is not in the vertex table"  # noqa: B023
+                ),
+            )
             vertex_seen[end] = True
         joins = np.flatnonzero(ends[0] != ends[1])
         given_keys = np.minimum(*ends)[joins] * size + np.maximum(*ends)[joins]
@@ -59,22 +64,26 @@ def check_input(
         )
         edge_seen[place] = True
         types |= batch.types
-        rows += len(batch.source) + batch.nulls
+        rows += len(batch.source) + batch.nulls + batch.filtered
         nulls += batch.nulls
+        filtered += batch.filtered
         self_loops += len(batch.source) - joins.size
     none(~edge_seen, lambda at: f"{edge_at(edges, vertices, at)} is not in the input")
     none(~vertex_seen, lambda at: f"vertex {vertices.name(at)} is not in the input")
-    if len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):
-        raise Flaw(f"the ids are {vertices.id_type}; in the input they are {types.pop()}")
+    kept_types = manifest["input"].get("bipartite") != "prefix"  # which makes text of all
+    if kept_types and len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):
+        raise Flaw(f"the ids are {type_name(vertices.id_type)}; in the input they are {type_name(types.pop())}")
     right = {
         "rows": rows,
         "self_loops": self_loops,
         "nulls_dropped": nulls,
-        "duplicates": rows - nulls - self_loops - keys.size,
+        "filtered": filtered,
+        "duplicates": rows - filtered - nulls - self_loops - keys.size,
     }
     for name, value in right.items():
-        if manifest["counts"][name] != value:
-            raise Flaw(f"the manifest's counts.{name} is {manifest['counts'][name]}; the input gives {value}")
+        given = manifest["counts"].get(name, 0)  # earlier releases had no conditions
+        if given != value:
+            raise Flaw(f"the manifest's counts.{name} is {given}; the input gives {value}")
     return f"the same edges as the {rows:,} rows of {path if live is None else live.table}", True
 
 
@@ -85,6 +94,7 @@ class _Batch(NamedTuple):
     target: Any
     types: set[pa.DataType]
     nulls: int
+    filtered: int
     ends: Int
     """Where the rows of each row group end."""
     places: list[str]
@@ -125,6 +135,7 @@ def _batch(pieces: list[InputPiece]) -> _Batch:
         pa.concat_arrays([piece.target for piece in pieces]),
         set().union(*(piece.types for piece in pieces)),
         sum(piece.nulls for piece in pieces),
+        sum(piece.filtered for piece in pieces),
         np.cumsum([len(piece.source) for piece in pieces]),
         [piece.place for piece in pieces],
     )

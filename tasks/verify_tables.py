@@ -1,15 +1,14 @@
-"""Reading a result, and the edges it was made from, for checking. Shares no code with ingest or publish."""
+"""Reading a result for checking. Shares no code with ingest or publish."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,11 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from .errors import InputError, UsageError
+from .inputs.columns import is_uuid
 from .places import Place
-from .sealed import read_footer
 from .sealed_json import is_whole
+from .spelling import spelled
 from .stores import asked
-from .tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
+from .tables.finding import table_at
 from .tables.live import LiveFiles
 
 Int = NDArray[np.int64]
@@ -48,7 +48,7 @@ class VertexTable:
     """All rows of vertices/*.parquet in file order."""
 
     ids: Any
-    """Arrow array of int64 or large_string."""
+    """Arrow array of int64, uint64, large_string or large_binary."""
     id_type: pa.DataType
     """The ids' type in the files."""
     degree: Int
@@ -60,7 +60,7 @@ class VertexTable:
 
     def name(self, position: int) -> str:
         """The id at that position, for a message."""
-        return repr(self.ids[position].as_py())
+        return repr(spelled(self.ids[position].as_py()))
 
 
 def edge_at(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
@@ -176,24 +176,13 @@ def read_edges(out: Place, source: str, target: str, vertices: VertexTable, mani
 def positions(column: Any, ids: Any) -> Int:
     """Position of each value in ids, -1 where it is not there. Raises InputError if the values are no ids."""
     values = plain(column)
+    if pa.types.is_integer(values.type) and pa.types.is_integer(ids.type):
+        values = values.cast(ids.type, safe=False) if _fits(values, ids.type) else values
     if values.type != ids.type:
         return np.full(len(values), -1)
     found = pc.index_in(values, value_set=ids)
     answer: Int = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return answer
-
-
-class InputPiece(NamedTuple):
-    """One row group of the input, without the rows that have a null."""
-
-    place: str
-    """Where it is, for a message."""
-    source: Any
-    target: Any
-    types: set[pa.DataType]
-    """Types of the two columns in the file."""
-    nulls: int
-    """Rows left out."""
 
 
 def live_files(path: str, version: int | None, recorded: Mapping[str, Any] | None) -> LiveFiles | None:
@@ -210,53 +199,19 @@ def live_files(path: str, version: int | None, recorded: Mapping[str, Any] | Non
     return table.live_files(version)
 
 
-def input_pieces(path: str, source: str, target: str, live: LiveFiles | None = None) -> Iterator[InputPiece]:
-    """The input, a row group at a time: the `live` files of a table, or a file, a folder, a glob or a URL.
-
-    Raises InputError if it cannot be read, UsageError if it takes in a part of a table.
-    """
-    filesystem, root = fsspec.core.url_to_fs(path)
-    with asked("list", path):
-        if live is not None:
-            live.refuse_columns((source, target))
-            names = list(live.paths)
-        elif filesystem.isdir(root):
-            listed = filesystem.find(root)
-            names = [name for name in listed if _is_part(name[len(root) :])]
-            refuse_parts_of_tables(path, filesystem, names, listed)
-        else:
-            names = filesystem.glob(root)
-            refuse_parts_under(path, filesystem, root, names)
-    if not names:
-        raise InputError(f"{path}: no Parquet file is there")
-    for name in sorted(names):
-        try:
-            with asked("read", path), filesystem.open(name, "rb") as stream:
-                file = pq.ParquetFile(stream, metadata=read_footer(stream), page_checksum_verification=True)
-                if live is not None:
-                    live.refuse_file(name, file.schema_arrow, (source, target))
-                for group in range(file.num_row_groups):
-                    yield _input_piece(file, group, f"{name}, row group {group}", source, target)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{name}: cannot be read as Parquet: {error}") from error
-
-
-def _input_piece(file: pq.ParquetFile, group: int, place: str, source: str, target: str) -> InputPiece:
-    missing = {source, target} - set(file.schema_arrow.names)
-    if missing:
-        raise InputError(f"{place}: no column {sorted(missing)[0]!r}")
-    table = file.read_row_group(group, columns=[source, target])
-    types = {table[source].type, table[target].type}
-    whole = table.drop_null()
-    return InputPiece(place, whole[source], whole[target], types, table.num_rows - whole.num_rows)
-
-
-def _is_part(name: str) -> bool:
-    return name.endswith(".parquet") and not any(part.startswith((".", "_")) for part in name.split("/"))
-
-
 def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _fits(values: Any, kind: pa.DataType) -> bool:
+    """Whether all integers are of a type. Raises InputError for those above those of signed types."""
+    try:
+        values.cast(kind)
+    except pa.ArrowInvalid as error:
+        if pa.types.is_uint64(kind):
+            return False  # negative ones are not there
+        raise InputError(f"ids do not fit {kind}: {error}") from error
+    return True
 
 
 def _bounds(converged: bool) -> list[str]:
@@ -291,14 +246,21 @@ def read_table(
             path = out.path(name)
             files = None if out.is_local else out.files
             with asked("read", str(out)):
-                table = pq.read_table(path, filesystem=files, partitioning=None, page_checksum_verification=True)
+                table = pq.read_table(
+                    path,
+                    filesystem=files,
+                    partitioning=None,
+                    page_checksum_verification=True,
+                    arrow_extensions_enabled=True,
+                )
         except (pa.ArrowException, OSError) as error:
             raise Flaw(f"{name} cannot be read: {error}") from error
         if table.schema.names != columns:
             raise Flaw(f"{name} has columns {table.schema.names}, not {columns}")
         for column in ids:
-            if not (pa.types.is_integer(table[column].type) or _is_string(table[column].type)):
-                raise Flaw(f"{name}: {column} is {table[column].type}, neither integers nor strings")
+            kind = table[column].type
+            if not (pa.types.is_integer(kind) or _is_string(kind) or is_uuid(kind)):
+                raise Flaw(f"{name}: {column} is {kind}, neither integers, strings nor UUIDs")
         for column, kind in numbers.items():
             if table[column].type != kind:
                 raise Flaw(f"{name}: {column} is {table[column].type}, not {kind}")
@@ -312,18 +274,22 @@ def read_table(
 
 
 def plain(column: Any) -> Any:
-    """A column of ids as one Arrow array of int64 or large_string. Raises InputError for any other kind of value."""
+    """A column of ids as one Arrow array of int64, uint64, large_string or large_binary.
+
+    Raises InputError for any other kind of value.
+    """
+    if isinstance(column.type, pa.BaseExtensionType) and is_uuid(column.type):
+        column = column.cast(column.type.storage_type)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_integer(kind):
-        kind = pa.int64()
+        kind = pa.uint64() if pa.types.is_uint64(kind) else pa.int64()
     elif _is_string(kind):
         kind = pa.large_string()
+    elif is_uuid(kind) or pa.types.is_large_binary(kind):
+        kind = pa.large_binary()
     elif not pa.types.is_null(kind):
-        raise InputError(f"ids of type {kind} are neither integers nor strings")
-    try:
-        cast = column.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"ids do not fit int64: {error}") from error
+        raise InputError(f"ids of type {kind} are neither integers, strings nor UUIDs")
+    cast = column.cast(kind)
     if isinstance(cast, pa.Array):
         return cast
     return pa.concat_arrays(cast.chunks) if cast.num_chunks else pa.array([], kind)

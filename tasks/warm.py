@@ -47,7 +47,7 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
 def run_ingest(put: Put) -> int:
     """Number, order and sum up the edges of cliques from two blocks in two buckets; gives how many came out."""
     ends = _edges().T
-    rows = IdRows(np.append(ends[0], [0, 1]), np.append(ends[1], [0, 0]), 0)  # with a loop and a repetition
+    rows = IdRows(np.append(ends[0], [0, 1]), np.append(ends[1], [0, 0]))  # with a loop and a repetition
     blocks = [ingest.clean(0, rows, put), ingest.clean(1, rows, put)]
     samples = [ingest.sample_ids(block, 2) for block in blocks]
     splitters = ingest.choose_splitters(samples, 2)

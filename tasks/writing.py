@@ -19,6 +19,7 @@ from .. import kernels
 from . import identity
 from .dense import BucketGroups
 from .errors import NO_SPACE, OutOfRoom, UsageError
+from .id_types import published
 from .identity import Ids
 from .numbering import BucketEdges
 from .own_files import open_own
@@ -136,7 +137,7 @@ def write_vertices(
         for run in _slices(len(vertices), file, files, row_group_rows):
             for rows in _by_text(run, (ids, everyone)):
                 yield [
-                    _typed(identity.part(ids, rows.start, rows.stop), source.id_type),
+                    published(identity.part(ids, rows.start, rows.stop), source.id_type),
                     _column(vertices.degree[rows]),
                     _column(vertices.triangles[rows]),
                     *_interval_columns(vertices, rows, converged),
@@ -188,7 +189,7 @@ def write_groups(
         for run in _slices(len(members), 0, 1, row_group_rows):
             for rows in _by_text(run, (names, members)):
                 own = members[rows]
-                yield [pa.array(groups.home[own]), _typed(identity.take(names, own), source.id_type)]
+                yield [pa.array(groups.home[own]), published(identity.take(names, own), source.id_type)]
 
     part = f"part-{groups.bucket:05d}.parquet"
     tables = [
@@ -242,11 +243,7 @@ def _by_text(rows: slice, *columns: tuple[Ids, NDArray[Any]]) -> Iterator[slice]
 
 
 def _named(ids: Ids, positions: NDArray[np.int32], id_type: pa.DataType) -> pa.Array:
-    return _typed(identity.take(ids, positions), id_type)
-
-
-def _typed(ids: Ids, id_type: pa.DataType) -> pa.Array:
-    return (ids if isinstance(ids, pa.Array) else _column(ids)).cast(id_type)
+    return published(identity.take(ids, positions), id_type)
 
 
 def _or_null(ids: NDArray[np.int64]) -> pa.Array:
@@ -329,5 +326,6 @@ def layout(schema: pa.Schema, keys: int, compression: str) -> dict[str, Any]:
         "compression_level": ZSTD_LEVEL if compression == "zstd" else None,
         "use_dictionary": [field.name for field in schema if field.name not in numbers],
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        "store_schema": not any(isinstance(field.type, pa.BaseExtensionType) for field in schema),
         "sorting_columns": [pq.SortingColumn(key) for key in range(keys)],
     }

@@ -20,7 +20,6 @@ from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.numbering import BucketEdges
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from edgemill.tasks.partition import range as ranges
-from edgemill.tasks.reading import Nulls
 from edgemill.tasks.sources import Source, plan_blocks
 from edgemill.tasks.subgraph import Subgraph, build_subgraph
 from edgemill.tasks.writing import OutputFile, write_edges, write_vertices
@@ -55,7 +54,6 @@ def ingest(
     method: Literal["range", "hash"] | Partitioner = "range",
     buckets: int | None = None,
     rows_per_block: int = 2_000_000,
-    nulls: Nulls = "refuse",
     put: steps.Put = kernels.to_host,
 ) -> Ingested:
     """From Parquet to the edges each partition owns, with as many buckets as partitions unless told otherwise.
@@ -63,7 +61,7 @@ def ingest(
     `method` may also be a partitioner of that many partitions.
     """
     buckets = buckets or partitions
-    blocks = [steps.read_block(source, block, nulls, put) for block in plan_blocks(source, rows_per_block)]
+    blocks = [steps.read_block(source, block, put) for block in plan_blocks(source, rows_per_block)]
     every = steps.sample_interval(source.rows, buckets)
     splitters = steps.choose_splitters([steps.sample_ids(block, every) for block in blocks], buckets)
 

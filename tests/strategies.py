@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ INTEGER_TYPES = (
     pa.uint64(),
 )
 STRING_TYPES = (pa.string(), pa.large_string())
+ID_TYPES = (*INTEGER_TYPES, *STRING_TYPES, pa.binary(16))
 
 _LETTERS = "\x00\t aAbZ019_-/\x7f\x80éλ→漢\ufffd\U0001f600\U0010ffff"
 """One to four bytes in UTF-8; NUL, and a pair that UTF-16 would sort the other way round."""
@@ -33,7 +35,7 @@ class Naming:
     """Names for the vertex numbers 0 to n - 1: all different, in no particular order."""
 
     type: pa.DataType
-    names: tuple[int | str, ...]
+    names: tuple[Any, ...]
 
     def table(self, rows: EdgeList, source: str = "src", target: str = "dst") -> pa.Table:
         """The rows as a table with two columns of these names."""
@@ -89,16 +91,18 @@ def edge_lists(draw: st.DrawFn, max_vertices: int = 12) -> EdgeList:
 
 
 @st.composite
-def namings(draw: st.DrawFn, vertices: int, types: tuple[pa.DataType, ...] = INTEGER_TYPES + STRING_TYPES) -> Naming:
+def namings(draw: st.DrawFn, vertices: int, types: tuple[pa.DataType, ...] = ID_TYPES) -> Naming:
     """Different ids of a drawn type for the vertices: the ends of the type's range, negative ids, any text."""
     id_type = draw(st.sampled_from(types))
-    values: st.SearchStrategy[int | str]
+    values: st.SearchStrategy[Any]
     if pa.types.is_integer(id_type):
-        bits = min(id_type.bit_width, 63) if pa.types.is_unsigned_integer(id_type) else id_type.bit_width - 1
+        bits = id_type.bit_width if pa.types.is_unsigned_integer(id_type) else id_type.bit_width - 1
         lowest = 0 if pa.types.is_unsigned_integer(id_type) else -(1 << bits)
         highest = (1 << bits) - 1
         near_the_top = st.integers(max(lowest, highest - 4 * vertices), highest)
         values = st.one_of(st.integers(lowest, highest), near_the_top, st.integers(lowest, min(highest, 4 * vertices)))
+    elif pa.types.is_fixed_size_binary(id_type):
+        values = st.binary(min_size=16, max_size=16)
     else:
         values = st.text(_LETTERS, max_size=6)
     names = draw(st.lists(values, unique=True, min_size=vertices, max_size=vertices))

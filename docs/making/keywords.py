@@ -28,6 +28,7 @@ PATHS = frozenset(
         "cluster.tls_cert_file",
         "cluster.tls_key_file",
         "input.path",
+        "input.vertices",
         "monitoring.performance_report",
         "monitoring.textfile",
         "output.path",

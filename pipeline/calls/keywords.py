@@ -24,20 +24,34 @@ class InputSection(TypedDict, total=False):
     """Where the edges are."""
 
     path: str | os.PathLike[str]
-    """Parquet edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
+    where: str | None
+    """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     table_version: int | None
     """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
     source_column: str | None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    bipartite: Literal["prefix", "refuse"] | None
+    """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    id_type: Literal["auto", "int64", "uint64", "string"]
+    """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
+    header: bool | None
+    """Whether CSV and TSV begin with the names of columns; none: found out."""
+    delimiter: str | None
+    """One character between the fields of CSV and TSV, or `tab` or `space`; none: found out."""
+    comment: str | None
+    """Lines of CSV and TSV that begin with this are left out, "" for none; none: `#` or `%` if the file begins so."""
     nulls: Literal["refuse", "drop"]
     """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
     complete_marker: str | None
     """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
     least_rows: int | None
     """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
-    vertices: str | None
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
@@ -212,7 +226,13 @@ class Keywords(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     table_version: int | None
     """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
-    vertices: str | None
+    input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+    """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
+    where: str | None
+    """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
+    bipartite: Literal["prefix", "refuse"] | None
+    """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
     """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
@@ -244,6 +264,14 @@ class Keywords(TypedDict, total=False):
     """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
     performance_report: str | os.PathLike[str] | None
     """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
+    id_type: Literal["auto", "int64", "uint64", "string"]
+    """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
+    header: bool | None
+    """Whether CSV and TSV begin with the names of columns; none: found out."""
+    delimiter: str | None
+    """One character between the fields of CSV and TSV, or `tab` or `space`; none: found out."""
+    comment: str | None
+    """Lines of CSV and TSV that begin with this are left out, "" for none; none: `#` or `%` if the file begins so."""
     nulls: Literal["refuse", "drop"]
     """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
     complete_marker: str | None

@@ -92,6 +92,8 @@ def _mine_temporarily(named: dict[str, object], given: Given | None, client: Cli
         settings = settings_of({"output.report": False} | named | {"output.path": folder.result})
         if settings.checkpoint.path is not None:
             raise UsageError("checkpoint.path is for runs that are repeated with the same output: name an output")
+        if settings.output.format == "delta" and settings.output.delta_path is None:
+            raise UsageError("output.format delta is for results that stay: name an output, or output.delta_path")
         client = client_for(settings.cluster, client)
         refuse_unseen(folder, settings.cluster, client)
         mine_settings(settings, client=client, events=events, given=given)

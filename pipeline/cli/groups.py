@@ -25,9 +25,15 @@ _format = click.option(
 )
 
 
+_track = click.option(
+    "--track", type=int, metavar="N", help="The DN-graph of that track, which it keeps over a series of nights."
+)
+
+
 @click.command()
 @click.argument("out")
-@click.argument("group_id", metavar="ID", type=int)
+@click.argument("group_id", metavar="[ID]", type=int, required=False)
+@_track
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -35,28 +41,39 @@ _format = click.option(
     help="The first N; left out: 20 in the table, else all.",
 )
 @json_rows
-@click.option("--output", metavar="FILE", help="Write all members to a new file, Parquet or CSV, or to its URL.")
+@click.option("--output", metavar="FILE", help="Write the members to a new file, Parquet or CSV, or to its URL.")
 @click.option(
     "--format", "form", type=click.Choice(["parquet", "csv"]), help="Of --output; left out: as FILE ends, or csv."
 )
 @_overwrite
 @debug
 def members(
-    out: str, group_id: int, limit: int | None, as_json: bool, output: str | None, form: Any, overwrite: bool
+    out: str,
+    group_id: int | None,
+    track: int | None,
+    limit: int | None,
+    as_json: bool,
+    output: str | None,
+    form: Any,
+    overwrite: bool,
 ) -> None:
     """List the vertices in the group ID of the result OUT: their edges inside it, all their edges, and their λ.
 
-    ID is that of a DN-graph (see edgemill top) or of any component of the hierarchy (see edgemill of). The members with
-    the most edges inside come first, then by id. Attributes of vertices are shown with them.
+    ID is that of a DN-graph (see edgemill top) or of any component of the hierarchy (see edgemill of); --track N names
+    a DN-graph in its place. The members with the most edges inside come first, then by id. Attributes of vertices are
+    shown with them.
     """
     from .. import asking
     from ..groups.files import format_of, write_table
     from ..groups.members import members_of
     from ..groups.spelling import json_rows_of
+    from ..nights.finding import find_track
     from ..result import Result
     from ..show import print_whole
     from ..show_groups import members_table
 
+    if (group_id is None) == (track is None):
+        raise click.UsageError("say which group: its ID, or --track N")
     if output is not None and as_json:
         raise click.UsageError("--json goes to standard output: leave out --output, or --json")
     if output is None and (form is not None or overwrite):
@@ -65,7 +82,7 @@ def members(
     if form == "graphml":
         raise click.UsageError("members are a table: name FILE .parquet or .csv, or use edgemill subgraph for GraphML")
     result = Result(out)
-    group = asking.find_group(result, group_id)
+    group = find_track(result, track) if track is not None else asking.find_group(result, group_id or 0)
     if output is not None or as_json:
         found = members_of(result, group, limit)
         if as_json:
@@ -87,12 +104,19 @@ _SHOWN = 20
 @click.argument("out")
 @click.option("--dn-graph", type=int, metavar="ID", help="The DN-graph of that id.")
 @click.option("--component", type=int, metavar="ID", help="Any component of the hierarchy in its place.")
+@_track
 @_format
 @_output
 @_overwrite
 @debug
 def subgraph(
-    out: str, dn_graph: int | None, component: int | None, form: Any, output: str | None, overwrite: bool
+    out: str,
+    dn_graph: int | None,
+    component: int | None,
+    track: int | None,
+    form: Any,
+    output: str | None,
+    overwrite: bool,
 ) -> None:
     """Write the edges of one dense group of the result OUT, with their support and λ.
 
@@ -100,14 +124,17 @@ def subgraph(
     """
     from .. import asking
     from ..groups.files import format_of, write_group
+    from ..nights.finding import find_track
     from ..result import Result
 
-    if (dn_graph is None) == (component is None):
-        raise click.UsageError("say which group: --dn-graph ID or --component ID")
+    if [dn_graph, component, track].count(None) != 2:
+        raise click.UsageError("say which group: --dn-graph ID, --component ID or --track N")
     form = form or format_of(output)
     _refuse_terminal(output, form)
     result = Result(out)
-    if dn_graph is not None:
+    if track is not None:
+        group = find_track(result, track)
+    elif dn_graph is not None:
         group = asking.find_dn_graph(result, dn_graph)
     else:
         group = asking.find_group(result, component or 0)

@@ -44,14 +44,19 @@ debug = click.option(
 
 _METHODS = click.Choice(["auto", "peel", "band", "fixpoint"])
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
+_INPUT_FORMATS = click.Choice(["auto", "parquet", "csv", "tsv", "jsonl", "arrow"])
+_BIPARTITE = click.Choice(["prefix", "refuse"])
 _FORMATS = click.Choice(["parquet", "delta"])
 _RUN_OPTIONS = [
     click.argument("config", required=False),
-    click.option("--input", help="Parquet edges: a file, a folder, a glob, a table or a URL."),
+    click.option("--input", help="Edges: a file, a folder, a glob, a table or a URL."),
     click.option("--output", help="Folder of the result, or a URL in an object store."),
     click.option("--source-column", help="Column of one end of an edge."),
     click.option("--target-column", help="Column of the other end."),
     click.option("--table-version", type=int, metavar="N", help="Version of a Delta table, snapshot id of Iceberg's."),
+    click.option("--input-format", type=_INPUT_FORMATS, help="Left out: as the names of the input's files say."),
+    click.option("--where", metavar="CONDITION", help="Rows that are wanted, in SQL: \"weight > 0.5 and kind = 'a'\"."),
+    click.option("--bipartite", type=_BIPARTITE, help="The columns are two sets of ids: keep them apart, or check it."),
     click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
     click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..nights.told import Told
     from ..plan import Plan
     from ..result import Result
-    from ..summary.best import BestGroup
     from ..telemetry import Events
 
 __all__ = ["plan", "run"]
@@ -132,7 +131,7 @@ def _warnings(events: Events) -> list[str]:
     return found
 
 
-def _groups(result: Result) -> list[BestGroup]:
+def _groups(result: Result) -> list[dict[str, Any]]:
     """The first groups of the result; none if they cannot be read: the result is there all the same."""
     from ..summary.best import best_groups
 

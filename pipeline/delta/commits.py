@@ -24,7 +24,7 @@ from ...tasks.stores import asked
 from ...tasks.tables.delta_log import log_files
 from ..manifest import OutputRecord
 from ..result import Result
-from .files import create, take
+from .files import create, refuse_link, settle, take
 from .types import declared
 
 __all__ = ["Committed", "commit", "refuse_foreign"]
@@ -50,6 +50,8 @@ class Committed:
 
 def refuse_foreign(table: Place) -> None:
     """Raises UsageError if something else is there than a Delta table of edgemill; InputError for a damaged log."""
+    for folder in (table, table.within(LOG)):
+        refuse_link(folder)
     newest = _newest(table)
     if newest is None:
         if not all(_OWN.fullmatch(name) for name in table.names()):  # as before the first version is there
@@ -79,6 +81,7 @@ def commit(result: Result, name: str, table: Place) -> Committed | None:
     files = {f"{run}-{PurePosixPath(record.path).name}": record for record in records}
     for new, record in files.items():
         take(result.place, record.path, record.bytes, table, new)
+    settle(table)  # the commit that names them comes after them, whatever happens
     version = 0 if newest is None else newest + 1
     with TemporaryDirectory(prefix="edgemill-") as copied:
         log = Path(copied, LOG)
@@ -94,6 +97,7 @@ def commit(result: Result, name: str, table: Place) -> Committed | None:
         made = (log / _commit_name(version)).read_bytes().replace(own, lasting)
         if not create(table, f"{LOG}/{_commit_name(version)}", made):
             return None
+        settle(table.within(LOG))
         for path in sorted(set(log.iterdir()) - {log / _commit_name(version), *kept}):
             table.write(f"{LOG}/{path.name}", path.read_bytes())  # a checkpoint, which deltalake makes now and then
     if newest is not None:

@@ -15,7 +15,7 @@ from ...tasks.errors import NO_SPACE, OutOfRoom, UsageError
 from ...tasks.own_files import open_own, publish, usual_modes
 from ...tasks.places import Place
 
-__all__ = ["create", "take"]
+__all__ = ["create", "refuse_link", "settle", "take"]
 
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
 
@@ -55,6 +55,25 @@ def create(folder: Place, name: str, content: bytes) -> bool:
                 beside.unlink(missing_ok=True)
     except OSError as error:
         raise _told(error, folder, name) from error
+
+
+def settle(folder: Place) -> None:
+    """Wait until the names of the files in a folder are on the disk; an object store has nothing to wait for."""
+    if folder.is_local:
+        try:
+            handle = os.open(folder.path(), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise _told(error, folder, ".") from error
+
+
+def refuse_link(folder: Place) -> None:
+    """Raises UsageError for a symbolic link where edgemill makes a folder: somebody may have planted it."""
+    if folder.is_local and os.path.islink(folder.path()):
+        raise UsageError(f"{folder} is a symbolic link, not a folder of Delta tables that edgemill made: remove it")
 
 
 def _renamed(beside: Path, path: Path) -> bool:

@@ -15,6 +15,7 @@ from ..result import Result
 from ..settings import Settings
 from ..telemetry import Events
 from .commits import Committed, commit, refuse_foreign
+from .files import refuse_link
 from .types import refuse_columns
 
 __all__ = ["DeltaTables"]
@@ -34,6 +35,8 @@ class DeltaTables:
     out: Place
     """The result of this run."""
     night: Night | None
+    is_named: bool
+    """Whether the settings name the place: a link there is followed."""
 
     @classmethod
     def of(cls, settings: Settings, night: Night | None, inputs: Iterable[str]) -> Self | None:
@@ -57,20 +60,23 @@ class DeltaTables:
                 f"output.delta_path {place} and output.path {out} are not in one kind of storage: "
                 "the files of a result cannot be linked or copied there"
             )
-        sources = [("an input", place_of(path, settings.input.storage_options)) for path in inputs]
+        paths = [*inputs, *([] if settings.input.vertices is None else [settings.input.vertices])]
+        sources = [("an input", place_of(path, settings.input.storage_options)) for path in paths]
         for name, other in [("output.path", out), *sources]:
             if place.location.lies_in(other.location) or other.location.lies_in(place.location):
                 raise UsageError(
                     f"the Delta tables would be at {place}, and {name} is {other}: one lies in the other; "
                     "name another place by output.delta_path"
                 )
-        return cls(place, out, night)
+        return cls(place, out, night, output.delta_path is not None)
 
     def check(self, source: Source) -> None:
         """Raises UsageError if Delta tables cannot hold such a result, or something else is in their place."""
+        if not self.is_named:
+            refuse_link(self.place)
         columns = [source.source_column, source.target_column, "support", "lambda"]
         refuse_columns(source.id_type, columns)
-        for name in ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members"):
+        for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members"):
             refuse_foreign(self.place.within(name))
 
     def publish(self, events: Events) -> None:

@@ -21,6 +21,11 @@ def refuse_columns(id_type: pa.DataType, names: list[str]) -> None:
             "output.format delta: the ids are uint64, which Delta tables do not have: cast them to int64 in the input, "
             "or write output.format parquet"
         )
+    if isinstance(id_type, pa.BaseExtensionType):
+        raise UsageError(
+            "output.format delta: the ids are UUIDs, which Delta tables do not have: cast them to text in the input, "
+            "or write output.format parquet"
+        )
     for name in names:
         if _FORBIDDEN & {*name}:
             raise UsageError(
@@ -53,6 +58,8 @@ def declared(schema: pa.Schema) -> tuple[pa.Schema, list[str]]:
 
 def _declared(kind: pa.DataType) -> pa.DataType | None:
     """None for a type that not all readers of Delta tables know."""
+    if isinstance(kind, pa.BaseExtensionType):  # as UUIDs are
+        kind = kind.storage_type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if kind in _SIGNED:

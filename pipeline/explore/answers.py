@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import pyarrow as pa
 
 from ...tasks.errors import EdgemillError
+from ...tasks.spelling import spelled
 from ...tasks.stores import asked
 from ..groups.attributes import label_column, labels_of
 from ..manifest import MANIFEST_NAME
@@ -134,11 +135,11 @@ class Answers:
         id = self._queries.parse_vertex(_text(asked, "id"))
         vertex = self._queries.vertex(id)
         if vertex is None:
-            raise NotFound({"error": f"there is no vertex {id.as_py()}", "next": self._following(id)})
+            raise NotFound({"error": f"there is no vertex {spelled(id.as_py())}", "next": self._following(id)})
         groups = [] if vertex.component is None else self._queries.path(vertex.component)
         inner = self._queries.dn_graph(vertex.component) if vertex.component is not None else None
         return {
-            "id": str(vertex.id),
+            "id": str(spelled(vertex.id)),
             "label": labels_of(self._result, [vertex.id])[0],
             "degree": vertex.degree,
             "triangles": vertex.triangles,
@@ -173,11 +174,11 @@ class Answers:
             raise NotFound({"error": f"no vertex has {text!r} in its {self._named_by}", "next": following})
         rows = [
             {
-                "id": str(match.vertex.id),
+                "id": match.id,
                 "label": match.label,
                 "lambda": match.vertex.lam,
                 "degree": match.vertex.degree,
-                "whole": text in (str(match.vertex.id), match.label),
+                "whole": text in (match.id, match.label),
             }
             for match in matches.found
         ]

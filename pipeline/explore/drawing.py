@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...tasks.spelling import spelled
 from ..groups.attributes import labels_of
 from ..lookup import Found
 from ..rows import DNGraph
@@ -71,7 +72,7 @@ def draw(queries: Queries, group: DNGraph) -> dict[str, Any]:
         "members": len(vertices),
         "own_edges": len(source),
         "vertices": {
-            "id": [str(id) for id in ids],
+            "id": [str(spelled(id)) for id in ids],
             "label": labels_of(queries.result, ids),
             "x": places[:, 0].tolist(),
             "y": places[:, 1].tolist(),
@@ -111,7 +112,7 @@ def _chosen(queries: Queries, group: DNGraph, notices: list[str]) -> pa.Array:
     found = queries.edges_among(members, group.lam, MOST_ROWS, MOST_FOUND)
     source, target = (_places(column, members) for column in found.table.columns[:2])
     nearest = _ball(len(members), source, target, MOST_VERTICES)
-    centre = members[int(nearest[0])].as_py()
+    centre = spelled(members[int(nearest[0])].as_py())
     notices.append(
         f"{group.vertices:,} vertices are too many for one drawing: these are {len(nearest):,} of them, "
         f"around vertex {centre}."

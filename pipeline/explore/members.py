@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from ...tasks.spelling import spelled
 from ..asking import find_dn_graph
 from ..groups.attributes import labels_of
 from ..groups.files import write_table
@@ -21,7 +22,7 @@ MOST_MEMBERS = 1_000_000
 def some_members(queries: Queries, group: DNGraph, most: int) -> dict[str, Any]:
     """The first `most` members as they are stored, ready for JSON: ids as text, and labels, null without one."""
     ids = queries.members(group.id, min(most, group.vertices))
-    return {"ids": [str(id) for id in ids.to_pylist()], "labels": labels_of(queries.result, ids)}
+    return {"ids": [str(spelled(id)) for id in ids.to_pylist()], "labels": labels_of(queries.result, ids)}
 
 
 def members_csv(queries: Queries, group: DNGraph) -> bytes:

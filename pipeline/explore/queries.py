@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ...tasks.errors import UsageError
+from ...tasks.spelling import parse_id, spelled
 from ..asking import dn_graph_members
 from ..foremost import foremost
 from ..lookup import Found, look_up, reading
 from ..result import Result
-from ..rows import Component, DNGraph, Vertex, find, path, rows_of, whole
+from ..rows import Component, DNGraph, Vertex, find, path, rows_of
 from .children import Children, Largest
 
 __all__ = ["ORDERS", "BadQuestion", "Queries"]
@@ -52,12 +53,11 @@ class Queries:
 
     def parse_vertex(self, text: str) -> pa.Scalar:
         """A vertex's id as someone types it. Raises BadQuestion if no vertex can have that id."""
-        if not pa.types.is_integer(self.id_type):
-            return pa.scalar(text, self.id_type)
         try:
-            return pa.scalar(whole(text.strip()), self.id_type)
-        except (ValueError, pa.ArrowInvalid, OverflowError):
-            raise BadQuestion(f"vertices of this result are numbers ({self.id_type}); {text[:80]!r} is none") from None
+            return pa.scalar(parse_id(text, self.id_type), self.id_type)
+        except ValueError:
+            kind = f"numbers ({self.id_type})" if pa.types.is_integer(self.id_type) else "UUIDs"
+            raise BadQuestion(f"vertices of this result are {kind}; {text[:80]!r} is none") from None
 
     def vertex(self, id: pa.Scalar) -> Vertex | None:
         """The vertex of that id."""
@@ -67,7 +67,7 @@ class Queries:
         """The ids that follow one, in the order of the table."""
         after = {"columns": ["id"], "filter": ds.field("id") > id, "batch_readahead": 1}
         with reading(self.result.place):
-            return list(self.result.vertices.scanner(**after).head(most)["id"].to_pylist())
+            return [spelled(id) for id in self.result.vertices.scanner(**after).head(most)["id"].to_pylist()]
 
     def component(self, id: int) -> Component | None:
         """A component by its id."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ...tasks.spelling import spelled
 from ..groups.attributes import label_column, labels_of
 from ..lookup import look_up
 from ..result import Result
@@ -28,6 +29,11 @@ class Match:
 
     vertex: Vertex
     label: str | None
+
+    @property
+    def id(self) -> str:
+        """As a person writes it."""
+        return str(spelled(self.vertex.id))
 
 
 @dataclass(frozen=True)
@@ -76,5 +82,5 @@ def _matching(result: Result, table: str, column: str, text: str) -> tuple[list[
 
 
 def _rank(match: Match, text: str) -> int:
-    names = [str(match.vertex.id).casefold(), (match.label or "").casefold()]
+    names = [match.id.casefold(), (match.label or "").casefold()]
     return 0 if text in names else 1 if any(name.startswith(text) for name in names) else 2

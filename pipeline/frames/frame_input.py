@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tasks.errors import UsageError
+from ...tasks.inputs.form import Form
 from ...tasks.places import Place
 from ...tasks.sources import Frame, Source, open_source
 from ...tasks.writing import VALUE_COLUMNS, OutputFile
@@ -44,7 +45,7 @@ class FrameInput:
 
     def open(self, settings: InputSettings, place: Place, compute: Callable[..., Any]) -> Source:
         """Write its edges below `place` and open what was written."""
-        for option in ("complete_marker", "table_version"):
+        for option in ("complete_marker", "table_version", "where", "header", "delimiter", "comment"):
             if getattr(settings, option) is not None:
                 raise UsageError(f"input.{option} is for files, and the input is a {self.name}: leave it out")
         if place.is_local:
@@ -52,7 +53,7 @@ class FrameInput:
         written = self._write(Columns(settings.source_column, settings.target_column), place, compute)
         ends = settings.source_column, settings.target_column
         folder = place.within(FOLDER)
-        source = open_source(folder.url, *ends, folder.options, VALUE_COLUMNS)
+        source = open_source(folder.url, *ends, folder.options, VALUE_COLUMNS, form=Form(bipartite=settings.bipartite))
         return replace(source, path=self.name, frame=Frame(self.name, tuple(file.sha256 for file in written)))
 
     def _write(self, columns: Columns, place: Place, compute: Callable[..., Any]) -> list[OutputFile]:

@@ -97,7 +97,8 @@ def _compressed(matrix: Any) -> Iterator[tuple[Any, Any]]:
         stop = min(start + _AT_A_TIME, int(starts[-1]))
         lines = np.searchsorted(starts, np.arange(start, stop), side="right") - 1
         there = matrix.data[start:stop] != 0
-        yield lines[there], matrix.indices[start:stop][there]
+        ends = lines[there], matrix.indices[start:stop][there]
+        yield ends if matrix.format == "csr" else ends[::-1]
 
 
 def _cut(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:

@@ -47,7 +47,8 @@ def forest_in_networkx(rows: Iterable[pa.RecordBatch], parent: str) -> Any:
 
 
 def to_igraph(edges: pa.Table, vertices: pa.Table | None = None) -> Any:
-    """An igraph.Graph, undirected. The ids are the vertices' attribute `name`; other columns are attributes.
+    """An igraph.Graph, undirected. The ids are the vertices' attribute `name`; other columns are attributes,
+    and one that is called `name` becomes `name_`.
 
     The first two columns of `edges` are the ends of each edge. The first column of `vertices` is the id; without
     `vertices`, they are the ends of the edges, ascending. Raises UsageError without igraph.
@@ -58,15 +59,15 @@ def to_igraph(edges: pa.Table, vertices: pa.Table | None = None) -> Any:
         both = pa.chunked_array([chunk for end in ends for chunk in end.chunks], ends[0].type)
         ids = pc.unique(both)
         ids = ids.take(pc.sort_indices(ids))
-        attributes: dict[str, list[Any]] = {}
+        found: Any = ()
     else:
         ids = vertices.column(0).combine_chunks()
-        attributes = _columns(vertices.select(vertices.column_names[1:]))
+        found = _columns(vertices.select(vertices.column_names[1:])).items()
     pairs = np.stack([np.asarray(pc.index_in(end, ids), np.int64) for end in ends], axis=1)
     return igraph.Graph(
         n=len(ids),
         edges=pairs,
-        vertex_attrs={"name": ids.to_pylist(), **attributes},
+        vertex_attrs={"name": ids.to_pylist()} | {f"{name}_" if name == "name" else name: own for name, own in found},
         edge_attrs=_columns(edges.select(edges.column_names[2:])),
     )
 

@@ -55,7 +55,8 @@ class GroupEdges:
         """A dask.dataframe.DataFrame with a partition for each row group that has some of the edges. It is lazy: the
         workers that compute it read the result's files, and must see them. Partitions may be empty.
         """
-        pieces, filters = zip(*self._pieces(), strict=True)
+        parts = self._pieces()
+        pieces, filters = [piece for piece, _ in parts], [wanted for _, wanted in parts]
         return as_partitions("edgemill-group", pieces, filters, self.schema, ())
 
     def to_networkx(self) -> Any:

@@ -40,4 +40,4 @@ class PathList:
     def open(self, settings: InputSettings, place: Place, compute: Callable[..., Any]) -> Source:
         """As `tasks.sources.open_source`."""
         ends = settings.source_column, settings.target_column
-        return open_source(self.paths, *ends, settings.storage_options, VALUE_COLUMNS)
+        return open_source(self.paths, *ends, settings.storage_options, VALUE_COLUMNS, form=settings.form)

@@ -92,10 +92,15 @@ class RunInput:
             yield
         except EdgemillError as error:
             if isinstance(self._given, FrameInput):
-                files = re.compile(rf"{re.escape(str(self._place.within(FOLDER)))}(/part-[0-9]+\.parquet)?")
-                name = self._given.name
-                error.args = tuple(files.sub(name, part) if isinstance(part, str) else part for part in error.args)
+                error.args = tuple(self._told(part) if isinstance(part, str) else part for part in error.args)
             raise
+
+    def _told(self, text: str) -> str:
+        """The text with the frame's name in place of its files."""
+        name = "" if self._given is None else self._given.name
+        for file in () if self._source is None else self._source.files:
+            text = text.replace(file.path, name)
+        return re.sub(rf"{re.escape(str(self._place.within(FOLDER)))}(/part-[0-9]+\.parquet)?", name, text)
 
     def _compute(self, *tasks: Any) -> Any:
         if self._client is None:

@@ -36,6 +36,9 @@ class _Tables(Protocol):
     @property
     def dn_graph_members(self) -> ResultTable: ...
 
+    @property
+    def attributes(self) -> ResultTable: ...
+
 
 class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
     """A table of a result. It is a `pyarrow.dataset.Dataset` (`to_table()`, `to_batches()`, `filter()`, `scanner()`,
@@ -108,7 +111,8 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         """A networkx graph in memory; ids are its nodes.
 
         Of `edges`: a Graph; the columns after the ids are attributes of the edges. Of `vertices`: the same, with the
-        vertices' columns as attributes of the nodes; vertices without edges are in it. Of `dn_graphs`: a Graph of the
+        vertices' columns, and the attributes that the run was given, as attributes of the nodes; vertices without
+        edges are in it. Of `dn_graphs`: a Graph of the
         edges inside DN-graphs alone, in which each node has the attribute `dn_graph`. Of `hierarchy`: a DiGraph with
         an arc from each component to those directly within it. Raises UsageError for `dn_graph_members`.
         """
@@ -116,7 +120,8 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             case "edges":
                 return graphs_of_rows.to_networkx(self._batches())
             case "vertices":
-                return graphs_of_rows.to_networkx(self._others().edges._batches(), self._batches())
+                nodes = self._with_attributes().to_batches()
+                return graphs_of_rows.to_networkx(self._others().edges._batches(), nodes)
             case "dn_graphs":
                 edges, vertices = self._dn_graphs()
                 return graphs_of_rows.to_networkx(edges.to_batches(), vertices.to_batches())
@@ -133,7 +138,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             case "edges":
                 return graphs_of_rows.to_igraph(self.to_arrow())
             case "vertices":
-                return graphs_of_rows.to_igraph(self._others().edges.to_arrow(), self.to_arrow())
+                return graphs_of_rows.to_igraph(self._others().edges.to_arrow(), self._with_attributes())
             case "dn_graphs":
                 return graphs_of_rows.to_igraph(*self._dn_graphs())
         raise self._no_graph()
@@ -159,6 +164,19 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with _reading(self._place):
             yield from self.to_batches()
+
+    def _with_attributes(self) -> pa.Table:
+        """The vertices with the attributes that the run was given, if it was given some."""
+        rows = self.to_arrow()
+        try:
+            attributes = self._others().attributes.to_arrow()
+        except UsageError:
+            return rows
+        place = pc.index_in(rows["id"], attributes["id"].combine_chunks())
+        for name in attributes.column_names[1:]:
+            if name not in rows.column_names:
+                rows = rows.append_column(name, attributes[name].take(place))
+        return rows
 
     def _dn_graphs(self) -> tuple[pa.Table, pa.Table]:
         """The edges inside the DN-graphs of this table, and their vertices."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...tasks.spelling import parse_id
 from ..calls.asked import AnyResult, opened
 from ..lookup import look_up
 from ..result import Result
@@ -68,4 +69,6 @@ def _ids(result: Result, ids: pa.Array | Sequence[int | str | bytes]) -> pa.Arra
     id_type = result.vertices.schema.field("id").type
     if isinstance(ids, pa.ChunkedArray):
         ids = pa.concat_arrays(ids.chunks) if ids.num_chunks else pa.array([], ids.type)
-    return ids.cast(id_type) if isinstance(ids, pa.Array) else pa.array(ids, id_type)
+    if isinstance(ids, pa.Array):
+        return ids.cast(id_type)
+    return pa.array([parse_id(id, id_type) if isinstance(id, str) else id for id in ids], id_type)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from ...tasks.sealed import sealed_writer
+from ...tasks.spelling import spelled_column
 from ..asking import edges_of, member_ids
 from ..frames.group_edges import GroupEdges
 from ..result import Result
@@ -105,5 +106,6 @@ def _write_csv(rows: Rows, file: Sink) -> None:
     file.write(header.getvalue().encode())
     for batch in rows:
         text = pa.BufferOutputStream()
-        arrow_csv.write_csv(batch, text, arrow_csv.WriteOptions(include_header=False))
+        shown = pa.record_batch([spelled_column(column) for column in batch.columns], batch.schema.names)
+        arrow_csv.write_csv(shown, text, arrow_csv.WriteOptions(include_header=False))
         file.write(text.getvalue().to_pybytes())

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pyarrow as pa
 
 from ...tasks.errors import UsageError
+from ...tasks.spelling import spelled
 from ..frames.group_edges import GroupEdges
 from ..result import Result
 from .attributes import attribute_columns, attributes_of
@@ -80,8 +81,8 @@ def _xml_type(kind: pa.DataType) -> str:
     return "double" if pa.types.is_floating(kind) else "string"
 
 
-def _vertex(vertex: int | str) -> str:
-    return _attribute(str(vertex), f"vertex {vertex!r}")
+def _vertex(vertex: int | str | bytes) -> str:
+    return _attribute(str(spelled(vertex)), f"vertex {spelled(vertex)!r}")
 
 
 def _attribute(text: str, what: str) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...tasks.spelling import spelled
+
 __all__ = ["json_rows_of", "json_value", "spelt"]
 
 
 def spelt(value: Any) -> str:
     """An id or an attribute as text: no quotes and no separators within a number; empty for null."""
-    return "" if value is None else str(value)
+    return "" if value is None else str(spelled(value))
 
 
 def json_value(value: Any) -> Any:
@@ -22,7 +24,7 @@ def json_value(value: Any) -> Any:
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(spelled(value))
 
 
 def json_rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from ..manifest import Counts, Manifest
-from .parts import counted, number, share
+from .parts import clipped, counted, number, share
 
-__all__ = ["notices"]
+__all__ = ["MOST_OF_A_NOTE", "notices"]
+
+MOST_OF_A_NOTE = 1000
+"""Characters: a note has advice after names of columns and files."""
 
 
 def notices(manifest: Manifest) -> list[str]:
     """Sentences, the most important first; none for a run in which all rows became edges of a graph with triangles."""
     counts = manifest.counts
-    return [*_triangles(counts), *_dropped(counts)]
+    return [*_triangles(counts), *_dropped(counts), *(f"{note[:1].upper()}{note[1:]}." for note in _guessed(manifest))]
+
+
+def _guessed(manifest: Manifest) -> list[str]:
+    """What was guessed of the input; that there is no triangle is said already."""
+    return [
+        clipped(note, MOST_OF_A_NOTE)
+        for note in manifest.input.notes
+        if not note.startswith("no edge is in a triangle")
+    ]
 
 
 def _triangles(counts: Counts) -> list[str]:
@@ -28,13 +40,14 @@ def _triangles(counts: Counts) -> list[str]:
 
 def _dropped(counts: Counts) -> list[str]:
     kinds = {
-        ("repeats an edge", "repeat an edge"): counts.duplicates,
+        ("repeats an edge, in either direction", "repeat an edge, in either direction"): counts.duplicates,
         ("links a vertex to itself", "link a vertex to itself"): counts.self_loops,
         ("has a null in place of an id", "have a null in place of an id"): counts.nulls_dropped,
+        ("does not meet the condition", "do not meet the condition"): counts.filtered,
     }
     found = [f"{number(count)} {one if count == 1 else more}" for (one, more), count in kinds.items() if count]
     if not found:
         return []
     dropped = counts.rows - counts.edges
     of = f"{counted(dropped, 'row')} of {number(counts.rows)} ({share(dropped, counts.rows)})"
-    return [f"{of} {'was' if dropped == 1 else 'were'} not used: {', '.join(found)}."]
+    return [f"{of} {'was' if dropped == 1 else 'were'} not used: {'; '.join(found)}."]

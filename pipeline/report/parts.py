@@ -8,6 +8,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
+from ...tasks.spelling import spelled
 from ..escaping import one_line
 
 __all__ = [
@@ -129,7 +130,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-def clipped(value: object) -> str:
-    """A value as text without controls, cut where it is too long for a page."""
-    text = one_line(str(value))
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+def clipped(value: object, most: int = MOST_CHARACTERS) -> str:
+    """A value, or an id, as text without controls, cut where it is too long for a page."""
+    text = one_line(str(spelled(value)))
+    return text if len(text) <= most else f"{text[:most]}…"

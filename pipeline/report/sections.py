@@ -37,11 +37,16 @@ def read(manifest: Manifest) -> Section:
     if given.frame is not None:
         read = f"A {clipped(str(given.frame))}, from Python"
     text = [f"{read}, columns {clipped(given.source_column)} and {clipped(given.target_column)} ({given.id_type})."]
+    if given.where is not None:
+        left = given.where.files_left_out
+        others = f"; {counted(left, 'file')} of other partitions not read" if left else ""
+        text.append(f"Only rows that meet {clipped(given.where.condition)}{others}.")
     rows = {
         "rows read": counts.rows,
         "self-loops dropped": counts.self_loops,
         "duplicates dropped": counts.duplicates,
         "rows with nulls dropped": counts.nulls_dropped,
+        **({} if given.where is None else {"rows left out by the condition": counts.filtered}),
         "edges kept": counts.edges,
     }
     kept = Table(
@@ -54,10 +59,13 @@ def read(manifest: Manifest) -> Section:
     listed = Table(
         "Files of the input",
         ("file", "rows>", "bytes>"),
-        [(clipped(without_passwords(file.path)), number(file.rows), number(file.bytes)) for file in files[:MOST_FILES]],
+        [
+            (clipped(without_passwords(file.path)), "" if file.rows is None else number(file.rows), number(file.bytes))
+            for file in files[:MOST_FILES]
+        ],
         f"{more} in the manifest." if len(files) > MOST_FILES else "",
     )
-    return Section("read", "What was read", text, [], [kept, listed])
+    return Section("read", "What was read", text, [], [kept, listed] if files else [kept])
 
 
 def stages(manifest: Manifest) -> Section:

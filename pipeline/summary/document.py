@@ -7,18 +7,17 @@ from typing import Any
 
 from ..report.written import report_of
 from ..result import Result
-from .best import BestGroup
 
 __all__ = ["result_document"]
 
 _SHORT = ("run", "started", "finished", "device", "converged", "unsettled", "counts", "lambda", "lambda_high", "dense")
 """Keys of the manifest that are in every document, with their meaning there."""
-_INPUT = ("source_column", "target_column", "id_type", "table")
+_INPUT = ("source_column", "target_column", "id_type", "table", "frame", "format", "where", "bipartite", "notes")
 _APART = ("input", "format", "format_version", "outputs")
 """Keys of the manifest that are not taken over as they are."""
 
 
-def result_document(result: Result, groups: Sequence[BestGroup], detail: bool = False) -> dict[str, Any]:
+def result_document(result: Result, groups: Sequence[dict[str, Any]], detail: bool = False) -> dict[str, Any]:
     """JSON values; with `detail` the other keys of the manifest, too."""
     manifest = result.manifest.model_dump(mode="json", by_alias=True)
     files = result.manifest.input.files
@@ -29,7 +28,7 @@ def result_document(result: Result, groups: Sequence[BestGroup], detail: bool = 
         "seconds": round(result.manifest.seconds, 3),
         **{name: manifest[name] for name in _SHORT},
         "input": {"files": len(files), "bytes": sum(file.bytes for file in files), **read},
-        "groups": [group.as_json() for group in groups],
+        "groups": [*groups],
     }
     if detail:
         document |= {name: value for name, value in manifest.items() if name not in {*document, *_APART}}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -13,7 +14,6 @@ from rich.text import Text
 from ..escaping import one_line
 from ..manifest import Counts, Manifest
 from ..show import grid, print_whole
-from .best import BestGroup
 from .names import Names
 
 __all__ = ["best_title", "dropped_rows", "groups_grid", "print_ending", "print_section", "summary_lines"]
@@ -23,7 +23,7 @@ def print_ending(
     manifest: Manifest,
     path: str,
     report: str | None,
-    groups: Sequence[BestGroup],
+    groups: Sequence[Mapping[str, Any]],
     more: Sequence[str],
     out: str,
     console: Console,
@@ -35,7 +35,11 @@ def print_ending(
         console.print()
         print_section(console, best_title(manifest, len(groups)), groups_grid(groups))
     console.print()
-    print_section(console, "next", _next(out, bool(groups)))
+    console.print(Text("next", "bold"))
+    commands = _next(out, groups[0]["id"] if groups else None)
+    width = max(map(len, commands))
+    for command, purpose in commands.items():  # soft_wrap: a command is never cut
+        console.print(Text(f"  {command:<{width}}   ").append(purpose, "dim"), soft_wrap=True)
 
 
 def summary_lines(manifest: Manifest, path: str, report: str | None = None) -> list[str]:
@@ -57,13 +61,14 @@ def best_title(manifest: Manifest, shown: int) -> str:
     return f"the {count:,} DN-graphs" if shown >= count else f"first {shown} of {count:,} DN-graphs, by lambda"
 
 
-def groups_grid(groups: Sequence[BestGroup]) -> Table:
+def groups_grid(groups: Sequence[Mapping[str, Any]]) -> Table:
     """A row for each group, with as many members as fit."""
     table = grid("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "members")
     for group in groups:
-        graph = group.graph
-        sizes = (f"{size:,}" for size in (graph.lam, graph.vertices, graph.edges))
-        table.add_row(str(graph.id), *sizes, f"{graph.density:.3f}", Names(group.members, graph.vertices))
+        sizes = (f"{group[name]:,}" for name in ("lambda", "vertices", "edges"))
+        ids = group["first_members"]
+        names = [label or id for id, label in zip(ids, group.get("first_labels", [None] * len(ids)), strict=True)]
+        table.add_row(str(group["id"]), *sizes, f"{group['density']:.3f}", Names(names, group["vertices"]))
     return table
 
 
@@ -73,6 +78,7 @@ def dropped_rows(counts: Counts) -> str:
         (counts.duplicates, "duplicate", "duplicates"),
         (counts.self_loops, "self-loop", "self-loops"),
         (counts.nulls_dropped, "row with a null id", "rows with a null id"),
+        (counts.filtered, "row that does not meet input.where", "rows that do not meet input.where"),
     ]
     return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in reasons if number)
 
@@ -97,15 +103,12 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     return rows if report is None else rows | {"report": report}
 
 
-def _next(out: str, has_groups: bool) -> Table:
+def _next(out: str, best: int | None) -> dict[str, str]:
+    """Commands that ask more of the result, and what each is for."""
     name = shlex.quote(one_line(out))
     commands = {f"edgemill show {name}": "more of this: groups, counts, edges by lambda"}
-    if has_groups:
+    if best is not None:
         commands[f"edgemill top {name}"] = "all groups, by lambda, size or density"
+        commands[f"edgemill members {name} {best}"] = "who is in the first one"
         commands[f"edgemill explore {name}"] = "look at them in a browser"
-    table = Table.grid(padding=(0, 3))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    for command, what in commands.items():
-        table.add_row(Text(command), Text(what, "dim"))
-    return table
+    return commands

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ...tasks.passwords import without_passwords
+from ...tasks.spelling import type_name
 from ..plan import Plan
 
 __all__ = ["plan_document"]
@@ -20,10 +21,17 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "files": len(source.files),
             "bytes": source.bytes,
             "rows": source.rows,
+            "rows_are_counted": source.is_counted,
             "source_column": source.source_column,
             "target_column": source.target_column,
-            "id_type": str(source.id_type),
+            "id_type": type_name(source.id_type),
             "table": None if source.table is None else asdict(source.table),
+            "format": source.format,
+            "layout": None if source.layout is None else source.layout.facts(),
+            "where": None if source.where is None else source.where.condition.text,
+            "files_left_out": source.files_left_out,
+            "bipartite": source.bipartite,
+            "notes": [without_passwords(note) for note in source.notes],
         },
         "rows_looked_at": graph.rows_looked_at,
         "edges": asdict(graph.edges),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from rich.bar import Bar
 from rich.console import Console
@@ -13,7 +14,6 @@ from rich.text import Text
 from ..escaping import one_line
 from ..manifest import Manifest
 from ..show import grid
-from .best import BestGroup
 from .ending import best_title, dropped_rows, groups_grid, print_section
 
 __all__ = ["print_result"]
@@ -23,7 +23,7 @@ MOST_PARTITIONS = 16
 
 
 def print_result(
-    manifest: Manifest, path: str, console: Console, groups: Sequence[BestGroup] = (), detail: bool = False
+    manifest: Manifest, path: str, console: Console, groups: Sequence[Mapping[str, Any]] = (), detail: bool = False
 ) -> None:
     """Print the groups, counts and the distribution of λ; with `detail` also partitions, exchanges and stages."""
     if groups:
@@ -60,7 +60,16 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     if manifest.input.frame is not None:
         read = f"{manifest.input.frame}, from Python; columns {columns}"
     table.add_row("input", Text(one_line(read)))
+    if manifest.input.where is not None:
+        left = manifest.input.where.files_left_out
+        others = f"; {left:,} {'file' if left == 1 else 'files'} of other partitions not read" if left else ""
+        table.add_row("where", Text(one_line(f"{manifest.input.where.condition}{others}")))
+    for note in manifest.input.notes:
+        table.add_row("note", Text(one_line(note)))
     table.add_row("dropped", dropped_rows(counts) or "no row")
+    if (vertices := manifest.input.vertices) is not None:
+        lacks = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
+        table.add_row("attributes", Text(one_line(f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {lacks})")))
     table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
     top = f"up to {manifest.lam.max:,}"
     if manifest.lambda_high is not None:

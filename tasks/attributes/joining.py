@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 from ...kernels.held import Held
 from .. import identity
 from ..errors import InputError
+from ..id_types import kept, published
 from ..identity import Ids
+from ..inputs.opening import DAMAGE, reason
+from ..inputs.parquet import open_parquet
 from ..messages import Bundle, bundle
 from ..numbering import BucketIds
 from ..places import Place
-from ..sources import DAMAGE, open_file, reason
+from ..spelling import spelled
 from ..writing import OutputFile, write_table
-from ..writing import _typed as as_published
 from .source import AttributeBlock, AttributeSource
 
 __all__ = [
@@ -132,7 +134,7 @@ def publish_attributes(
 def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
     own, columns = source.files[file], [source.id_column, *source.schema.names]
     try:
-        with open_file(own, source.storage_options) as opened:
+        with open_parquet(own.path, own.version, source.storage_options) as opened:
             table = opened.read_row_groups([group], columns=columns).select(columns)
     except DAMAGE as error:
         raise InputError(
@@ -145,11 +147,10 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
             f"{own.path}: row group {group} has {nulls} null ids in column {source.id_column!r}: each row needs the id "
             "of its vertex; leave such rows out of the file"
         )
-    names = ["id", *source.schema.names]
-    kinds = [pa.int64() if pa.types.is_integer(source.id_type) else pa.large_string()]
-    kinds += [_held(field.type) for field in source.schema]
+    kinds = [_held(field.type) for field in source.schema]
     try:
-        return pa.table([column.cast(kind) for column, kind in zip(table.columns, kinds, strict=True)], names=names)
+        values = [column.cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
+        return pa.table([pa.array(kept(table.column(0), source.id_type)), *values], names=["id", *source.schema.names])
     except pa.ArrowInvalid as error:
         raise InputError(f"{own.path}: row group {group}: {reason(error)}; the ids are {source.id_type}") from error
 
@@ -161,9 +162,16 @@ def _refuse_repeats(source: AttributeSource, found: pa.Array) -> None:
         one = several.field("values").take(pc.sort_indices(several.field("values")))[0]
         times = several.filter(pc.equal(several.field("values"), one)).field("counts")[0]
         raise InputError(
-            f"{source.path}: the id {one.as_py()!r} is in {times} rows of column {source.id_column!r}: keep one row of "
-            "each id"
+            f"{source.path}: the id {_shown(one, source.id_type)!r} is in {times} rows of column "
+            f"{source.id_column!r}: keep one row of each id"
         )
+
+
+def _shown(id: pa.Scalar, id_type: pa.DataType) -> int | str:
+    """A kept id as the user has it."""
+    own = pa.array([id.as_py()], id.type)
+    value: int | str = spelled(published(_ids(own, 0, 1), id_type)[0].as_py())
+    return value
 
 
 def _batches(
@@ -181,7 +189,7 @@ def _batches(
             pending += [(middle, stop), (start, middle)]
             continue
         values = [_whole(column).cast(kind) for column, kind in zip(own.columns, kinds, strict=True)]
-        yield [as_published(_ids(known, start, stop), source.id_type), *values]
+        yield [published(_ids(known, start, stop), source.id_type), *values]
 
 
 def _ids(known: pa.Array, start: int, stop: int) -> Ids:

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputAbsent, InputError
+from ..inputs.columns import id_type as id_type_of
+from ..inputs.columns import is_uuid
+from ..inputs.finding import find_files
+from ..inputs.parquet import read_parquet_footer
 from ..sources import FOOTER_READERS, SourceFile
-from ..sources import _find as find_files
-from ..sources import _id_type as id_type_of
-from ..sources import _read_footer as read_footer_of
 from ..tables.finding import table_at
 from ..tables.live import Table
 
@@ -96,17 +97,19 @@ def open_attributes(
     folder = table_at(path, options)
     live = None if folder is None else folder.live_files(None)
     try:
-        paths = find_files(path, options) if live is None else live.paths
+        paths = find_files(path, options, "parquet").paths if live is None else live.paths
     except InputAbsent as error:
-        raise InputError(f"--vertices: {error}") from error
+        raise InputError(str(error).replace("input ", "--vertices ", 1)) from error
     with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
-        footers = list(readers.map(lambda found: read_footer_of(found, options), paths))
-    first, names = footers[0].file.path, footers[0].schema.names if live is None else list(live.columns)
+        footers = list(readers.map(lambda found: read_parquet_footer(found, options), paths))
+    first, names = footers[0].path, footers[0].schema.names if live is None else list(live.columns)
     id_column = _id_column(first, names, id_column)
     for footer in footers:
-        _refuse_other_ids(footer.file.path, id_type_of(footer.file.path, footer.schema, id_column), id_column, id_type)
+        types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
+        found = id_type_of(footer.path, footer.schema.names, types, id_column)
+        _refuse_other_ids(footer.path, found, id_column, id_type)
     chosen = _columns(first, names, id_column, columns)
-    schemas = {footer.file.path: footer.schema for footer in footers}
+    schemas = {footer.path: footer.schema for footer in footers}
     if live is not None:
         live.refuse_columns([id_column, *chosen])
         for file_path, schema in schemas.items():
@@ -114,7 +117,7 @@ def open_attributes(
     schema = pa.schema([(name, _type(schemas, name)) for name in chosen])
     return AttributeSource(
         path,
-        tuple(footer.file for footer in footers),
+        tuple(SourceFile(f.path, f.size, f.row_groups, f.version) for f in footers),
         tuple(footer.group_bytes for footer in footers),
         id_column,
         id_type,
@@ -156,7 +159,8 @@ def _id_column(path: str, names: Sequence[str], given: str | None) -> str:
 
 
 def _refuse_other_ids(path: str, found: pa.DataType, column: str, wanted: pa.DataType) -> None:
-    if pa.types.is_null(found) or pa.types.is_integer(found) == pa.types.is_integer(wanted):
+    same = pa.types.is_integer(found) == pa.types.is_integer(wanted) and is_uuid(found) == is_uuid(wanted)
+    if pa.types.is_null(found) or same:
         return
     raise InputError(
         f"{path}: column {column!r} is {found}, and the ids of the edges are {wanted}: cast it to that type, or name "

@@ -17,8 +17,9 @@ import runs
 from edgemill.pipeline import InputError, Result, mine
 from edgemill.pipeline.cli import edgemill as command
 from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.inputs.parquet import open_parquet
 from edgemill.tasks.reading import read_rows
-from edgemill.tasks.sources import open_file, open_source, plan_blocks, refuse_changed_files
+from edgemill.tasks.sources import open_source, plan_blocks, refuse_changed_files
 from trials import Trials
 
 FILES = 30
@@ -142,11 +143,14 @@ def test_a_file_is_written_to_while_it_is_read(tmp_path: Path) -> None:
     rows, other = clique(tmp_path / "rows", 100), clique(tmp_path / "other", 107)
     source = open_source(str(rows))
     first, second = source.files[:2]
-    with pytest.raises(InputError, match=r"00\.parquet changed during the run"), open_file(first, {}) as file:
+    with (
+        pytest.raises(InputError, match=r"00\.parquet changed during the run"),
+        open_parquet(first.path, first.version, {}) as file,
+    ):
         (rows / "00.parquet").write_bytes((other / "00.parquet").read_bytes())
         file.read()
     right = pq.read_table(second.path)
-    with open_file(second, {}) as file:
+    with open_parquet(second.path, second.version, {}) as file:
         os.replace(other / "01.parquet", second.path)
         assert file.read() == right
     with pytest.raises(InputError, match=r"0[01]\.parquet changed during the run"):

@@ -582,7 +582,7 @@ def test_a_vertex_without_edges_and_a_negative_one(tmp_path: Path) -> None:
         (["subgraph", "OUT", "--dn-graph", "6"], "there is no DN-graph 6 in OUT: edgemill top lists some"),
         (["subgraph", "OUT", "--dn-graph", str(2**70)], "there is no DN-graph"),
         (["subgraph", "OUT", "--component", "6"], "there is no component 6 in OUT"),
-        (["subgraph", "OUT"], "say which group: --dn-graph ID or --component ID"),
+        (["subgraph", "OUT"], "say which group: --dn-graph ID, --component ID or --track N"),
         (["subgraph", "OUT", "--component", "5", "--dn-graph", "5"], "say which group"),
     ],
 )

@@ -117,15 +117,20 @@ def test_a_run_with_attributes(tmp_path: Path, client: Client) -> None:
 
     before = result.manifest.run
     assert mine(rows, out, **given).manifest.run == before
-    for change in (
-        {"vertex_id": None, "vertices": None},
-        {"input.vertex_columns": ["age"]},
-        {"input.vertex_label": "age"},
-    ):
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"vertex_id": None, "vertices": None}, "it has attributes of vertices, and none are given now"),
+        ({"input.vertex_columns": ["age"]}, "its attributes were name, age, and are age now"),
+        ({"input.vertex_label": "age"}, "its label of vertices was name, and is age now"),
+        ({"vertex_id": "name", "input.vertex_columns": ["age"]}, "were in column user, and are in name now"),
+    ]
+    for change, text in changes:
         with pytest.raises(UsageError, match="exists") as refused:
             mine(rows, out, **{**given, **change})
-        assert "its input was another" in "".join(refused.value.__notes__)
-    people(file, age=[1, 2, 3, 4, 6])
+        assert text in "".join(refused.value.__notes__)
+    people(file, age=[1, 2, 3, 4, 6], name=["a"] * 5)
+    with pytest.raises(UsageError, match="exists") as refused:
+        mine(rows, out, **given)
+    assert f"files of its attributes have other sizes: {file}" in "".join(refused.value.__notes__)
     assert mine(rows, out, overwrite=True, **given).manifest.run != before
 
 
@@ -139,6 +144,11 @@ def test_flags_and_what_a_run_tells(tmp_path: Path) -> None:
         "4 vertices of the graph have no row\n" in ended.stderr
     )
     assert Result(tmp_path / "out").attributes.schema.names == ["id", "name"]
+    assert ended.stdout.count("Ann & <Co>, bob, cyd, dan") == 1
+    shown = call("show", str(tmp_path / "out")).stdout
+    assert "name (5 rows; 2 rows of other ids, 4 vertices without a row)" in shown
+    (group,) = json.loads(call("show", str(tmp_path / "out"), "--json").stdout)["groups"]
+    assert (group["first_members"][0], group["first_labels"][0]) == ("ann", "Ann & <Co>")
     people(file, user=["eve", "ann", "eve", "dan", "eve"])
     ended = call(*arguments, "--output", str(tmp_path / "next"))
     assert (ended.exit_code, (tmp_path / "next").exists()) == (3, False)
@@ -148,7 +158,7 @@ def test_flags_and_what_a_run_tells(tmp_path: Path) -> None:
     ended = call(*arguments, "--output", str(tmp_path / "next"), "--set", "input.vertex_columns=[name, name]")
     assert (ended.exit_code, "must name one column or more, each once" in ended.stderr) == (2, True)
     ended = call(*arguments, "--output", str(file / "out"))
-    assert (ended.exit_code, f"output.path {file}/out lies in the input {file}" in ended.stderr) == (2, True)
+    assert (ended.exit_code, f"--output {file}/out lies in the input {file}" in ended.stderr) == (2, True)
 
 
 def without_last(table: pa.Table) -> pa.Table:

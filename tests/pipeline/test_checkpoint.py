@@ -320,7 +320,7 @@ def test_a_limit_counts_what_was_done_before(monkeypatch: pytest.MonkeyPatch, ro
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch, rows: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write the checkpoint .*; set checkpoint\.path"):
+    with pytest.raises(UsageError, match=r"cannot write the checkpoint .*; give checkpoint={\"path\": …}"):
         mine(rows, tmp_path / "out", device="cpu", checkpoint={"path": str(tmp_path / "file"), **ALWAYS})
     assert not (tmp_path / "out").exists()
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -219,9 +219,11 @@ def test_a_checkpoint_of_the_log(tmp_path: Path) -> None:
     assert len(list((tmp_path / "delta/edges").glob("*.parquet"))) == 2
 
 
-@pytest.mark.parametrize("kind", [*strategies.INTEGER_TYPES, *strategies.STRING_TYPES], ids=str)
+@pytest.mark.parametrize("kind", strategies.ID_TYPES, ids=str)
 def test_ids_of_every_type(tmp_path: Path, kind: pa.DataType) -> None:
-    names = range(1, 5) if pa.types.is_integer(kind) else "abcd"
+    names: Sequence[Any] = range(1, 5) if pa.types.is_integer(kind) else "abcd"
+    if pa.types.is_fixed_size_binary(kind):
+        names = [bytes([number] * 16) for number in range(4)]
     result = made(tmp_path / "out", dict.fromkeys(combinations(names, 2), 2), id_type=kind)
     for name in TABLES:
         if kind == pa.uint64() and name in ("edges", "vertices", "dn_graph_members"):
@@ -232,7 +234,7 @@ def test_ids_of_every_type(tmp_path: Path, kind: pa.DataType) -> None:
 
 def test_columns_that_delta_tables_do_not_have() -> None:
     fields = {"id": pa.uint32(), "at": pa.time64("us"), "plain": pa.timestamp("us"), "utc": pa.timestamp("us", "UTC")}
-    found, left_out = declared(pa.schema([*fields.items(), ("a b", pa.string()), ("uuid", pa.binary(16))]))
+    found, left_out = declared(pa.schema([*fields.items(), ("a b", pa.string()), ("uuid", pa.uuid())]))
     assert found == pa.schema([("id", pa.int64()), ("utc", pa.timestamp("us", "UTC")), ("uuid", pa.binary())])
     assert left_out == ["at", "plain", "a b"]
 
@@ -246,10 +248,23 @@ def a_table(place: Path) -> None:
     lakes.delta(place / "edges", lakes.FIRST)
 
 
+def a_link(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.symlink_to("elsewhere")
+
+
+def a_link_inside(place: Path) -> None:
+    (place.parent / "elsewhere").mkdir()
+    place.mkdir()
+    (place / "edges").symlink_to("../elsewhere")
+
+
 @pytest.mark.parametrize(
     ("before", "message"),
     [
-        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by output.delta_path"),
+        (a_link, "/out.delta is a symbolic link, not a folder of Delta tables that edgemill made: remove it"),
+        (a_link_inside, "/out.delta/edges is a symbolic link, not a folder of Delta tables"),
+        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by delta_path"),
         (a_table, "/out.delta/edges is a Delta table whose newest version edgemill did not make: name another place"),
     ],
 )
@@ -265,7 +280,7 @@ def test_what_others_made_stays(tmp_path: Path, before: Callable[[Path], None], 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by output.delta_path"),
+        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by delta_path"),
         ({"output.delta_path": "{tmp}/rows.parquet"}, "and an input is .*rows.parquet: one lies in the other"),
         ({"output.delta_path": "memory://tables"}, "are not in one kind of storage"),
         ({"output.delta_path": "{tmp}/x", "output.format": "parquet"}, "it needs output.format delta"),
@@ -296,6 +311,16 @@ def test_inputs_that_do_not_fit(tmp_path: Path, names: tuple[str, str], kind: pa
     with pytest.raises(UsageError, match=message):
         mine(tmp_path / "e.parquet", tmp_path / "out", source_column=names[0], target_column=names[1], **DELTA)
     assert not (tmp_path / "out").exists()
+
+
+def test_of_a_temporary_result(tmp_path: Path) -> None:
+    """Its tables stay where they are told to, and nowhere else."""
+    rows = runs.write_rows(tmp_path / "rows.parquet", combinations(range(4), 2))
+    with pytest.raises(UsageError, match=r"^output.format delta is for results that stay: name an output, or"):
+        mine(rows, **DELTA)
+    with mine(rows, **DELTA | {"output.delta_path": str(tmp_path / "tables")}) as result:
+        check(f"{tmp_path}/tables", result)
+    assert len(read(f"{tmp_path}/tables", "edges")) == 6
 
 
 def test_without_deltalake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

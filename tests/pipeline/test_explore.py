@@ -19,6 +19,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
+from uuid import UUID
 
 import fsspec
 import numpy as np
@@ -308,6 +309,17 @@ def test_text_ids_by_a_part(made: Callable[..., Result]) -> None:
     with serving(made([("Ärger", "b"), ("b", "%_x"), ("%_x", "Ärger")], pa.string())) as served:
         for text, id in (("ärg", "Ärger"), ("%_", "%_x"), ("B", "b")):
             assert [one["id"] for one in answer(served, "search", text=text)["found"]] == [id]
+
+
+def test_uuids_are_shown_as_they_are_written(tmp_path: Path) -> None:
+    ids = [UUID(int=number) for number in range(3)]
+    levels = dict.fromkeys(combinations([id.bytes for id in ids], 2), 1)
+    with serving(made_of(tmp_path / "out", levels, id_type=pa.binary(16))) as served:
+        (found,) = answer(served, "search", text=str(ids[1]))["found"]
+        assert (found["id"], found["whole"]) == (str(ids[1]), True)
+        assert answer(served, "vertex", id=str(ids[2]))["id"] == str(ids[2])
+        (group,) = answer(served, "dn-graphs")["largest"]
+        assert group["members"]["ids"] == [str(id) for id in ids]
 
 
 def drawn_edges(said: dict[str, Any]) -> tuple[dict[frozenset[str], int], dict[frozenset[str], int]]:

@@ -7,10 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import dask.base
 import duckdb
+import fsspec
 import igraph
 import networkx as nx
 import numpy as np
@@ -31,9 +32,11 @@ import oracles
 import runs
 from edgemill.pipeline import InputError, InputIncomplete, Result, UsageError, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.frames import row_groups
+from edgemill.pipeline.frames import graph_rows, row_groups
 from edgemill.pipeline.frames.dask_partitions import _write
+from edgemill.pipeline.frames.frame_input import FrameInput
 from edgemill.pipeline.frames.given import Columns, Rows
+from edgemill.pipeline.settings import InputSettings
 from edgemill.tasks.places import place_of
 from edgemill.tasks.writing import OutputFile
 
@@ -104,11 +107,28 @@ FRAMES: dict[str, Callable[[], Any]] = {
 }
 
 
+def rows_read(given: Any, folder: Path, **how: Any) -> tuple[list[str], list[tuple[Any, Any]]]:
+    """The columns that a run would read, and their rows."""
+    place = place_of(folder)
+    settings = InputSettings(path="given", **how)
+    source = FrameInput(given).open(settings, place, dask.base.compute)
+    names = [source.source_column, source.target_column]
+    table = ds.dataset([file.path for file in source.files]).to_table(columns=names)
+    return names, list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
 @pytest.mark.parametrize("kind", FRAMES)
-def test_tables(mined: Mine, kind: str) -> None:
-    """The same graph whatever brings it; the record says what it was, and no temporary file stays or is named."""
+def test_tables(tmp_path: Path, kind: str) -> None:
+    """The same rows whatever brings them."""
     frame = FRAMES[kind]()
-    result = mined(frame)
+    assert FrameInput(frame).name == kind
+    assert rows_read(frame, tmp_path) == (["src", "dst"], ROWS)
+
+
+@pytest.mark.parametrize("kind", ["pandas.DataFrame", "pyarrow.RecordBatchReader", "dask.DataFrame"])
+def test_runs_on_tables(mined: Mine, kind: str) -> None:
+    """The record says what the input was, and no temporary file stays or is named."""
+    result = mined(FRAMES[kind]())
     assert runs.column(result, "lambda") == LAMBDA
     record = result.manifest.input
     assert record.frame is not None and (record.frame.kind, record.frame.rows) == (kind, len(ROWS))
@@ -120,63 +140,95 @@ def test_tables(mined: Mine, kind: str) -> None:
     assert ".parquet" not in text.replace("part-00000.parquet", "") and "/input/" not in text
 
 
-def test_batches_with_nothing_but_an_array(mined: Mine) -> None:
-    assert runs.column(mined(ArrayOnly()), "lambda") == LAMBDA
+def test_batches_with_nothing_but_an_array(tmp_path: Path) -> None:
+    assert rows_read(ArrayOnly(), tmp_path)[1] == ROWS
 
 
-def graphs() -> Iterator[tuple[str, Any, dict[Any, int]]]:
-    text = oracles.brute_force_lambda(named(ROWS))
-    yield "networkx.Graph", nx.Graph(ROWS), LAMBDA
+def graphs() -> Iterator[tuple[str, Any, Callable[[int], Any]]]:
+    def text(vertex: int) -> str:
+        return f"v{vertex}"
+
+    yield "networkx.Graph", nx.Graph(ROWS), int
     yield "networkx.MultiDiGraph", nx.MultiDiGraph(named(ROWS)), text
-    yield "igraph.Graph", igraph.Graph(edges=ROWS), LAMBDA
+    yield "igraph.Graph", igraph.Graph(edges=ROWS), int
     yield "igraph.Graph", igraph.Graph.TupleList(named(ROWS)), text
     ends = np.array(ROWS).T
     for form in ("coo", "csr", "csc", "lil"):
-        matrix = scipy.sparse.coo_array((np.ones(len(ROWS)), ends), shape=(7, 7)).asformat(form)
-        yield f"scipy.{form}_array", matrix, LAMBDA
-    zero = scipy.sparse.csr_matrix(([1, 1, 1, 0], ([0, 1, 2, 2], [1, 2, 0, 3])), shape=(4, 4))
-    yield "scipy.csr_matrix", zero, {(0, 1): 1, (0, 2): 1, (1, 2): 1}
+        yield f"scipy.{form}_array", scipy.sparse.coo_array((np.ones(9), ends), shape=(7, 7)).asformat(form), int
+    yield "scipy.csr_matrix", scipy.sparse.csr_matrix(([*range(1, 10), 0], np.c_[ends, [6, 6]]), shape=(7, 7)), int
 
 
-@pytest.mark.parametrize(("kind", "graph", "answer"), list(graphs()))
-def test_graphs(mined: Mine, kind: str, graph: Any, answer: dict[Any, int]) -> None:
-    result = mined(graph)
-    assert runs.column(result, "lambda") == answer
-    assert result.manifest.input.frame is not None and result.manifest.input.frame.kind == kind
+@pytest.mark.parametrize(("kind", "graph", "name"), list(graphs()))
+def test_graphs(tmp_path: Path, kind: str, graph: Any, name: Callable[[int], Any]) -> None:
+    names, rows = rows_read(graph, tmp_path)
+    assert names == ["src", "dst"] and FrameInput(graph).name == kind
+    assert {frozenset(row) for row in rows} == {frozenset((name(u), name(v))) for u, v in ROWS}
 
 
-def test_there_and_back(mined: Mine) -> None:
+@given(data=st.data())
+@settings(max_examples=8)
+def test_matrices_in_parts(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """However few entries are taken at a time; an entry that is stored and 0 is no edge."""
+    size = data.draw(st.integers(1, 6))
+    matrix = np.array(data.draw(st.lists(st.integers(0, 2), min_size=size * size, max_size=size * size))).reshape(
+        size, -1
+    )
+    expected = sorted(zip(*(end.tolist() for end in np.nonzero(matrix)), strict=True))
+    stored = scipy.sparse.coo_array((matrix.ravel(), np.indices(matrix.shape).reshape(2, -1)), shape=matrix.shape)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_rows, "_AT_A_TIME", data.draw(st.integers(1, 8)))
+        for form in ("coo", "csr", "csc"):
+            assert sorted(rows_read(stored.asformat(form), tmp_path_factory.mktemp("read"))[1]) == expected
+
+
+def test_there_and_back(mined: Mine, tmp_path: Path) -> None:
     """What a result gives is an input again, with the same ids."""
     result = mined(nx.Graph(named(ROWS)))
-    for again in (result.edges, result.edges.to_polars(), result.edges.to_networkx(), result.edges.to_igraph()):
-        assert runs.column(mined(again, source_column="src", target_column="dst"), "lambda") == runs.column(
-            result, "lambda"
-        )
+    edges = set(runs.column(result, "lambda"))
+    assert edges == set(oracles.brute_force_lambda(named(ROWS)))
+    for number, again in enumerate(
+        (result.edges, result.edges.to_polars(), result.edges.to_networkx(), result.edges.to_igraph())
+    ):
+        (tmp_path / str(number)).mkdir()
+        names, rows = rows_read(again, tmp_path / str(number), source_column="src", target_column="dst")
+        assert names == ["src", "dst"] and {(min(row), max(row)) for row in rows} == edges
 
 
-def test_columns_by_name_and_by_position(mined: Mine) -> None:
-    frame = TABLE.to_pandas().rename(columns={"src": "payer", "dst": "payee"})
-    assert mined(frame, source_column="payee", target_column="payer").edges.schema.names[:2] == ["payee", "payer"]
-    assert mined(frame[["payer", "payee"]]).edges.schema.names[:2] == ["payer", "payee"]
-    assert mined(pd.DataFrame(ROWS)).edges.schema.names[:2] == ["0", "1"]
+@pytest.mark.parametrize(
+    ("columns", "how", "read"),
+    [
+        (["payer", "payee", "src"], {"source_column": "payee", "target_column": "payer"}, ["payee", "payer"]),
+        (["source", "weight", "target"], {}, ["source", "target"]),
+        (["payer", "payee"], {}, ["payer", "payee"]),
+        ([0, 1], {}, ["0", "1"]),
+    ],
+)
+def test_columns(tmp_path: Path, columns: list[Any], how: dict[str, str], read: list[str]) -> None:
+    """By name, as of files; columns of pandas that have no names are called by their numbers."""
+    values = {name: [10 * place, 10 * place + 1] for place, name in enumerate(columns)}
+    names, rows = rows_read(pd.DataFrame(values), tmp_path, **how)
+    assert names == read
+    ends = [values[next(own for own in columns if str(own) == name)] for name in read]
+    assert rows == list(zip(*ends, strict=True))
 
 
-def test_other_columns_may_hold_anything(mined: Mine) -> None:
+def test_other_columns_may_hold_anything(tmp_path: Path) -> None:
     frame = TABLE.to_pandas()
     frame["note"] = [object()] * len(frame)
-    assert runs.column(mined(frame), "lambda") == LAMBDA
+    assert rows_read(frame, tmp_path)[1] == ROWS
 
 
-def test_text_and_categories(mined: Mine) -> None:
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_text_and_categories(tmp_path: Path, kind: Any) -> None:
     frame = pd.DataFrame(named(ROWS), columns=["src", "dst"])
-    answer = oracles.brute_force_lambda(named(ROWS))
-    for kind in (object, "string", "category"):
-        assert runs.column(mined(frame.astype(kind)), "lambda") == answer
+    assert rows_read(frame.astype(kind), tmp_path)[1] == named(ROWS)
 
 
-def test_no_rows(mined: Mine) -> None:
-    for empty in (TABLE.slice(0, 0), nx.Graph(), pd.DataFrame({"src": [], "dst": []}, dtype="int64")):
-        assert mined(empty).manifest.counts.edges == 0
+@pytest.mark.parametrize(
+    "empty", [TABLE.slice(0, 0), nx.Graph(), pd.DataFrame({"src": [], "dst": []}, dtype="int64")], ids=repr
+)
+def test_no_rows(tmp_path: Path, empty: Any) -> None:
+    assert rows_read(empty, tmp_path) == (["src", "dst"], [])
 
 
 def test_several_paths(mined: Mine, tmp_path: Path) -> None:
@@ -198,7 +250,19 @@ def test_the_same_frame_again(tmp_path: Path) -> None:
     assert again.manifest.run == first.manifest.run
     with pytest.raises(UsageError) as error:
         mine(TABLE.slice(1), tmp_path / "out", **QUIET)
-    assert error.value.__notes__[0] == "it is not what this run would make: its input was another"
+    assert error.value.__notes__[1:] == ["- its input was pyarrow.Table of 9 rows, and is pyarrow.Table of 8 rows now"]
+    other = TABLE.set_column(0, "src", pa.array(range(9)))
+    with pytest.raises(UsageError) as error:
+        mine(other, tmp_path / "out", **QUIET)
+    assert error.value.__notes__[1:] == ["- its input was another pyarrow.Table of 9 rows"]
+    with pytest.raises(UsageError) as error:
+        mine(runs.write_rows(tmp_path / "rows.parquet", ROWS), tmp_path / "out", **QUIET)
+    assert error.value.__notes__[1:] == ["- its input was pyarrow.Table of 9 rows, and is files now"]
+    (tmp_path / "rows.parquet").unlink()
+    reader = TABLE.to_reader()
+    with pytest.raises(UsageError, match="exists"):
+        mine(reader, tmp_path / "out", **QUIET, nulls="drop")
+    assert reader.read_all() == TABLE
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
@@ -235,7 +299,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
         InputError,
         "the id columns of input 'pandas.DataFrame' are integers in one place and strings in another",
     ),
-    "nulls": (ids(1, None, 3), InputError, "pyarrow.Table: row group 0 has null ids: 1 in column 'src'"),
+    "nulls": (ids(1, None, 3), InputError, "input 'pyarrow.Table' have null ids: 1 in column 'src'"),
     "a series": (pd.Series([1, 2]), InputError, "pandas.Series: its rows cannot be read as Arrow"),
     "a taken name": (
         pa.table({"src": [1], "lambda": [2]}),
@@ -286,6 +350,20 @@ def test_too_few_rows(tmp_path: Path) -> None:
 
 def test_nulls_that_are_dropped(mined: Mine) -> None:
     assert mined(ids(1, None, 3), **{"input.nulls": "drop"}).manifest.counts.nulls_dropped == 1
+
+
+def test_results_in_object_stores(client: Client) -> None:
+    """With workers that may be elsewhere the file is in the store, and goes there, too; messages name the frame."""
+    store = fsspec.filesystem("memory")
+    frame = dd.from_pandas(TABLE.to_pandas(), npartitions=2)
+    result = mine(frame, "memory://frames/out", client=client, **QUIET)
+    assert runs.column(result, "lambda") == LAMBDA
+    assert result.manifest.input.frame is not None and result.manifest.input.frame.kind == "dask.DataFrame"
+    with pytest.raises(InputError, match=r"first is in pyarrow\.Table: row group 0"):
+        mine(ids(1, None, 3), "memory://frames/other", client=client, **QUIET)
+    assert not [name for name in store.find("/frames") if "/input" in name]
+    assert store.ls("/frames/other", detail=False) == ["/frames/other/failed.log.jsonl"]
+    store.rm("/frames", recursive=True)
 
 
 def failing(schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -385,9 +463,8 @@ def test_a_worker_that_does_not_see_the_folder(tmp_path: Path) -> None:
             _write(place_of(place), 0, TABLE.to_pandas(), "dask.DataFrame", Columns("src", "dst"), "a mark")
 
 
-def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch, mined: Mine) -> None:
+def test_libraries_that_are_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A light install mines Arrow tables, and tells that a graph's library is none that it knows of."""
     for name in ("networkx", "igraph", "scipy.sparse", "pandas", "polars"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert runs.column(mined(TABLE), "lambda") == LAMBDA
-    assert isinstance(sys.modules["pyarrow"], ModuleType)
+    assert rows_read(TABLE, tmp_path)[1] == ROWS

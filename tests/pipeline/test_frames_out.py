@@ -153,6 +153,20 @@ def test_graphs_of_edges_and_vertices(result: Result) -> None:
     assert same(from_igraph(result.vertices.to_igraph()), expected)
 
 
+def test_attributes_of_vertices_are_those_of_nodes(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"name": (pa.string(), {1: "a", 3: "c"}), "score": (pa.int64(), {1: 9})}
+    graph = made(tmp_path / "out", dict.fromkeys([(1, 2), (1, 3), (2, 3)], 1), attributes=given)
+    nodes = graph.vertices.to_networkx().nodes
+    assert [(nodes[id].get("name"), nodes[id].get("score")) for id in (1, 2, 3)] == [
+        ("a", 9),
+        (None, None),
+        ("c", None),
+    ]
+    vertices = graph.vertices.to_igraph().vs
+    assert (vertices["name"], vertices["name_"], vertices["score"]) == ([1, 2, 3], ["a", None, "c"], [9, None, None])
+    assert vertices["degree"] == [2, 2, 2]
+
+
 def test_graphs_of_dn_graphs(result: Result) -> None:
     levels = {(row["src"], row["dst"]): row["lambda"] for row in result.edges.to_table().to_pylist()}
     graphs = oracles.maximal_dn_graphs(levels)

@@ -53,7 +53,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
     "bool": (table(src=ids, dst=[True, False]), "column 'dst' is bool, but ids are integers"),
     "decimal": (table(src=ids, dst=pa.array([1, 2], pa.decimal128(5))), "column 'dst' is decimal128(5, 0), but ids"),
     "integers and strings": (table(src=ids, dst=["a", "b"]), "are integers in one place and strings in another"),
-    "columns unknown": (table(a=ids, b=ids, c=ids), "it has 'a', 'b', 'c': name the source column and the target"),
+    "columns unknown": (table(a=ids, b=ids, c=ids), "it has 'a', 'b', 'c': name them with --source-column"),
     "column missing in a file": (
         two_files({"src": ids, "dst": ids}, {"src": ids, "to": ids}),
         "b.parquet has no column 'dst'; it has 'src', 'to'",
@@ -70,9 +70,12 @@ FOOTERS: dict[str, tuple[Write, str]] = {
 ROWS: dict[str, tuple[Write, str]] = {
     "null": (
         table(src=[1, None], dst=ids),
-        "rows.parquet: row group 0 has null ids: 1 in column 'src'; give --set input.nulls",
+        "have null ids: 1 in column 'src'; the first is in",
     ),
-    "null string": (table(src=["a", "b"], dst=["c", None]), "row group 0 has null ids: 1 in column 'dst'"),
+    "null string": (
+        table(src=["a", "b"], dst=["c", None]),
+        "rows.parquet: row group 0; leave such rows out with --set input.nulls=drop",
+    ),
     "above 2^63-1": (
         table(src=pa.array([1, 2**63], pa.uint64()), dst=ids),
         "rows.parquet: row group 0: column 'src' has the id 9223372036854775808, above 2^63-1",

@@ -178,6 +178,13 @@ def test_the_list(two: Result) -> None:
     assert members_of(two, truss_group(two, 4, best))["id"].to_pylist() == list("abcde")
 
 
+def test_frames_of_a_truss(two: Result) -> None:
+    """Those of no edges, too."""
+    for k, edges in ((5, 10), (6, 0)):
+        assert len(ktruss(two, k).to_pandas()) == len(ktruss(two, k).to_dask().compute()) == edges
+    assert ktruss(two, 5).to_networkx().number_of_nodes() == 5
+
+
 def test_components_that_are_none_of_it(two: Result) -> None:
     whole = ktruss_groups(two, 2)["component"][0].as_py()
     five = ktruss_groups(two, 5)["component"][0].as_py()

@@ -197,3 +197,18 @@ def test_progress_on_stderr(rows: Path, client: Client, capsys: pytest.CaptureFi
     assert capsys.readouterr().err == ""
     mine(rows, client=client, progress=True)
     assert re.search(r"^read: [\d.]+ s, 1 task$", capsys.readouterr().err, re.MULTILINE)
+
+
+def test_an_error_shows_the_users_call_and_the_message_alone() -> None:
+    """In the lines that IPython asks an error for; what a bug leaves is shown whole."""
+    settings: Any = {"nuls": "drop"}
+    with pytest.raises(edgemill.UsageError) as caught:
+        mine("edges.parquet", **settings)
+    caught.value.add_note("a note")
+    call, message, note = caught.value._render_traceback_()
+    assert Path(__file__).name in call and 'mine("edges.parquet", **settings)' in call
+    assert (message, note) == ("UsageError: unknown setting 'nuls'; did you mean nulls?", "a note")
+    with pytest.raises(edgemill.InternalError) as bug:
+        raise edgemill.InternalError("rows do not add up")
+    whole = bug.value._render_traceback_()
+    assert whole[0].startswith("Traceback") and whole[-1].endswith("InternalError: rows do not add up")

@@ -430,9 +430,18 @@ def test_rows_that_were_dropped_are_told(tmp_path: Path, write_result: WriteResu
     counts = Counts(rows=9, self_loops=1, duplicates=4, nulls_dropped=0, edges=4, vertices=4, triangles=1)
     write_result(tmp_path / "dropped", counts=counts)
     found = read_page(page(Result(tmp_path / "dropped"), "out").decode())
-    told = "5 rows of 9 (55.6%) were not used: 4 repeat an edge, 1 links a vertex to itself."
+    told = "5 rows of 9 (55.6%) were not used: 4 repeat an edge, in either direction; 1 links a vertex to itself."
     assert told in found.text
     assert found.text.index(told) < found.text.index("The densest groups")
+
+
+def test_what_was_guessed_is_told_whole(tmp_path: Path, write_result: WriteResult) -> None:
+    """With the advice at its end."""
+    note = f"columns 'a' and 'b' are taken as the two ends of an edge{' and so on' * 20}: say --bipartite prefix"
+    given = InputRecord(files=[], id_type="int64", source_column="src", target_column="dst", notes=[note])
+    write_result(tmp_path / "out", input=given)
+    found = read_page(page(Result(tmp_path / "out"), "out").decode())
+    assert f"C{note[1:]}." in found.text.partition("The densest groups")[0]
 
 
 def test_a_graph_without_triangles_says_what_that_may_mean(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_failed(rows: Path, out: Path, client: Client) -> None:
     run(rows, out, client, **BANDS, **KEPT)
     assert status(out)["state"] == "finished"
     assert not out.with_name("out.failed.log.jsonl").exists()
-    rows.write_bytes(b"no Parquet")
+    runs.write_rows(rows, [(1, 2), (2, None)])
     with pytest.raises(InputError):
         run(rows, out, client, overwrite=True)
     found = status(out, 1)

@@ -67,9 +67,10 @@ def test_the_end_of_a_run(mined: tuple[Path, Called]) -> None:
     ]
     assert shown[16] == "next"
     commands = [line.split("   ")[0].split() for line in shown[17:]]
-    assert commands == [["edgemill", name, str(out)] for name in ("show", "top", "explore")]
-    for _, name, place in commands:
-        assert edgemill.commands[name].make_context(name, [place]).params["out"] == str(out)
+    assert [name for _, name, *_ in commands] == ["show", "top", "members", "explore"]
+    for _, name, *more in commands:
+        assert edgemill.commands[name].make_context(name, list(more)).params["out"] == str(out)
+    assert call(*commands[2][1:]).exit_code == 0
 
 
 def test_show_leads_with_groups(mined: tuple[Path, Called]) -> None:
@@ -119,7 +120,7 @@ def test_keys_of_run_and_show(mined: tuple[Path, Called], pytestconfig: pytest.C
     assert show["counts"]["nulls_dropped"] == 1
     assert show["lambda"]["histogram"] == [[1, 3], [2, 6], [3, 10], [4, 15]]
     told = documented(pytestconfig, "run") | documented(pytestconfig, "show")
-    assert keys_of(run) | keys_of(show) | {"error"} == told
+    assert keys_of(run) | keys_of(show) | {"error", "groups[].first_labels"} == told
     detail = json.loads(call("show", out, "--json", "--detail").stdout)
     manifest = set(Result(out).manifest.model_dump(by_alias=True))
     assert detail.keys() == show.keys() | (manifest - {"outputs", "format", "format_version"})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import fates
 import oracles
 import runs
-from edgemill.pipeline import Result, StoreLost, diff, mine
+from edgemill.pipeline import Result, StoreLost, UsageError, diff, find_dn_graph, find_track, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.manifest import TracksRecord, write_manifest
 from edgemill.pipeline.nights import following
@@ -196,6 +196,24 @@ def write_day(folder: Path, day: str, groups: Iterable[Iterable[int]]) -> None:
 def run(folder: Path, out: str, day: str, *more: str) -> Ended:
     paths = ["--input", f"{folder}/edges/{{date}}", "--output", f"{out}/{{date}}", "--date", day]
     return CliRunner().invoke(edgemill, ["run", *paths, "--device", "cpu", "--set", "output.report=false", *more])
+
+
+def test_a_group_is_found_by_its_track(tmp_path: Path) -> None:
+    result = result_of(tmp_path / "out", [frozenset(range(4)), frozenset(range(10, 15))], tracks=True)
+    for track, members in tracks_of(result).items():
+        found = find_track(result, track)
+        assert (found, find_track(tmp_path / "out", track)) == (find_dn_graph(result, found.component),) * 2
+        ended = CliRunner().invoke(edgemill, ["members", str(result.path), "--track", str(track), "--json"])
+        assert {json.loads(line)["id"] for line in ended.stdout.splitlines()} == members
+        ended = CliRunner().invoke(edgemill, ["subgraph", str(result.path), "--track", str(track)])
+        assert len(ended.stdout.splitlines()) == 1 + len(members) * (len(members) - 1) // 2
+    with pytest.raises(UsageError, match=r"there is no DN-graph of track 3 in .*: it ended before that"):
+        find_track(result, 3)
+    with pytest.raises(UsageError, match=r"is of a release without tracks: edgemill diff tells which groups are"):
+        find_track(result_of(tmp_path / "earlier", [frozenset(range(4))]), 1)
+    for arguments in ([], ["5", "--track", "1"]):
+        ended = CliRunner().invoke(edgemill, ["members", str(result.path), *arguments])
+        assert (ended.exit_code, "say which group: its ID, or --track N" in ended.stderr) == (2, True)
 
 
 def lines_of(ended: Ended) -> list[str]:

@@ -135,7 +135,7 @@ def refused(path: Path, text: str, id_type: pa.DataType, **given: Any) -> None:
 
 def test_what_is_refused_before_a_run(tmp_path: Path) -> None:
     file = tmp_path / "people.parquet"
-    refused(file, "--vertices: input '.*people.parquet' does not exist", pa.int64())
+    refused(file, "--vertices '.*people.parquet' does not exist", pa.int64())
     columns = {"user": [1], "name": ["a"], "lambda": [1], "tags": [["x"]], "other": [2]}
     pq.write_table(pa.table(columns), file)
     refused(file, "has no column 'id' or 'vertex'; it has 'user', .*: say which .* with --vertex-id COLUMN", pa.int64())

@@ -16,6 +16,7 @@ from edgemill.tasks import coding, reading, writing
 from edgemill.tasks.blocks import clean, read_block
 from edgemill.tasks.coding import Coding
 from edgemill.tasks.errors import InputError
+from edgemill.tasks.left_out import LeftOut
 from edgemill.tasks.reading import IdRows, read_batches, read_rows
 from edgemill.tasks.sources import open_source, plan_blocks
 
@@ -24,7 +25,7 @@ ROWS = st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=20
 
 def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
     first, second = (pa.array([row[end] for row in rows], pa.large_string()) for end in range(2))
-    return IdRows(first, second, nulls)
+    return IdRows(first, second, LeftOut(nulls))
 
 
 @settings(max_examples=40)
@@ -39,7 +40,7 @@ def test_parts_are_coded_as_all_at_once(parts: list[list[tuple[str, str]]], size
     rows = [row for part in parts for row in part]
     assert ids.to_pylist() == sorted({end for row in rows for end in row}, key=str.encode)
     assert [(ids[one].as_py(), ids[other].as_py()) for one, other in zip(first, second, strict=True)] == rows
-    assert found.nulls == len(parts)
+    assert found.left_out.nulls == len(parts)
 
 
 def write(path: Path, src: Sequence[str | None], dst: Sequence[str | None], rows: int = 4) -> Path:
@@ -52,15 +53,15 @@ def test_a_block_of_many_parts_is_the_block(tmp_path: Path, monkeypatch: pytest.
     names = [f"vertex {i * 7 % 11}" for i in range(40)]
     source = open_source(str(write(tmp_path / "a.parquet", [*names[1:], None], names, 25)))
     (block,) = plan_blocks(source, 100)
-    whole = clean(0, read_rows(source, block, "drop"))
+    whole = clean(0, read_rows(source, block))
     monkeypatch.setattr(reading, "MOST_TEXT_ROWS", 3)
     monkeypatch.setattr(reading, "TEXT_AHEAD_BYTES", 0)
     monkeypatch.setattr(coding, "PART_BYTES", 30)
-    found = read_block(source, block, "drop")
+    found = read_block(source, block)
     assert found.ids.to_pylist() == whole.ids.to_pylist()
     assert (found.low.tolist(), found.high.tolist()) == (whole.low.tolist(), whole.high.tolist())
-    counted = found.rows, found.self_loops, found.duplicates, found.nulls
-    assert counted == (whole.rows, whole.self_loops, whole.duplicates, whole.nulls) == (40, 0, counted[2], 1)
+    counted = found.rows, found.self_loops, found.duplicates, found.left_out.nulls
+    assert counted == (whole.rows, whole.self_loops, whole.duplicates, whole.left_out.nulls) == (40, 0, counted[2], 1)
 
 
 @pytest.mark.parametrize("column", ["from", "to"])

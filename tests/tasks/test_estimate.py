@@ -120,7 +120,7 @@ def test_repetitions_loops_and_nulls(tmp_path: Path) -> None:
     found = estimate(open_source(str(path)), ALL)
     assert (found.edges.likely, found.vertices.likely) == (190, 20)
     sample = found.sample
-    assert (sample.rows_read, sample.self_loops, sample.nulls) == (573, 2, 1)
+    assert (sample.rows_read, sample.self_loops, sample.left_out) == (573, 2, 1)
     assert sample.repeated.tolist() == [3] * 190
 
 

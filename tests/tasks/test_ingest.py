@@ -24,11 +24,13 @@ from edgemill.kernels import to_host
 from edgemill.tasks import ingest as steps
 from edgemill.tasks import messages, numbering
 from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.id_types import kept
 from edgemill.tasks.sources import Source, open_source
 from examples import examples
 
 VERTICES = 12
 Edge = tuple[Any, Any]
+INT64 = pa.int64()
 
 
 def rank(value: Any) -> Any:
@@ -61,8 +63,10 @@ def bucket_rows(ingested: drive.Ingested) -> list[list[Edge]]:
     ]
 
 
-def check(ingested: drive.Ingested, rows: list[Edge]) -> None:
+def check(ingested: drive.Ingested, named: list[Edge], id_type: pa.DataType = INT64) -> None:
     """Everything ingest promises, from the rows as they were written."""
+    ends = [pa.chunked_array([pa.array(end, id_type)]) for end in zip(*named, strict=True)]
+    rows = list(zip(*(kept(end, id_type).tolist() for end in ends), strict=True))
     edges = simple(rows)
     names = [name for ids in ingested.ids for name in ids.ids.tolist()]
     assert names == sorted({end for row in rows for end in row}, key=rank)
@@ -122,7 +126,7 @@ def test_drawn_graphs(
         ingested = drive.ingest(source, partitions, method, buckets, rows_per_block)
         again = drive.ingest(source, partitions, method)
     assert source.id_type == naming.type
-    check(ingested, [(naming.names[u], naming.names[v]) for u, v in rows])
+    check(ingested, [(naming.names[u], naming.names[v]) for u, v in rows], naming.type)
     for one, other in zip(ingested.owned, again.owned, strict=True):  # neither blocks nor buckets nor files show
         np.testing.assert_array_equal(one.rank, other.rank)
         np.testing.assert_array_equal(one.part, other.part)
@@ -145,7 +149,7 @@ def test_exotic_ids_in_any_number_of_buckets(tmp_path: Path, kind: str, buckets:
     ends = [pa.array(end, pa.type_for_alias(kind)) for end in zip(*rows[::-1], strict=True)]
     with written(pa.table(ends, names=["src", "dst"]), 2, 10) as source:
         ingested = drive.ingest(source, 2, buckets=buckets, rows_per_block=10)
-    check(ingested, rows)
+    check(ingested, rows, pa.type_for_alias(kind))
     assert len(ingested.ids) == buckets
 
 
@@ -164,9 +168,9 @@ def test_any_assignment(rows: list[tuple[int, int]], partitioning: strategies.Pa
 
 def test_nulls_are_dropped_and_counted(tmp_path: Path) -> None:
     pq.write_table(pa.table({"src": [1, None, 2, 7], "dst": [2, 3, None, 7]}), tmp_path / "a.parquet")
-    ingested = drive.ingest(open_source(str(tmp_path)), nulls="drop")
+    ingested = drive.ingest(open_source(str(tmp_path)))
     (block,) = ingested.blocks
-    assert (block.rows, block.nulls, block.self_loops, block.duplicates, len(block)) == (4, 2, 1, 0, 1)
+    assert (block.rows, block.left_out.nulls, block.self_loops, block.duplicates, len(block)) == (4, 2, 1, 0, 1)
     assert ingested.ids[0].ids.tolist() == [1, 2, 7]  # 3 came with a null only; 7 in a loop only, and has degree 0
     assert ingested.degrees[0].degree.tolist() == [1, 1, 0]
 

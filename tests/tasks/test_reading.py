@@ -14,15 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.reading import IdRows, Nulls, read_rows
+from edgemill.tasks.id_types import kept, published
+from edgemill.tasks.left_out import refuse_nulls
+from edgemill.tasks.reading import IdRows, read_rows
 from edgemill.tasks.sources import open_source, plan_blocks
 from examples import examples
 
 
-def read(path: Path, nulls: Nulls = "refuse") -> IdRows:
+def read(path: Path) -> IdRows:
     source = open_source(str(path))
     (block,) = plan_blocks(source, 1_000)
-    return read_rows(source, block, nulls)
+    return read_rows(source, block)
+
+
+def refusal(path: Path, found: IdRows) -> str:
+    with pytest.raises(InputError) as caught:
+        refuse_nulls(str(path), ("src", "dst"), found.left_out)
+    return str(caught.value)
 
 
 def write(path: Path, src: list[Any], dst: list[Any], id_type: pa.DataType, **options: Any) -> None:
@@ -36,16 +44,16 @@ def write(path: Path, src: list[Any], dst: list[Any], id_type: pa.DataType, **op
         ("int8", [-128, 127]),
         ("int64", [-(2**63), 2**53 + 1, 2**63 - 1, 0]),
         ("uint32", [2**32 - 1, 0]),
-        ("uint64", [2**63 - 1, 2**53 + 1]),
+        ("uint64", [2**63 - 1, 2**53 + 1, 2**64 - 1, 0, 2**63]),
         ("string", ["b", "", "a\0b", "é"]),
         ("large_string", ["b", "a"]),
     ],
 )
 def test_ids_come_exactly(tmp_path: Path, id_type: str, values: list[Any]) -> None:
     write(tmp_path / "a.parquet", values, values[::-1], pa.type_for_alias(id_type), row_group_size=1)
-    rows = read(tmp_path)
-    assert rows.source.tolist() == values
-    assert rows.target.tolist() == values[::-1]
+    rows, kind = read(tmp_path), pa.type_for_alias(id_type)
+    assert published(rows.source, kind).to_pylist() == values
+    assert published(rows.target, kind).to_pylist() == values[::-1]
     if isinstance(values[0], int):
         assert rows.source.dtype == np.int64
 
@@ -73,16 +81,17 @@ def test_columns_are_found_by_name_in_every_file(tmp_path: Path) -> None:
 def test_no_rows(tmp_path: Path, id_type: str) -> None:
     write(tmp_path / "a.parquet", [], [], pa.type_for_alias(id_type))
     rows = read(tmp_path)
-    assert (len(rows.source), len(rows.target), rows.nulls) == (0, 0, 0)
+    assert (len(rows.source), len(rows.target), rows.left_out.nulls) == (0, 0, 0)
 
 
 def test_nulls(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", [1, 2, None, None, 5], [1, 2, 3, None, None], pa.int64(), row_group_size=2)
-    message = r"a\.parquet: row group 1 has null ids: 2 in column 'src' and 1 in column 'dst'; set input.nulls"
-    with pytest.raises(InputError, match=message):
-        read(tmp_path)
-    rows = read(tmp_path, "drop")
-    assert (rows.source.tolist(), rows.target.tolist(), rows.nulls) == ([1, 2], [1, 2], 3)
+    rows = read(tmp_path)
+    assert (rows.source.tolist(), rows.target.tolist(), rows.left_out.nulls) == ([1, 2], [1, 2], 3)
+    assert refusal(tmp_path, rows) == (
+        f"3 rows of input '{tmp_path}' have null ids: 2 in column 'src' and 2 in column 'dst'; the first is in "
+        f"{tmp_path}/a.parquet: row group 1; leave such rows out with --set input.nulls=drop, or mend them"
+    )
 
 
 IDS = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]))  # no float64 holds them all
@@ -93,36 +102,53 @@ IDS = st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 2**53 + 1, 2**63 - 
 def test_nulls_anywhere(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int | None, int | None]], group: int, text: bool
 ) -> None:
-    """The first row group that has some is named, with their number; without them ids are exact."""
+    """All are counted, and the first row group that has some is named; without them ids are exact."""
     path = tmp_path_factory.mktemp("nulls") / "a.parquet"
     ends = [[None if v is None else str(v) if text else v for v in end] for end in zip(*rows, strict=True)]
     write(path, ends[0], ends[1], pa.string() if text else pa.int64(), row_group_size=group)
     kept = [row for row in zip(*ends, strict=True) if None not in row]
-    found = read(path, "drop")
-    assert (list(zip(found.source.tolist(), found.target.tolist(), strict=True)), found.nulls) == (
+    found = read(path)
+    assert (list(zip(found.source.tolist(), found.target.tolist(), strict=True)), found.left_out.nulls) == (
         kept,
         len(rows) - len(kept),
     )
-    if found.nulls:
+    assert (found.left_out.source_nulls, found.left_out.target_nulls) == tuple(end.count(None) for end in ends)
+    if found.left_out.nulls:
         first = next(at for at, row in enumerate(rows) if None in row) // group
-        counts = [end[first * group : (first + 1) * group].count(None) for end in ends]
-        told = " and ".join(f"{n} in column '{name}'" for n, name in zip(counts, ("src", "dst"), strict=True) if n)
-        with pytest.raises(InputError, match=re.escape(f"{path}: row group {first} has null ids: {told}; set")):
-            read(path)
+        assert found.left_out.place == f"{path}: row group {first}"
+        assert refusal(path, found).startswith(f"{found.left_out.nulls} row")
+    else:
+        refuse_nulls(str(path), ("src", "dst"), found.left_out)
 
 
 def test_a_column_of_nulls_only(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", [None], [None], pa.null())
     write(tmp_path / "b.parquet", ["x"], ["y"], pa.string())
-    rows = read(tmp_path, "drop")
-    assert (rows.source.tolist(), rows.nulls) == (["x"], 1)
+    rows = read(tmp_path)
+    assert (rows.source.tolist(), rows.left_out.nulls) == (["x"], 1)
 
 
-def test_ids_above_the_limit(tmp_path: Path) -> None:
+def test_ids_above_the_limit_beside_signed_ones(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", [1, 2, 3], [1, 2, 2**63], pa.uint64(), row_group_size=1)
+    write(tmp_path / "b.parquet", [-1], [1], pa.int64())
     message = r"a\.parquet: row group 2: column 'dst' has the id 9223372036854775808, above 2\^63-1"
     with pytest.raises(InputError, match=message):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [pa.uint64(), pa.binary(16), pa.uuid()], ids=str)
+def test_ids_are_kept_in_their_order(kind: pa.DataType) -> None:
+    """What is kept of an id ascends as the id does, and gives it back, of a slice and of several chunks too."""
+    numbers = [0, 1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1]
+    values = numbers if pa.types.is_integer(kind) else [(number << 64).to_bytes(16, "big") for number in numbers]
+    storage = pa.array([values[3], *values], pa.uint64() if pa.types.is_integer(kind) else pa.binary(16))
+    whole = pa.ExtensionArray.from_storage(kind, storage) if isinstance(kind, pa.BaseExtensionType) else storage
+    found = kept(pa.chunked_array([whole.slice(1, 3), whole.slice(4)]), kind)
+    assert sorted(found.tolist()) == found.tolist()
+    assert published(found, kind).equals(whole.slice(1))
+    assert published(found[2:5], kind).equals(whole.slice(3, 3))
+    assert published(found[:0], kind).equals(whole.slice(0, 0))
+    assert len(kept(pa.chunked_array([], kind), kind)) == 0
 
 
 def test_strings_that_are_no_text(tmp_path: Path) -> None:

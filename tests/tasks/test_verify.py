@@ -380,7 +380,7 @@ def test_what_cannot_be_checked_at_all(tmp_path: Path) -> None:
         verify(tmp_path / "nowhere")
     assert "is not there" in failures(verify(tmp_path))["manifest"]
     out = draft(ROWS, pa.int64()).write(tmp_path / "out")
-    with pytest.raises(InputError, match="no Parquet file is there"):
+    with pytest.raises(InputError, match="no file of the input is there"):
         verify(out, tmp_path / "nothing.parquet")
     (tmp_path / "text.parquet").write_text("src,dst\n1,2\n")
     with pytest.raises(InputError, match="cannot be read as Parquet"):

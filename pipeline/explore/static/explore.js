@@ -29,8 +29,9 @@ function goTo(kind, id) {
   location.hash = address(kind, id);
 }
 
-function say(text) {
+function say(text, fine = false) {
   byId("status").textContent = visible(text);
+  byId("status").classList.toggle("fine", fine);
 }
 
 /** The answer to a question, unless something else was chosen meanwhile. */

@@ -4,7 +4,7 @@ import { ask, element, named, names, number } from "./page.js";
 
 const MOST = 12;
 
-/** What is shown of the members of the DN-graph that the server has drawn; `say(text)` tells how copying went. */
+/** What is shown of the members of the DN-graph that the server has drawn; `say(text, fine)` tells how copying went. */
 export function members({ dn_graph: group, members: drawn, vertices }, say) {
   const best = [...Array(drawn).keys()].sort((a, b) => vertices.edges[b] - vertices.edges[a] || a - b).slice(0, MOST);
   const copy = element("button", { type: "button", id: "copy" }, "Copy members");
@@ -12,7 +12,7 @@ export function members({ dn_graph: group, members: drawn, vertices }, say) {
     try {
       const { ids, count } = await ask("members", { dn_graph: group.id });
       await navigator.clipboard.writeText(ids.join("\n"));
-      say(`${number(ids.length)}${ids.length < count ? ` of ${number(count)}` : ""} ids are in the clipboard, one a line.`);
+      say(`${number(ids.length)}${ids.length < count ? ` of ${number(count)}` : ""} ids are in the clipboard, one a line.`, true);
     } catch (error) {
       say(`Nothing was copied: ${error.message}`);
     }

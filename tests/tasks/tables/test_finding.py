@@ -17,7 +17,8 @@ import lakes
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.tables.finding import table_at
-from edgemill.tasks.verify_tables import input_pieces, live_files
+from edgemill.tasks.verify_rows import input_pieces
+from edgemill.tasks.verify_tables import live_files
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_a_part_of_a_table(lake: Path, path: str, kind: str) -> None:
     with pytest.raises(UsageError, match=rf"takes in files of the {kind}.* table {lake}/.*, some .* may be deleted"):
         open_source(path)
     with pytest.raises((UsageError, InputError), match=r"may be deleted|Is a directory"):
-        list(input_pieces(path, "src", "dst", live_files(path, None, None)))
+        list(input_pieces(path, {"source_column": "src", "target_column": "dst"}, live_files(path, None, None)))
 
 
 @pytest.mark.parametrize(("path", "kind"), PARTS)

@@ -1,0 +1,81 @@
+"""What the manifest, the log and the terminal say of the input."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from hashlib import sha256
+
+from ..tasks.passwords import without_passwords
+from ..tasks.sources import Frame, Source
+from ..tasks.spelling import type_name
+from .manifest import Counts, FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+from .telemetry import Events
+
+__all__ = ["frame_record", "input_record", "no_triangle", "tell_of_input"]
+
+
+def input_record(source: Source) -> InputRecord:
+    """The record of an input, without its fingerprint."""
+    where, layout = source.where, source.layout
+    return InputRecord(
+        files=[]
+        if source.frame is not None
+        else [
+            InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows if source.is_counted else None)
+            for f in source.files
+        ],
+        id_type=type_name(source.id_type),
+        source_column=source.source_column,
+        target_column=source.target_column,
+        table=None if source.table is None else TableRecord(**asdict(source.table)),
+        frame=None if source.frame is None else frame_record(source.frame, source.rows),
+        format=source.format,
+        layout=None if layout is None else LayoutRecord(**layout.facts()),
+        where=None
+        if where is None
+        else WhereRecord(
+            condition=where.condition.text,
+            types={name: str(kind) for name, kind in where.types},
+            files_left_out=source.files_left_out,
+        ),
+        bipartite=source.bipartite,
+        notes=[without_passwords(note) for note in source.notes],
+    )
+
+
+def frame_record(frame: Frame, rows: int) -> FrameRecord:
+    """The record of a frame of so many rows."""
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
+    )
+
+
+def tell_of_input(source: Source, events: Events) -> None:
+    """Tell how the input is read, in the log, and what was guessed of it, to whoever looks on too."""
+    where, layout = source.where, source.layout
+    events.emit(
+        "input",
+        format=source.format,
+        files=len(source.files),
+        columns=[source.source_column, source.target_column],
+        id_type=type_name(source.id_type),
+        layout=None if layout is None else layout.facts(),
+        where=None if where is None else where.condition.text,
+        files_left_out=source.files_left_out,
+        bipartite=source.bipartite,
+    )
+    for note in source.notes:
+        events.emit("note", text=without_passwords(note))
+
+
+def no_triangle(counts: Counts, events: Events) -> list[str]:
+    """What to say of a graph that has edges and no triangle, which is told to whoever looks on; nothing of others."""
+    if counts.triangles or not counts.edges:
+        return []
+    note = (
+        "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "
+        "people and what they bought, never has one; docs/inputs.md says what to do with such a table"
+    )
+    events.emit("note", text=note)
+    return [note]

@@ -1,0 +1,99 @@
+"""Which two columns are the ends of an edge, and the common type of the ids in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from ..errors import InputError
+
+__all__ = ["USUAL_COLUMNS", "choose_columns", "common_type", "id_type", "is_uuid", "listed"]
+
+USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
+"""Names tried, in this order, when the user names no columns."""
+
+
+def choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str, bool]:
+    """The columns of both ends, and whether they were guessed, as the file has no others. Raises InputError."""
+    if source is not None and source == target:
+        raise InputError(f"source and target column are both {source!r}; name two different columns")
+    if source is not None and target is not None:
+        return source, target, False
+    for pair in USUAL_COLUMNS:
+        if set(pair) <= set(names) and source in (None, pair[0]) and target in (None, pair[1]):
+            return *pair, False
+    if len(names) == 2:
+        given = source if source is not None else target
+        if given is None:
+            return names[0], names[1], True
+        if given in names:
+            other = names[1 - names.index(given)]
+            return (given, other, False) if source is not None else (other, given, False)
+    raise InputError(
+        f"cannot tell which columns of {path} are the ends of an edge; it has {listed(names)}: "
+        "name them with --source-column and --target-column"
+    )
+
+
+def id_type(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], column: str) -> pa.DataType:
+    """The type of a column of ids in a file. Raises InputError if it is not there, twice, or of an unusable type."""
+    found = list(names).count(column)
+    if not found:
+        raise InputError(f"{path} has no column {column!r}; it has {listed(names)}")
+    if found > 1:
+        raise InputError(f"{path} has {found} columns named {column!r}; rename all but one")
+    column_type = types[column]
+    if pa.types.is_dictionary(column_type):
+        column_type = column_type.value_type
+    if pa.types.is_string_view(column_type):
+        return pa.string()
+    if is_uuid(column_type) or any(
+        test(column_type)
+        for test in (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
+    ):
+        return column_type
+    raise InputError(
+        f"{path}: column {column!r} is {column_type}, but ids are integers, strings or UUIDs: "
+        "cast it to an integer or string type"
+    )
+
+
+def is_uuid(column_type: pa.DataType) -> bool:
+    """Whether values are UUIDs: Arrow's type of these, or 16 bytes each."""
+    if isinstance(column_type, pa.BaseExtensionType):
+        return bool(column_type == pa.uuid())
+    return bool(pa.types.is_fixed_size_binary(column_type) and column_type.byte_width == 16)
+
+
+def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The narrowest type that holds all of them; uint64 beside signed types is int64, whose ids end at 2^63-1.
+
+    Raises InputError where some are integers and others strings, or UUIDs.
+    """
+    if not types:
+        return pa.int64()
+    uuids = [column_type for column_type in types if is_uuid(column_type)]
+    integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
+    strings = len(types) - len(integers) - len(uuids)
+    counted = (("integers", len(integers)), ("UUIDs", len(uuids)), ("strings", strings))
+    kinds = [name for name, own in counted if own]
+    if len(kinds) > 1:
+        raise InputError(
+            f"the id columns of input {path!r} are {kinds[0]} in one place and {kinds[1]} in another: cast them"
+        )
+    if uuids:
+        return pa.uuid() if pa.uuid() in uuids else pa.binary(16)
+    if not integers:
+        return pa.large_string() if pa.large_string() in types else pa.string()
+    unsigned = max((t.bit_width for t in integers if pa.types.is_unsigned_integer(t)), default=0)
+    signed = max((t.bit_width for t in integers if pa.types.is_signed_integer(t)), default=0)
+    if not signed:
+        return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[unsigned]
+    width = min(max(signed, 2 * unsigned), 64)
+    return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns, for a message."""
+    return ", ".join(repr(name) for name in names) or "no columns"

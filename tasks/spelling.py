@@ -1,0 +1,47 @@
+"""Ids as a person writes them: what is printed of a value in a table, and the value that is meant by a text."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from .inputs.columns import is_uuid
+
+__all__ = ["parse_id", "spelled", "spelled_column", "type_name"]
+
+
+def type_name(id_type: pa.DataType) -> str:
+    """What messages and manifests call a type of ids."""
+    return "uuid" if isinstance(id_type, pa.BaseExtensionType) else str(id_type)
+
+
+def spelled(value: Any) -> Any:
+    """An id as a person writes it: a UUID as text with hyphens; integers and strings as they are."""
+    if isinstance(value, bytes):
+        return str(UUID(bytes=value)) if len(value) == 16 else value.hex()
+    return str(value) if isinstance(value, UUID) else value
+
+
+def spelled_column(column: pa.Array) -> pa.Array:
+    """A column of a table of a result, UUIDs in it as text; others are as they are."""
+    if not is_uuid(column.type):
+        return column
+    return pa.array([None if value is None else spelled(value) for value in column.to_pylist()], pa.string())
+
+
+def parse_id(text: str, id_type: pa.DataType) -> int | str | bytes:
+    """An id of a result, as it is in the tables, from what a person writes. Raises ValueError if it can be none."""
+    if is_uuid(id_type):
+        return UUID(text.strip()).bytes
+    if not pa.types.is_integer(id_type):
+        return text
+    number = text.strip()
+    if not number.removeprefix("-").isdecimal() or not number.isascii() or len(number) > 20:
+        raise ValueError(f"{text[:80]!r} is not a whole number")
+    try:
+        pa.scalar(int(number), id_type)
+    except (OverflowError, pa.ArrowException) as error:
+        raise ValueError(f"{text[:80]!r} is no {id_type}") from error
+    return int(number)

@@ -1,0 +1,295 @@
+"""The tree of a condition, and how it is parsed: comparisons, `in`, `between`, `like`, `is null`, and, or, not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from ..errors import UsageError
+from .words import Word, refused, words_of
+
+__all__ = [
+    "Both",
+    "Column",
+    "Compared",
+    "Condition",
+    "IsNull",
+    "Like",
+    "Node",
+    "Not",
+    "Operator",
+    "Truth",
+    "Value",
+    "columns_of",
+    "parse_where",
+]
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_OPERATORS: dict[str, Operator] = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "<>": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+_MOST_DEEP = 100
+"""Parentheses and `not` within each other."""
+_MOST_VALUES = 10_000
+"""In one list."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its name."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as it was written."""
+
+    value: int | Decimal | str | bool
+    at: int
+
+
+Operand: TypeAlias = Column | Value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """left operator right"""
+
+    left: Operand
+    operator: Operator
+    right: Operand
+    at: int
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """column is null"""
+
+    column: Column
+
+
+@dataclass(frozen=True)
+class Like:
+    """column like pattern"""
+
+    column: Column
+    pattern: Value
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A column of true and false as a condition."""
+
+    column: Column
+
+
+@dataclass(frozen=True)
+class Not:
+    """not inner"""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Both:
+    """All of the parts, or one at least."""
+
+    how: Literal["and", "or"]
+    parts: tuple[Node, ...]
+
+
+Node: TypeAlias = Compared | IsNull | Like | Truth | Not | Both
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that was parsed. Picklable."""
+
+    text: str
+    """As it was given."""
+    root: Node
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that it names, each once, by their first place."""
+        first: dict[str, Column] = {}
+        for column in sorted(columns_of(self.root), key=lambda column: column.at):
+            first.setdefault(column.name, column)
+        return tuple(first.values())
+
+
+def parse_where(text: str) -> Condition:
+    """The condition. Raises UsageError with the place of what is wrong."""
+    if not text.strip():
+        raise UsageError("input.where is empty: leave it out, or give a condition such as weight > 0.5")
+    return Condition(text, _Parser(text).whole())
+
+
+def columns_of(node: object) -> Iterator[Column]:
+    """Each column that a part of a condition names, as often as it does."""
+    if isinstance(node, Column):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from columns_of(part)
+    elif isinstance(node, Compared | IsNull | Like | Truth | Not | Both):
+        for field in fields(node):
+            yield from columns_of(getattr(node, field.name))
+
+
+class _Parser:
+    """Recursive descent: or → and → not → predicate."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words = words_of(text)
+        self._next = 0
+        self._deep = 0
+
+    def whole(self) -> Node:
+        """The tree of all words."""
+        root = self._any()
+        word = self._word
+        if word.kind != "end":
+            raise self._refused(word, f"{word.text!r} is one word too many")
+        return root
+
+    @property
+    def _word(self) -> Word:
+        return self._words[self._next]
+
+    def _take(self) -> Word:
+        word = self._word
+        self._next += word.kind != "end"
+        return word
+
+    def _takes(self, *wanted: str) -> bool:
+        """Go past keywords or signs, if they come next."""
+        for number, one in enumerate(wanted):
+            word = self._words[min(self._next + number, len(self._words) - 1)]
+            if word.keyword != one and not (word.kind == "sign" and word.text == one):
+                return False
+        self._next += len(wanted)
+        return True
+
+    def _expect(self, wanted: str, after: str) -> None:
+        if not self._takes(wanted):
+            raise self._refused(self._word, f"{wanted!r} is missing after {after}")
+
+    def _refused(self, word: Word, why: str) -> UsageError:
+        return refused(self._text, word.at, why)
+
+    def _any(self) -> Node:
+        parts = [self._all()]
+        while self._takes("or"):
+            parts.append(self._all())
+        return parts[0] if len(parts) == 1 else Both("or", tuple(parts))
+
+    def _all(self) -> Node:
+        parts = [self._not()]
+        while self._takes("and"):
+            parts.append(self._not())
+        return parts[0] if len(parts) == 1 else Both("and", tuple(parts))
+
+    def _not(self) -> Node:
+        self._deep += 1
+        if self._deep > _MOST_DEEP:
+            raise self._refused(self._word, f"parentheses are deeper than {_MOST_DEEP}")
+        try:
+            if self._takes("not"):
+                return Not(self._not())
+            if self._takes("("):
+                inner = self._any()
+                self._expect(")", "the condition in parentheses")
+                return inner
+            return self._predicate()
+        finally:
+            self._deep -= 1
+
+    def _predicate(self) -> Node:
+        start = self._word
+        left = self._operand()
+        operator = _OPERATORS.get(self._word.text) if self._word.kind == "sign" else None
+        if operator is not None:
+            at = self._take().at
+            return Compared(left, operator, self._operand(), at)
+        if self._takes("is"):
+            negated = self._takes("not")
+            self._expect("null", "is")
+            return _negated(IsNull(self._column(left, start)), negated)
+        at, negated = self._word.at, self._takes("not")
+        if self._takes("between"):
+            low = self._operand()
+            self._expect("and", "the first value of between")
+            between = Both("and", (Compared(left, ">=", low, at), Compared(left, "<=", self._operand(), at)))
+            return _negated(between, negated)
+        if self._takes("in"):
+            return _negated(Both("or", tuple(Compared(left, "=", value, at) for value in self._list())), negated)
+        if self._takes("like"):
+            word, pattern = self._word, self._operand()
+            if not isinstance(pattern, Value) or not isinstance(pattern.value, str):
+                raise self._refused(word, "like takes a text in single quotes")
+            return _negated(Like(self._column(left, start), pattern), negated)
+        if isinstance(left, Column) and not negated:
+            return Truth(left)
+        raise self._refused(self._word, "a comparison is missing: =, <, in, between, like or is null")
+
+    def _list(self) -> list[Operand]:
+        self._expect("(", "in")
+        values = [self._operand()]
+        while self._takes(","):
+            values.append(self._operand())
+            if len(values) > _MOST_VALUES:
+                raise self._refused(self._word, f"a list has more than {_MOST_VALUES:,} values")
+        self._expect(")", "the list of in")
+        return values
+
+    def _column(self, operand: Operand, word: Word) -> Column:
+        if isinstance(operand, Column):
+            return operand
+        raise self._refused(word, "the name of a column belongs here")
+
+    def _operand(self) -> Operand:
+        word = self._take()
+        if word.kind == "sign" and word.text in ("-", "+"):
+            number = self._take()
+            if number.kind != "number":
+                raise self._refused(number, f"a number is missing after {word.text}")
+            value = _number(number.text)
+            return Value(-value if word.text == "-" else value, word.at)
+        if word.kind == "number":
+            return Value(_number(word.text), word.at)
+        if word.kind == "text":
+            return Value(word.text, word.at)
+        if word.keyword in ("true", "false"):
+            return Value(word.keyword == "true", word.at)
+        if word.keyword in ("date", "timestamp"):
+            if self._word.kind == "text":  # DATE '2026-11-01'
+                return Value(self._take().text, word.at)
+            return Column(word.text, word.at)
+        if word.keyword == "null":
+            raise self._refused(word, "nothing equals null: write is null or is not null")
+        if word.kind == "name" and not word.keyword:
+            return Column(word.text, word.at)
+        missing = "the condition ends here, and" if word.kind == "end" else f"{word.text!r} stands where"
+        raise self._refused(word, f"{missing} a column or a value {'is missing' if word.kind == 'end' else 'belongs'}")
+
+
+def _negated(node: Node, negated: bool) -> Node:
+    return Not(node) if negated else node
+
+
+def _number(text: str) -> int | Decimal:
+    return int(text) if text.isdecimal() else Decimal(text)

@@ -1,0 +1,175 @@
+"""From the tree of a condition to an Arrow expression over columns of known types.
+
+Comparisons with null are neither true nor false, as in SQL, and such rows are left out.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from .condition import Both, Column, Compared, Condition, IsNull, Like, Node, Not, Operator, Truth, Value
+from .words import refused
+
+__all__ = ["expression_of"]
+
+_APPLY: Mapping[Operator, Callable[[Any, Any], Any]] = {
+    "=": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}
+_MIRRORED: Mapping[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def expression_of(
+    condition: Condition, types: Mapping[str, pa.DataType], constants: Mapping[str, Any] | None = None
+) -> pc.Expression:
+    """The condition over columns of these types; columns in `constants` have that one value.
+
+    Raises UsageError for a column that is not there, and for values that do not go with their column.
+    """
+    return _Builder(condition.text, types, constants or {}).node(condition.root)
+
+
+class _Builder:
+    def __init__(self, text: str, types: Mapping[str, pa.DataType], constants: Mapping[str, Any]) -> None:
+        self._text = text
+        self._types = types
+        self._constants = constants
+
+    def node(self, node: Node) -> pc.Expression:
+        """One part of the tree."""
+        match node:
+            case Both(how, parts):
+                made = [self.node(part) for part in parts]
+                return _balanced(made, (lambda a, b: a & b) if how == "and" else (lambda a, b: a | b))
+            case Not(inner):
+                return ~self.node(inner)
+            case IsNull(column):
+                return self._field(column).is_null()
+            case Like(column, pattern):
+                if not _is_text(self._type(column)):
+                    raise self._refused(column.at, f"{column.name} is {self._type(column)}, and like is for text")
+                return pc.match_like(self._field(column), str(pattern.value))
+            case Truth(column):
+                if not pa.types.is_boolean(self._type(column)):
+                    raise self._refused(
+                        column.at, f"{column.name} is {self._type(column)}: compare it, as in {column.name} > 0"
+                    )
+                return self._field(column)
+            case Compared():
+                return self._compared(node)
+
+    def _compared(self, node: Compared) -> pc.Expression:
+        left, operator, right = node.left, node.operator, node.right
+        if isinstance(left, Value):
+            if isinstance(right, Value):
+                raise self._refused(left.at, "neither side of the comparison is a column")
+            left, operator, right = right, _MIRRORED[operator], left
+        if isinstance(right, Column):
+            kinds = self._type(left), self._type(right)
+            if kinds[0] != kinds[1] and not all(map(_is_number, kinds)) and not all(map(_is_text, kinds)):
+                raise self._refused(
+                    node.at, f"{left.name} is {kinds[0]} and {right.name} is {kinds[1]}: they cannot be compared"
+                )
+            return _APPLY[operator](self._field(left), self._field(right))
+        operator, value = self._value(left, operator, right)
+        return _APPLY[operator](self._field(left), pc.scalar(value))
+
+    def _field(self, column: Column) -> pc.Expression:
+        kind = self._type(column)
+        if column.name in self._constants:
+            return pc.scalar(pa.scalar(self._constants[column.name], kind))
+        return pc.field(column.name)
+
+    def _type(self, column: Column) -> pa.DataType:
+        if column.name not in self._types:
+            known = ", ".join(self._types)
+            hint = "; text stands in single quotes" if self._text[column.at : column.at + 1] == '"' else ""
+            raise self._refused(column.at, f"the input has no column {column.name!r}; it has {known}{hint}")
+        kind = self._types[column.name]
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def _value(self, column: Column, operator: Operator, given: Value) -> tuple[Operator, pa.Scalar]:
+        """The operator and the value to compare a column with."""
+        kind, value = self._type(column), given.value
+        if isinstance(value, Decimal) and pa.types.is_integer(kind):
+            if value != int(value) and operator in ("=", "!="):
+                raise self._refused(given.at, f"{column.name} is {kind}, which {value} never equals")
+            if operator in ("<=", ">") or value == int(value):
+                value = int(value.to_integral_value(ROUND_FLOOR))
+            else:
+                value = int(value.to_integral_value(ROUND_CEILING))
+        try:
+            return operator, _scalar(value, kind)
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            shown = f"'{value}'" if isinstance(value, str) else str(value).lower()
+            raise self._refused(given.at, f"{column.name} is {kind}, and {shown} is no value of that type") from error
+
+    def _refused(self, at: int, why: str) -> UsageError:
+        return refused(self._text, at, why)
+
+
+def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
+    """Raises TypeError, ValueError, OverflowError or what Arrow does, for a value that is not of the type."""
+    is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if pa.types.is_boolean(kind) and isinstance(value, bool):
+        return pa.scalar(value, kind)
+    if pa.types.is_integer(kind) and isinstance(value, int) and is_number:
+        return pa.scalar(value, kind)
+    if pa.types.is_floating(kind) and is_number:
+        return pa.scalar(float(value), pa.float64())
+    if pa.types.is_decimal(kind) and is_number:
+        return pa.scalar(Decimal(value))
+    if not isinstance(value, str):
+        raise TypeError(value)
+    if _is_text(kind):
+        return pa.scalar(value, pa.string() if pa.types.is_string_view(kind) else kind)
+    if pa.types.is_date(kind):
+        return pa.scalar(datetime.date.fromisoformat(value), kind)
+    if pa.types.is_timestamp(kind):
+        return _timestamp(value, kind)
+    if pa.types.is_time(kind):
+        return pa.scalar(datetime.time.fromisoformat(value), kind)
+    if _is_uuid(kind):
+        return pa.scalar(bytes.fromhex(value.replace("-", "")), pa.binary(16))
+    raise TypeError(value)
+
+
+def _timestamp(text: str, kind: pa.DataType) -> pa.Scalar:
+    """A time without an offset is in UTC, where the column has a time zone."""
+    when = datetime.datetime.fromisoformat(text)
+    if kind.tz is None:
+        if when.tzinfo is not None:
+            raise ValueError("the column has no time zone")
+        return pa.scalar(when, kind)
+    return pa.scalar(when if when.tzinfo is not None else when.replace(tzinfo=datetime.UTC), kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_uuid(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16)
+
+
+def _balanced(parts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """All parts joined, as a tree that is not deep: Arrow walks it by recursion."""
+    while len(parts) > 1:
+        parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0]

@@ -1,0 +1,203 @@
+"""Conditions on rows: DuckDB says which drawn rows meet a drawn condition; mistakes name their place."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgemill.tasks.errors import UsageError
+from edgemill.tasks.where.condition import parse_where
+from edgemill.tasks.where.expression import expression_of
+from edgemill.tasks.where.filter import cannot_match
+from edgemill.tasks.where.partitions import partition_types, partition_values, texts_of_path
+
+DAY = datetime.date(2026, 11, 1)
+SCHEMA = pa.schema(
+    {
+        "n": pa.int64(),
+        "weight": pa.float64(),
+        "name": pa.string(),
+        "date": pa.date32(),
+        "seen": pa.timestamp("us"),
+        "on": pa.bool_(),
+        "price": pa.decimal128(9, 2),
+    }
+)
+ROW = st.fixed_dictionaries(
+    {
+        "n": st.one_of(st.none(), st.integers(-3, 3), st.sampled_from([2**53, 2**53 + 1, -(2**63)])),
+        "weight": st.one_of(st.none(), st.sampled_from([-1.5, 0.0, 0.5, 1.0])),
+        "name": st.one_of(st.none(), st.sampled_from(["", "a", "ab", "it's", "%"])),
+        "date": st.one_of(st.none(), st.sampled_from([DAY, DAY + datetime.timedelta(1)])),
+        "seen": st.one_of(st.none(), st.sampled_from([datetime.datetime(2026, 11, 1, hour) for hour in (0, 5)])),
+        "on": st.one_of(st.none(), st.booleans()),
+        "price": st.one_of(st.none(), st.sampled_from([Decimal("0.50"), Decimal("1.00")])),
+    }
+)
+VALUES = {
+    "n": ["0", "-2", "2", "0.5", "-1.5", "9007199254740993"],
+    "weight": ["0.5", "1", "-1.5", "0"],
+    "name": ["'a'", "''", "'it''s'"],
+    "date": ["'2026-11-01'", "DATE '2026-11-02'"],
+    "seen": ["'2026-11-01 05:00:00'", "TIMESTAMP '2026-11-01 00:00:00'"],
+    "price": ["0.5", "1"],
+}
+COLUMNS = st.sampled_from(sorted(VALUES))
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> str:
+    column = draw(COLUMNS)
+    values = st.sampled_from(VALUES[column])
+    whole = st.sampled_from([value for value in VALUES[column] if column != "n" or "." not in value])
+    quoted = draw(st.sampled_from([column, f'"{column}"']))
+    negated = draw(st.sampled_from(["", "not "]))
+    match draw(st.sampled_from(["order", "mirrored", "equals", "in", "between", "null", "like", "on"])):
+        case "order":
+            return f"{quoted} {draw(st.sampled_from(['<', '<=', '>', '>=']))} {draw(values)}"
+        case "mirrored":
+            return f"{draw(values)} {draw(st.sampled_from(['<', '<=', '>', '>=']))} {quoted}"
+        case "equals":
+            return f"{quoted} {draw(st.sampled_from(['=', '<>', '!=']))} {draw(whole)}"
+        case "in":
+            return f"{quoted} {negated}in ({', '.join(draw(st.lists(whole, min_size=1, max_size=3)))})"
+        case "between":
+            return f"{quoted} {negated}between {draw(values)} and {draw(values)}"
+        case "null":
+            return f"{quoted} is {negated}null"
+        case "like":
+            return f"name {negated}like {draw(st.sampled_from(['%a%', '_', 'a%']).map(repr))}"
+        case _:
+            return '"on"'  # a word of DuckDB's
+
+
+CONDITIONS = st.recursive(
+    predicates(),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or", "AND"]), inner).map(lambda parts: f"({' '.join(parts)})"),
+        inner.map(lambda text: f"not ({text})"),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+@given(rows=st.lists(ROW, max_size=8), condition=CONDITIONS)
+@settings(max_examples=60)
+def test_duckdb_keeps_the_same_rows(
+    database: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], condition: str
+) -> None:
+    table = pa.Table.from_pylist(
+        [{"row": at, **row} for at, row in enumerate(rows)], pa.schema([("row", pa.int64()), *SCHEMA])
+    )
+    wanted = expression_of(
+        pickle.loads(pickle.dumps(parse_where(condition))), dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
+    )
+    database.register("t", table)
+    right = database.execute(f"SELECT row FROM t WHERE {condition} ORDER BY row").fetchall()
+    assert table.filter(wanted)["row"].to_pylist() == [row for (row,) in right]
+
+
+def types(**columns: pa.DataType) -> dict[str, pa.DataType]:
+    return columns
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "at"),
+    [
+        ("weight >", "the condition ends here, and a column or a value is missing", 9),
+        ("weight > 0.5 and", "a column or a value is missing", 17),
+        ("weight", "weight is double: compare it, as in weight > 0", 1),
+        ("weight > 0.5 0", "'0' is one word too many", 14),
+        ("(weight > 0.5", "')' is missing after the condition in parentheses", 14),
+        ("weight > 'x", "the quote ' has no end", 10),
+        ("weight ~ 1", "'~' has no meaning here", 8),
+        ("weight = null", "nothing equals null: write is null or is not null", 10),
+        ("height > 1", "the input has no column 'height'; it has n, weight, name, date, zoned", 1),
+        ('name = "a"', "the input has no column 'a'; it has n, weight, name, date, zoned; text stands in single", 8),
+        ("weight > 'a'", "weight is double, and 'a' is no value of that type", 10),
+        ("n > 9223372036854775808", "n is int64, and 9223372036854775808 is no value of that type", 5),
+        ("n = 0.5", "n is int64, which 0.5 never equals", 5),
+        ("date >= '2026-13-01'", "date is date32[day], and '2026-13-01' is no value of that type", 9),
+        ("name like n", "like takes a text in single quotes", 11),
+        ("n like 'a'", "n is int64, and like is for text", 1),
+        ("n in ()", "')' stands where a column or a value belongs", 7),
+        ("1 = 1", "neither side of the comparison is a column", 1),
+        ("n = name", "n is int64 and name is string: they cannot be compared", 3),
+        ("n not 5", "a comparison is missing", 7),
+        ("- > 1", "a number is missing after -", 3),
+    ],
+)
+def test_mistakes(text: str, why: str, at: int) -> None:
+    known = types(n=pa.int64(), weight=pa.float64(), name=pa.string(), date=pa.date32(), zoned=pa.timestamp("s", "UTC"))
+    with pytest.raises(
+        UsageError, match=f"^input.where: .*{re.escape(why)}.*, at character {at} of: {re.escape(text)}$"
+    ):
+        expression_of(parse_where(text), known)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 101 + "n > 1" + ")" * 101, "not " * 101 + "n > 1", f"n in ({'1,' * 10_000}1)", " "]
+)
+def test_what_is_too_much(text: str) -> None:
+    with pytest.raises(UsageError, match=r"input\.where"):
+        parse_where(text)
+
+
+def test_other_types() -> None:
+    zoned, ids = pa.timestamp("s", "Europe/Berlin"), [bytes(16), bytes([1] * 16)]
+    table = pa.table(
+        {
+            "at": pa.array([0, 3600], pa.timestamp("s")).cast(pa.timestamp("s", "UTC")).cast(zoned),
+            "id": pa.array(ids, pa.binary(16)),
+            "word": pa.array(["a", "b"]).dictionary_encode(),
+            "u": pa.array([0, 2**64 - 1], pa.uint64()),
+        }
+    )
+    known = dict(zip(table.schema.names, table.schema.types, strict=True))
+    plain = table.set_column(2, "word", table["word"].cast(pa.string()))
+    for text, rows in (
+        ("at >= '1970-01-01 01:00:00'", 1),  # in UTC
+        ("at >= '1970-01-01T01:00:00+01:00'", 2),
+        ("id = '01010101-0101-0101-0101-010101010101'", 1),
+        ("word <> 'a'", 1),
+        ("u = 18446744073709551615", 1),
+        ("u >= 0.5", 1),
+    ):
+        assert plain.filter(expression_of(parse_where(text), known)).num_rows == rows, text
+
+
+def test_folders_of_hive() -> None:
+    paths = ["/in/dt=2026-11-01/kind=a%2Fb/x.parquet", "/in/dt=2026-11-02/kind=__HIVE_DEFAULT_PARTITION__/x.parquet"]
+    texts = [texts_of_path("/in", path) for path in paths]
+    assert texts == [{"dt": "2026-11-01", "kind": "a/b"}, {"dt": "2026-11-02", "kind": None}]
+    known = partition_types(texts)
+    assert known == {"dt": pa.date32(), "kind": pa.string()}
+    assert partition_types([{"h": "00"}, {"h": "23"}]) == {"h": pa.int64()}
+    values = [partition_values(own, known) for own in texts]
+    for text, left in (
+        ("dt > '2026-11-01'", [True, False]),
+        ("dt > '2026-11-01' and n = 1", [True, False]),
+        ("dt > '2026-11-01' or n = 1", [False, False]),
+        ("not dt > '2026-11-01'", [False, True]),
+        ("not (dt > '2026-11-01' and n = 1)", [False, False]),
+        ("kind is null", [True, False]),
+        ("kind = 'a/b'", [False, True]),
+        ("n = 1", [False, False]),
+    ):
+        assert [cannot_match(parse_where(text), known, own) for own in values] == left, text
