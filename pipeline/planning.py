@@ -116,8 +116,8 @@ def _limited(settings: Settings, plan: Plan) -> Plan:
     """Raises UsageError for a limit on exchanges that peeling does not make."""
     if plan.method == "peel" and settings.bounding.max_exchanges is not None:
         raise UsageError(
-            "bounding.max_exchanges (--max-exchanges) ends band and fixpoint, and this run would peel: leave it out, "
-            "limit the time with bounding.max_seconds (--max-seconds), or choose --method band or fixpoint"
+            "bounding.max_exchanges ends band and fixpoint, and this run would peel: leave it out, limit the time with "
+            "bounding.max_seconds, or set bounding.method to band or fixpoint"
         )
     return plan
 

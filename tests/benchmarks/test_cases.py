@@ -38,6 +38,7 @@ from benchmarks import (
     waves,
     writing,
 )
+from edgemill.pipeline.plan import WORKER_COPY_BYTES, WORKER_EDGE_BYTES
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.sources import open_source
@@ -132,7 +133,7 @@ def test_waves(tiny: Graph, cache: Path) -> None:
     found = waves.measure_apart(plain, Layout.parse("3-hash"), 1, 1, 500 * 2**20, cache)
     assert (found.answers, found.workers, found.ended, len(found.peak_bytes)) == (tiny.answers, 1, 0, 1)
     assert 100 * 2**20 < found.peak_bytes[0] < found.limit_bytes
-    assert found.times == found.local_edges * 90 / found.limit_bytes
+    assert found.times == found.local_edges * (WORKER_EDGE_BYTES + WORKER_COPY_BYTES) / found.limit_bytes
     assert len(waves.row(found)) == len(waves.HEAD)
     assert not list(cache.glob("tmp*"))
 

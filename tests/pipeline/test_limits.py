@@ -73,8 +73,8 @@ def test_peeling_makes_no_exchanges_to_limit(tmp_path: Path, command: str, parti
     arguments = [command, "--input", str(path), "--output", str(out), "--device", "cpu", "--max-exchanges", "9"]
     found = CliRunner().invoke(edgemill, [*arguments, "--partitions", str(partitions)])
     assert (found.exit_code, out.exists()) == (2, False)
-    assert found.stderr.startswith("error: bounding.max_exchanges (--max-exchanges) ends band and fixpoint, and this ")
-    assert "bounding.max_seconds (--max-seconds)" in found.stderr
+    assert "--max-exchanges ends band and fixpoint, and this run would peel: " in found.stderr
+    assert "--max-seconds" in found.stderr
 
 
 @pytest.mark.parametrize(
