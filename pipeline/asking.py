@@ -27,8 +27,10 @@ from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path
 
 __all__ = [
+    "AnyId",
     "Order",
     "as_group",
+    "as_id",
     "dn_graph_members",
     "edges_of",
     "find_dn_graph",
@@ -71,7 +73,7 @@ def find_vertex(result: AnyResult, vertex: AnyId) -> Vertex:
     """
     result = opened(result)
     _ = result.hierarchy  # says why there are no groups
-    key = _as_id(vertex, result)
+    key = as_id(vertex, result)
     found = find(result, Vertex, key)
     if found is None:
         raise UsageError(f"there is no vertex {spelled(key)!r} in {result.place}")
@@ -233,7 +235,7 @@ def _within(result: Result, group: Group) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def _as_id(given: AnyId, result: Result) -> int | str | bytes:
+def as_id(given: AnyId, result: Result) -> int | str | bytes:
     """An id of the result's type. Raises UsageError if what was given is none."""
     id_type = result.vertices.schema.field("id").type
     given = getattr(given, "as_py", lambda: given)()  # Arrow's scalars

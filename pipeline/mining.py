@@ -130,9 +130,9 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             started_here = client is None and settings.cluster.is_started_here
             with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
                 if client is not None:
+                    await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                     scheduler: Any = client.scheduler
                     events.emit("client", scheduler=scheduler.address)
-                    await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
                     manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)

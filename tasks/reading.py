@@ -15,7 +15,8 @@ from .id_types import kept, named
 from .identity import Ids
 from .inputs.ipc import ipc_batches
 from .inputs.opening import DAMAGE, open_version, reason
-from .inputs.parquet import matching_row_groups, open_parquet
+from .inputs.parquet import open_parquet
+from .inputs.pruning import matching_row_groups
 from .inputs.text import explain_text, text_batches
 from .left_out import NONE, LeftOut
 from .sources import Block, Piece, Source, SourceFile
@@ -226,8 +227,9 @@ def _matching(source: Source, piece: Piece) -> Sequence[int]:
         return piece.row_groups
     file = source.files[piece.file]
     wanted = source.where.expression(_constants(source, piece))
+    types = {name: kind for name, kind in source.where.types if name in source.where.columns}
     try:
-        return matching_row_groups(file.path, file.version, source.storage_options, piece.row_groups, wanted)
+        return matching_row_groups(file.path, file.version, source.storage_options, piece.row_groups, types, wanted)
     except DAMAGE as error:
         raise _unreadable(source, piece, error) from error
 

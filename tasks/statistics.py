@@ -6,16 +6,22 @@ type, histograms of another length. So chunks are read from the footer's bytes.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from .thrift import Fields, read_struct
 
-__all__ = ["column_bytes", "column_range"]
+__all__ = ["Bounds", "column_bounds", "column_bytes", "column_range"]
+
+Bounds: TypeAlias = dict[str, tuple[Any, Any]]
+"""The smallest and the largest value of columns of a row group, which have no null there."""
 
 _WIDTHS = {1: 4, 2: 8}
+_DOUBLE = 5
 """Bytes of a value of the physical types INT32 and INT64."""
 
 # Numbers of fields in parquet.thrift.
@@ -24,7 +30,7 @@ _CHUNKS = 1  # RowGroup
 _CHUNK = 3  # ColumnChunk: its ColumnMetaData
 _TYPE, _NAME, _CHILDREN = 1, 4, 5  # SchemaElement
 _CHUNK_TYPE, _PATH, _UNCOMPRESSED, _STATISTICS = 1, 3, 6, 12  # ColumnMetaData
-_MAX, _MIN = 5, 6  # Statistics; old writers have others, whose order is not told
+_NULLS, _MAX, _MIN = 3, 5, 6  # Statistics; old writers have others, whose order is not told
 
 
 def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
@@ -55,6 +61,42 @@ def column_bytes(footer: bytes, columns: Collection[str]) -> tuple[int, ...]:
                 raise ValueError(f"row group {group} has no size of column {name!r}")
             sizes[group] += size
     return tuple(sizes)
+
+
+def column_bounds(footer: bytes, columns: Mapping[str, pa.DataType]) -> list[Bounds]:
+    """[row groups] the bounds of some columns, by their names and Arrow types, as Arrow takes them for scalars; without
+    those of which the row group does not tell, and those with nulls. `footer` is without length and magic word.
+
+    Raises ValueError as `column_range` does.
+    """
+    found: list[Bounds] = [{} for _ in _structs(read_struct(footer), _ROW_GROUPS)]
+    for group, leaf, name, chunk in _chunks(footer, columns):
+        statistics = chunk.get(_STATISTICS)
+        if name is None or not isinstance(statistics, dict) or statistics.get(_NULLS) != 0:
+            continue
+        own = _bounds(statistics, leaf.get(_TYPE), columns[name])
+        if own is not None:
+            found[group][name] = own
+    return found
+
+
+def _bounds(statistics: Fields, physical: Any, kind: pa.DataType) -> tuple[Any, Any] | None:
+    is_time = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.unit != "s")  # stored in another unit
+    if pa.types.is_integer(kind) or is_time:
+        signed = pa.int32() if pa.types.is_date32(kind) else pa.int64() if is_time else kind
+        return _range(statistics, physical, signed)
+    least, most = statistics.get(_MIN), statistics.get(_MAX)
+    if not isinstance(least, bytes) or not isinstance(most, bytes):
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return least.decode(), most.decode()  # cut ones are bounds, too
+        except UnicodeDecodeError:
+            return None
+    if pa.types.is_float64(kind) and physical == _DOUBLE and len(least) == len(most) == 8:
+        values = struct.unpack("<dd", least + most)
+        return None if any(map(math.isnan, values)) else values
+    return None
 
 
 def _chunks(footer: bytes, columns: Collection[str]) -> Iterator[tuple[int, Fields, str | None, Fields]]:

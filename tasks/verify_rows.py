@@ -146,7 +146,7 @@ def _pieces(
     for place, table in _tables(name, stream, recorded, [*columns, *wanted.columns], live):
         missing = [column for column in columns if column not in table.schema.names]
         if missing:
-            raise InputError(f"{place}: no column {missing[0]!r}")
+            raise InputError(f"{place}: no column {min(missing)!r}")
         constants = wanted.constants(name, table.schema.names)
         found = wanted.matching(_plain(table), constants)
         left_out = wanted.is_left_out(constants)

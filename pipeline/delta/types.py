@@ -18,8 +18,8 @@ def refuse_columns(id_type: pa.DataType, names: list[str]) -> None:
     """Raises UsageError if a Delta table cannot have ids of this type, or the columns of edges these names."""
     if id_type == pa.uint64():
         raise UsageError(
-            "output.format delta: the ids are uint64, which Delta tables do not have: cast them to int64 in the input, "
-            "or write output.format parquet"
+            "output.format delta: the ids are uint64, which Delta tables do not have: cast them to int64 or text in "
+            "the input, or write output.format parquet"
         )
     if isinstance(id_type, pa.BaseExtensionType):
         raise UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...tasks.spelling import parse_id
+from ..asking import AnyId, as_id
 from ..calls.asked import AnyResult, opened
 from ..lookup import look_up
 from ..result import Result
@@ -27,13 +27,11 @@ def label_column(result: Result) -> str | None:
     return None if found is None else found.label
 
 
-def attributes_of(
-    result: AnyResult, ids: pa.Array | Sequence[int | str | bytes], columns: Sequence[str] | None = None
-) -> pa.Table:
+def attributes_of(result: AnyResult, ids: pa.Array | Sequence[AnyId], columns: Sequence[str] | None = None) -> pa.Table:
     """The attributes of some vertices: a row for each of `ids`, in their order; null where a vertex has none.
 
     `columns` are some of `attribute_columns(result)`; left out: all. Only row groups that can hold some of the ids are
-    read, and what is in memory is the rows of these ids. Raises InputError for damage.
+    read, and what is in memory is the rows of these ids. Raises UsageError for what is no id, InputError for damage.
     """
     result = opened(result)
     names = attribute_columns(result) if columns is None else list(columns)
@@ -51,11 +49,11 @@ def attributes_of(
     return found.select(names).take(pc.index_in(wanted, value_set=found["id"]))
 
 
-def labels_of(result: AnyResult, ids: pa.Array | Sequence[int | str | bytes]) -> list[str | None]:
+def labels_of(result: AnyResult, ids: pa.Array | Sequence[AnyId]) -> list[str | None]:
     """The label of each of some vertices, as text, in their order; None for a vertex without one, and for all of them
     if the run was given no labels.
 
-    Reads as `attributes_of` does. Raises InputError for damage.
+    Reads and raises as `attributes_of` does.
     """
     result = opened(result)
     name = label_column(result)
@@ -65,10 +63,10 @@ def labels_of(result: AnyResult, ids: pa.Array | Sequence[int | str | bytes]) ->
     return [None if value is None else str(value) for value in column.cast(pa.large_string()).to_pylist()]
 
 
-def _ids(result: Result, ids: pa.Array | Sequence[int | str | bytes]) -> pa.Array:
+def _ids(result: Result, ids: pa.Array | Sequence[AnyId]) -> pa.Array:
     id_type = result.vertices.schema.field("id").type
     if isinstance(ids, pa.ChunkedArray):
         ids = pa.concat_arrays(ids.chunks) if ids.num_chunks else pa.array([], ids.type)
     if isinstance(ids, pa.Array):
         return ids.cast(id_type)
-    return pa.array([parse_id(id, id_type) if isinstance(id, str) else id for id in ids], id_type)
+    return pa.array([as_id(id, result) for id in ids], id_type)

@@ -54,9 +54,9 @@ def with_keywords(text: str) -> str:
     """A message with keywords of `mine` in place of the settings' paths."""
 
     def keyword(name: str, value: str | None) -> str:
-        short = _keywords().get(name)
         if value is None:
-            return short or name
+            return _short_names().get(name, name)  # in a sentence `keep` or `latest` alone would say too little
+        short = _keywords().get(name)
         section, _, last = name.partition(".")
         literal = _literal(value)
         return f'{section}={{"{last}": {literal}}}' if short is None else f"{short}={literal}"
@@ -101,9 +101,14 @@ def _settings() -> re.Pattern[str]:
 
 @cache
 def _flags() -> dict[str, str]:
+    return {name: f"--{short.replace('_', '-')}" for name, short in _short_names().items()}
+
+
+@cache
+def _short_names() -> dict[str, str]:
     from ..config import SHORT_NAMES
 
-    return {name: f"--{short.replace('_', '-')}" for short, name in SHORT_NAMES.items()}
+    return {name: short for short, name in SHORT_NAMES.items()}
 
 
 @cache

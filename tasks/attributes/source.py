@@ -97,7 +97,7 @@ def open_attributes(
     folder = table_at(path, options)
     live = None if folder is None else folder.live_files(None)
     try:
-        paths = find_files(path, options, "parquet").paths if live is None else live.paths
+        paths = _parquet_files(path, options) if live is None else live.paths
     except InputAbsent as error:
         raise InputError(str(error).replace("input ", "--vertices ", 1)) from error
     with ThreadPoolExecutor(min(FOOTER_READERS, len(paths))) as readers:
@@ -144,6 +144,17 @@ def plan_attribute_blocks(source: AttributeSource, rows_per_block: int) -> list[
             blocks[-1].append((place, group))
             rows, size = rows + more, size + own
     return [AttributeBlock(number, tuple(groups)) for number, groups in enumerate(blocks)]
+
+
+def _parquet_files(path: str, options: Mapping[str, Any]) -> list[str]:
+    found = find_files(path, options)
+    if found.format != "parquet":
+        quoted = path.replace("'", "''")
+        raise InputError(
+            f"--vertices {path!r} is {found.format}, and attributes are read from Parquet: convert it, for example "
+            f"with DuckDB: COPY (SELECT * FROM '{quoted}') TO 'vertices.parquet'"
+        )
+    return found.paths
 
 
 def _id_column(path: str, names: Sequence[str], given: str | None) -> str:

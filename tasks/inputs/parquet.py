@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ..errors import InputError
@@ -16,7 +15,7 @@ from ..sealed import footer_of, read_footer
 from ..versions import look_at
 from .opening import DAMAGE, open_bytes, open_version, reason
 
-__all__ = ["Footer", "matching_row_groups", "no_parquet", "open_parquet", "read_parquet_footer"]
+__all__ = ["Footer", "no_parquet", "open_parquet", "read_parquet_footer"]
 
 STREAM_BYTES = 2**20
 """Fetched of a column at a time when it is not read at once."""
@@ -89,17 +88,3 @@ def open_parquet(
             buffer_size=0 if pre_buffer else STREAM_BYTES,
             page_checksum_verification=True,
         )
-
-
-def matching_row_groups(
-    path: str, version: str | None, storage_options: Mapping[str, Any], row_groups: tuple[int, ...], wanted: Any
-) -> tuple[int, ...]:
-    """Those of some row groups that can have rows that meet an Arrow expression, as their statistics say.
-
-    Raises as `open_parquet` does.
-    """
-    with open_version(path, version, storage_options) as opened:
-        read_footer(opened)  # what edgemill wrote is checked before its statistics are believed
-        opened.seek(0)
-        fragment = ds.ParquetFileFormat().make_fragment(opened, row_groups=list(row_groups))
-        return tuple(group.id for group in fragment.subset(filter=wanted).row_groups)

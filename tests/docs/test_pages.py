@@ -140,7 +140,9 @@ def test_pictures_are_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
-    """A command of a code block has its options; what is written like a setting is one, or is in the manifest."""
+    """A command of a code block has its options; what is written like a setting is one, or is in the manifest, or is a
+    key of JSON, which tests/pipeline/test_summary.py holds to what is printed.
+    """
     page = path.read_text(encoding="utf-8")
     wrong = []
     for block in re.findall(r"^ *```\w*\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL):
@@ -152,8 +154,10 @@ def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
             known = {name for one in command.params for name in one.opts} | {"--help"}
             wrong += [f"edgemill {line}: {word}" for word in words if re.match("--?[a-z]", word) and word not in known]
     manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
-    if path.name == "json.md":  # keys of documents, which tests/pipeline/test_summary.py holds to what is printed
-        manifest |= set(re.findall(r"`(input\.[a-z_]+)`", page))
+    if path.name == "json.md":
+        manifest |= {
+            key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in row.strip("`").split("`, `")
+        }
     for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
         if f"{section}.{name}" not in SETTINGS | manifest and name not in (
             "py",

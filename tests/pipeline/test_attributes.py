@@ -66,6 +66,10 @@ def test_a_result_without_attributes(tmp_path: Path) -> None:
     assert labels_of(result, [2, 7]) == [None, None]
     assert (attribute_columns(result), label_column(result)) == ([], None)
     assert attributes_of(result, [2, 7]).num_columns == 0
+    named = made(tmp_path / "named", {(1, 2): 0}, attributes={"name": (pa.string(), {1: "a"})}, label="name")
+    assert labels_of(named, ["1", 2]) == ["a", None]
+    with pytest.raises(UsageError, match=r"'anna' is no id of .*, whose ids are int64"):
+        labels_of(named, [1, "anna"])
     with pytest.raises(UsageError, match="has no table attributes: run again with --vertices FILE"):
         _ = Result(result.path).attributes
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from click.testing import Result as Outcome
+from deltalake import write_deltalake
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
@@ -309,3 +310,13 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
         mine(path, tmp_path / "out", **HOW)
     assert any("files of its input were written again" in note for note in getattr(caught.value, "__notes__", []))
     assert Result(tmp_path / "out").manifest.run == first.manifest.run
+
+
+def test_partition_columns_of_a_delta_table(tmp_path: Path) -> None:
+    table = pa.table({"src": [1, 2, 1, 4], "dst": [2, 3, 3, 5], "dt": ["2026-11-01"] * 3 + ["2026-11-02"]})
+    write_deltalake(str(tmp_path / "t"), table, partition_by=["dt"])
+    result = mine(tmp_path / "t", tmp_path / "out", where="dt < '2026-11-02'", **HOW)
+    assert runs.column(result, "lambda") == {(1, 2): 1, (1, 3): 1, (2, 3): 1}
+    where = result.manifest.input.where
+    assert where is not None and where.files_left_out == 1
+    check(tmp_path / "out", tmp_path / "t")

@@ -714,7 +714,7 @@ def test_complete_by_marker_and_rows(edges: Path, tmp_path: Path) -> None:
     assert result.manifest.counts.edges == 13
     again = mine(edges / "2026-11-20", tmp_path / "out", device="cpu", **plain)
     assert again.manifest.run == result.manifest.run  # what made sure is no reason to find λ anew
-    with pytest.raises(InputIncomplete, match="least_rows is 14"):
+    with pytest.raises(InputIncomplete, match="14 are asked for"):
         mine(edges / "2026-11-20", tmp_path / "x", device="cpu", **settings | {"input.least_rows": 14})
 
 

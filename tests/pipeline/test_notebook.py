@@ -184,9 +184,10 @@ def test_what_is_shown_while_a_run_is_under_way(notebook: Shell) -> None:
     assert '<progress value="3" max="4"></progress> 3/4' in display.html()
     display.show({"event": "stage_finished", "stage": "read", "seconds": 1.25})
     display.show({"event": "stage_started", "stage": "bound", "tasks": 0})
-    display.show({"event": "level", "level": 7, "unsettled": 12345})
+    display.show({"event": "level", "level": 7, "unsettled": 12345, "edges": 20000})
     shown = Text(display.html())
-    assert {"read", "1.25 s", "bound", "level 7, 12,345 edges unsettled"} <= set(shown.text)
+    assert {"read", "1.25 s", "bound"} <= set(shown.text)
+    assert "7,655 of 20,000 edges settled" in " ".join(shown.text)
     display.show({"event": "run_failed", "error": "x", "exit_code": 1})
     display.close()
     assert len(notebook) == 1 and "the run failed" in notebook[0]

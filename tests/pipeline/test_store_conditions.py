@@ -48,7 +48,7 @@ def run(rows: Path, out: Place, client: Client, **settings: Any) -> Result:
 
 
 def test_such_a_store_is_refused(rows: Path, out: Place, client: Client) -> None:
-    said = r"^output s3://bucket/out \d+: the store .*conditional write.*give output={\"single_writer\": True} if"
+    said = r"^output s3://bucket/out \d+: the store .*conditional write.*give single_writer=True if"
     with pytest.raises(UsageError, match=said) as caught:
         run(rows, out, client)
     assert caught.value.exit_code == 2

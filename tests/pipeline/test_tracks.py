@@ -96,7 +96,7 @@ def histories(draw: st.DrawFn, nights: int = 5, universe: int = 30) -> list[list
 
 
 @given(history=histories(), cuts=st.lists(st.integers(1, 9), min_size=5, max_size=5))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_every_history(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Group]], cuts: Sequence[int]
 ) -> None:

@@ -29,11 +29,11 @@ def call(*arguments: str) -> Result:
         ("use cluster.device=cpu, perhaps", "use --device cpu, perhaps", 'use device="cpu", perhaps'),
         ("replace it with output.overwrite=true", "replace it with --overwrite", "replace it with overwrite=True"),
         ("set checkpoint.path=…", "give --set checkpoint.path=…", 'give checkpoint={"path": …}'),
-        ("set bounding.operator", "give --set bounding.operator", "set operator"),
+        ("set bounding.operator", "give --set bounding.operator", "set bounding.operator"),
         ("memory (cluster.workers=…).", "memory (--workers …).", "memory (workers=…)."),
         ("use --set input.nulls=drop", "use --set input.nulls=drop", 'use nulls="drop"'),
         ("nightly.latest=false", "--set nightly.latest=false", "latest=False"),
-        ("ingest.rows_per_block: no", "--set ingest.rows_per_block: no", "rows_per_block: no"),
+        ("ingest.rows_per_block: no", "--set ingest.rows_per_block: no", "ingest.rows_per_block: no"),
     ],
 )
 def test_settings_in_messages(text: str, flags: str, keywords: str) -> None:

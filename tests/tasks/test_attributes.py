@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +17,7 @@ import strategies
 from edgemill.tasks import attributes
 from edgemill.tasks.attributes import AttributeSource, BucketAttributes, joining
 from edgemill.tasks.errors import InputError
+from edgemill.tasks.id_types import kept
 from edgemill.tasks.messages import collect
 from edgemill.tasks.numbering import BucketIds
 from edgemill.tasks.places import Place
@@ -28,9 +28,7 @@ KINDS = (pa.string(), pa.int16(), pa.float64(), pa.bool_(), pa.date32(), pa.time
 
 def bucket(number: int, ids: list[Any], id_type: pa.DataType) -> BucketIds:
     """The ids of a bucket, as numbering has them."""
-    if pa.types.is_integer(id_type):
-        return BucketIds(number, np.array(ids, np.int64), {})
-    return BucketIds(number, pa.array(ids, pa.large_string()), {})
+    return BucketIds(number, kept(pa.chunked_array([pa.array(ids, id_type)]), id_type), {})
 
 
 def joined(
@@ -154,6 +152,8 @@ def test_what_is_refused_before_a_run(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "a": [1]}), tmp_path / "folder/1.parquet")
     pq.write_table(pa.table({"id": [1], "a": ["x"]}), tmp_path / "folder/2.parquet")
     refused(tmp_path / "folder", "column 'a' is int64 in .*1.parquet and string in .*2.parquet", pa.int64())
+    (tmp_path / "people.csv").write_text("id,name\n1,a\n")
+    refused(tmp_path / "people.csv", r"is csv, .* with DuckDB: COPY \(SELECT \* FROM '.*people.csv'\)", pa.int64())
     (tmp_path / "text.parquet").write_text("id,name\n")
     refused(tmp_path / "text.parquet", "text.parquet cannot be read as Parquet", pa.int64())
 

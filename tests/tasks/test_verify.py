@@ -385,7 +385,7 @@ def test_what_cannot_be_checked_at_all(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text("src,dst\n1,2\n")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         verify(out, tmp_path / "text.parquet")
-    with pytest.raises(InputError, match="neither integers nor strings"):
+    with pytest.raises(InputError, match="neither integers, strings nor UUIDs"):
         verify(out, write_input(tmp_path / "float.parquet", [(0.5, 1.5)], pa.float64()))
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column 'dst'"):

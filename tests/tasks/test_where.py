@@ -7,15 +7,20 @@ import pickle
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.tasks.errors import UsageError
+from edgemill.tasks.errors import EdgemillError, UsageError
+from edgemill.tasks.inputs.form import Form
+from edgemill.tasks.reading import read_rows
+from edgemill.tasks.sources import open_source, plan_blocks
 from edgemill.tasks.where.condition import parse_where
 from edgemill.tasks.where.expression import expression_of
 from edgemill.tasks.where.filter import cannot_match
@@ -201,3 +206,41 @@ def test_folders_of_hive() -> None:
         ("n = 1", [False, False]),
     ):
         assert [cannot_match(parse_where(text), known, own) for own in values] == left, text
+
+
+@given(rows=st.lists(ROW, min_size=1, max_size=8), condition=CONDITIONS, group=st.integers(1, 3))
+@settings(max_examples=60)
+def test_row_groups_that_are_passed_over_have_no_row_that_is_wanted(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], condition: str, group: int
+) -> None:
+    ends = [("src", pa.int64()), ("dst", pa.int64())]
+    table = pa.Table.from_pylist(
+        [{"src": at, "dst": at + 1, **row} for at, row in enumerate(rows)], pa.schema([*ends, *SCHEMA])
+    )
+    path = tmp_path_factory.mktemp("groups") / "rows.parquet"
+    pq.write_table(table, path, row_group_size=group)
+    source = open_source(str(path), form=Form(where=condition))
+    found = [read_rows(source, block) for block in plan_blocks(source, 3)]
+    wanted = table.filter(expression_of(parse_where(condition), dict(zip(SCHEMA.names, SCHEMA.types, strict=True))))
+    assert [id for part in found for id in part.source.tolist()] == wanted["src"].to_pylist()
+    assert sum(part.left_out.filtered for part in found) == len(table) - len(wanted)
+
+
+def test_damaged_footers_end_in_an_error_or_an_answer(tmp_path: Path) -> None:
+    """Arrow's own reader of statistics ends the process on some of these."""
+    path = tmp_path / "rows.parquet"
+    columns = {"src": range(9), "dst": range(1, 10), "weight": [0.5 * at for at in range(9)], "name": list("abcdefghi")}
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path, row_group_size=5)
+    whole, ends = path.read_bytes(), 0
+    start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for bit in range(start * 8, (len(whole) - 8) * 8, 61):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            source = open_source(str(path), form=Form(where="weight > 3 and name <> 'b'"))
+            for block in plan_blocks(source, 100):
+                read_rows(source, block)
+        except EdgemillError:
+            ends += 1
+    assert ends > 10
