@@ -59,7 +59,7 @@ def test_one_error_names_the_guard(tmp_path: Path) -> None:
     status, said = run_script(UNGUARDED, tmp_path)
     assert status == 1  # as Python ends for any exception that a script does not catch
     assert said.count("Traceback") == 1
-    assert "edgemill.tasks.errors.UsageError: worker processes (cluster.workers) import the script" in said
+    assert "edgemill.tasks.errors.UsageError: worker processes (workers) import the script" in said
     assert ADVICE in said
     assert "RuntimeError" not in said and "Nanny" not in said
     assert not (tmp_path / "out").exists()
@@ -69,7 +69,7 @@ def test_one_error_names_the_guard(tmp_path: Path) -> None:
 def test_the_error_can_be_caught(tmp_path: Path) -> None:
     assert run_script(CAUGHT, tmp_path) == (
         2,
-        f"worker processes (cluster.workers) import the script that starts them: {ADVICE}\n",
+        f"worker processes (workers) import the script that starts them: {ADVICE}\n",
     )
 
 
