@@ -76,7 +76,7 @@ def measure(result: Result, tab: Page, repeats: int) -> Iterator[Opened]:
             (member, *_) = result.dn_graph_members.to_table().to_pylist()
             opened = []
             for _ in range(repeats):
-                tab.open(served.address)
+                tab.open(f"{served.address}#graph")  # without it the page opens a DN-graph by itself
                 tab.until(_READY)
                 opened.append(float(tab.run(_CLICK % row["id"])))
             if f"{row['vertices']:,} vert" not in tab.run("document.querySelector('#chosen-title').innerText"):

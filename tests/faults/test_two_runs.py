@@ -19,16 +19,16 @@ from trials import Trials
 
 GATED = """
 import sys
-from edgemill.pipeline import mining
+from edgemill.pipeline.frames import run_input
 from edgemill.pipeline.cli import edgemill
 
-open_input = mining.open_input
+open_input = run_input.open_input
 
 def gate(settings):
     sys.stdin.readline()
     return open_input(settings)
 
-mining.open_input = gate
+run_input.open_input = gate
 print("ready", flush=True)
 sys.stdin.readline()
 edgemill(sys.argv[1:])

@@ -264,7 +264,7 @@ def a_link_inside(place: Path) -> None:
     [
         (a_link, "/out.delta is a symbolic link, not a folder of Delta tables that edgemill made: remove it"),
         (a_link_inside, "/out.delta/edges is a symbolic link, not a folder of Delta tables"),
-        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by delta_path"),
+        (a_folder, "/out.delta/edges is there and is no Delta table: name another place by output.delta_path"),
         (a_table, "/out.delta/edges is a Delta table whose newest version edgemill did not make: name another place"),
     ],
 )
@@ -280,7 +280,7 @@ def test_what_others_made_stays(tmp_path: Path, before: Callable[[Path], None], 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by delta_path"),
+        ({"output.delta_path": "{tmp}/out/delta"}, "one lies in the other; name another place by output.delta_path"),
         ({"output.delta_path": "{tmp}/rows.parquet"}, "and an input is .*rows.parquet: one lies in the other"),
         ({"output.delta_path": "memory://tables"}, "are not in one kind of storage"),
         ({"output.delta_path": "{tmp}/x", "output.format": "parquet"}, "it needs output.format delta"),

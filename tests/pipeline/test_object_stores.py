@@ -587,10 +587,10 @@ def test_what_to_install(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 COMMAND = "import sys; from edgemill.pipeline.cli import edgemill; edgemill(sys.argv[1:])"
 GATED = """
 import sys
-from edgemill.pipeline import mining
 from edgemill.pipeline.cli import edgemill
-opened = mining.open_input
-mining.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]
+from edgemill.pipeline.frames import run_input
+opened = run_input.open_input
+run_input.open_input = lambda settings: (sys.stdin.readline(), opened(settings))[1]
 print("ready", flush=True)
 sys.stdin.readline()
 edgemill(sys.argv[1:])

@@ -319,8 +319,8 @@ BUSY = """
 from edgemill.pipeline.cli import stopping
 stopping.AGAIN_SECONDS = 0
 def work():
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         signal.pause()
     finally:
         while True:  # clearing up takes long
