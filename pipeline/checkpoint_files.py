@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from fsspec.implementations.local import LocalFileSystem
 
 from ..tasks.errors import EdgemillError
-from ..tasks.own_files import is_own_folder, make_own_folder, open_own, plain, read_own, remove_own
+from ..tasks.own_files import is_own_folder, make_own_folder, open_own, plain, read_own, remove_own, remove_set_aside
 from ..tasks.places import file_system
 from ..tasks.stores import asked
 
@@ -72,7 +72,7 @@ class _OnDisk:
         with suppress(OSError, EdgemillError):
             gone = self._root / f"{plain(folder)}-failed"
             os.rename(self._root / folder, gone)  # tasks that still run find nowhere to write
-            remove_own(gone, own=2)
+            remove_set_aside(gone, own=2)
             self._root.rmdir()
 
     def clear(self) -> None:

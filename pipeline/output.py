@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ..tasks.errors import NO_SPACE, OutOfRoom, OutputLocked, UsageError
-from ..tasks.own_files import followed, make_own_folder, open_own, publish, remove_own, usual_modes
+from ..tasks.own_files import followed, make_own_folder, open_own, publish, remove_own, remove_set_aside, usual_modes
 from ..tasks.places import Place
 from .holder import Holder
 from .lock import FolderLock
@@ -112,7 +112,7 @@ class Staging:
                 gone = self.folder.with_name(self.folder.name + "-failed")
                 os.rename(self.folder, gone)  # tasks that still run find nowhere to write
                 with suppress(OSError):  # what is left, the next run clears
-                    remove_own(gone)
+                    remove_set_aside(gone)
         finally:
             self._release()
 

@@ -31,11 +31,14 @@ __all__ = [
     "publish",
     "read_own",
     "remove_own",
+    "remove_set_aside",
     "replacing",
     "usual_modes",
 ]
 
 _FOLDER, _FILE = 0o700, 0o600
+_MORE_REMOVALS = 20
+"""How often a folder that was set aside is removed again."""
 _ANY_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _OWN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -118,6 +121,20 @@ def remove_own(path: Path, own: int = 1) -> None:
             shutil.rmtree(path.name, dir_fd=folder)
         else:
             os.unlink(path.name, dir_fd=folder)
+
+
+def remove_set_aside(path: Path, own: int = 1) -> None:
+    """Remove a folder that has been renamed. A task that outlives its run may have had it open then, and make one more
+    file in it while it is removed: so it is tried again. Raises OSError if it cannot be removed.
+    """
+    for last in (*[False] * _MORE_REMOVALS, True):
+        try:
+            remove_own(path, own)
+        except OSError as error:
+            if last or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        if not os.path.lexists(path):
+            return
 
 
 def usual_modes(folder: Path) -> Modes:

@@ -27,7 +27,7 @@ from edgemill.pipeline.series import Series
 from edgemill.pipeline.store_output import StoreStaging
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
-from edgemill.tasks.own_files import is_own_folder, open_own, plain, read_own, remove_own
+from edgemill.tasks.own_files import is_own_folder, open_own, plain, read_own, remove_own, remove_set_aside
 from edgemill.tasks.places import Place, place_of
 from edgemill.tasks.pointer import pointed
 
@@ -461,3 +461,24 @@ def test_links_on_the_way_among_our_own_names(tmp_path: Path, victim: Path) -> N
     assert not os.path.lexists(tmp_path / "ours")
     remove_own(victim)
     assert not victim.exists()
+
+
+def test_a_folder_that_a_task_still_writes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that had the folder open makes files in it while it is removed; then it is done."""
+    (tmp_path / "gone" / "edges").mkdir(parents=True)
+    opened = os.open(tmp_path / "gone" / "edges", os.O_RDONLY)
+    rmdir, late = os.rmdir, iter(range(3))
+
+    def and_one_more(name: str, *, dir_fd: int | None = None) -> None:
+        for number in late:
+            os.close(os.open(f"part-{number}", os.O_WRONLY | os.O_CREAT, dir_fd=opened))
+            break
+        rmdir(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", and_one_more)
+    with pytest.raises(OSError, match="not empty"):
+        remove_own(tmp_path / "gone")
+    remove_set_aside(tmp_path / "gone")
+    os.close(opened)
+    assert not os.listdir(tmp_path)
+    assert not list(late)
