@@ -34,11 +34,6 @@ class Layout:
         return cls(int(count), method or "shards")
 
     @property
-    def in_shards(self) -> bool:
-        """Whether CPUs peel the layout by shards."""
-        return self.partitions > 1 and self.method == "shards"
-
-    @property
     def settings(self) -> dict[str, Any]:
         """Of `mine`."""
         if self.method == "shards":

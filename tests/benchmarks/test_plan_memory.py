@@ -14,15 +14,13 @@ from edgemill.pipeline.planning import make_plan
 
 
 def measured(name: str, layout: str, workers: int, folder: Path) -> memory.Memory:
-    """What a plan said and a run took: of memory within a fifth, of shards two fifths more; of edges within a
-    twentieth.
-    """
+    """What a plan said and a run took: of memory within a fifth, of edges within a twentieth."""
     try:
         graph = graphs.graph(name, folder)
     except LookupError as error:
         pytest.skip(str(error))
     found = memory.measure_apart(graph, Layout.parse(layout), workers, threads=2, scratch=folder)
-    assert -0.2 <= found.off <= (0.4 if found.layout.in_shards else 0.2), found
+    assert abs(found.off) <= 0.2, found
     assert abs(found.edges_off) <= 0.05, found
     return found
 

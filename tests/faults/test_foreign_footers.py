@@ -67,7 +67,7 @@ def _try(write: Callable[[Path], None], folder: Path, command: str, every: int, 
 
 @pytest.mark.parametrize("write", FILES)
 def test_some_bits_through_plan(write: Callable[[Path], None], tmp_path: Path, trials: Trials) -> None:
-    _try(write, tmp_path, "plan", 61, trials)
+    _try(write, tmp_path, "plan", 31, trials)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_every_bit_through_plan(write: Callable[[Path], None], tmp_path: Path, t
 
 
 def test_some_bits_through_a_run(tmp_path: Path, trials: Trials) -> None:
-    _try(_unpacked, tmp_path, "run", 211, trials)
+    _try(_unpacked, tmp_path, "run", 137, trials)
 
 
 @pytest.mark.slow
