@@ -112,7 +112,8 @@ def test_out_of_device_memory(tmp_path: Path) -> None:
 def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.GPU_EDGE_BYTES", 10**9)
     with pytest.raises(
-        OutOfRoom, match=r"the largest of 1 partitions would need about .* on a GPU of .*: raise partitioning.count"
+        OutOfRoom,
+        match=r"the largest of 1 partitions would need about .* on a GPU of .*: raise partitions, or use device=.cpu.",
     ):
         mine(rows, tmp_path / "out", device="gpu", partitions=1)
 

@@ -258,27 +258,27 @@ def test_results_of_workers_lie_in_files_of_theirs(
         return there, [isinstance(value.parts[0], np.ndarray) for value in bundles]
 
     engine = Engine(two_workers, "files")
-    if not linked:
-        monkeypatch.setattr("edgemill.pipeline.engine.os.access", lambda *_: False)  # as seen from another machine
-    engine.keep_in_files()
-    monkeypatch.undo()
-    assert engine._linked is linked
-    made = engine.map("make", make, [(10_000,), (10_000,)], [0, 1])
-    engine.wait(made)
-    assert list(two_workers.run(kept).values()) == [(1, [False]), (1, [False])]
-    summed = engine.map("both", both, [tuple(made)] * 2, [0, 1])
-    engine.wait(summed)
-    found = engine.gather(summed)
-    for result in found:
-        np.testing.assert_array_equal(result.parts[0], 2 * np.arange(10_000))
-    assert engine.peek(summed, lambda result: int(result.parts[0].sum())) == [99_990_000] * 2
-    for there, in_memory in two_workers.run(kept).values():
-        assert there == len(in_memory) > 1
-        assert not any(in_memory)
-    del made, summed, found
-    runs.assert_nothing_left(two_workers)
-    assert list(two_workers.run(kept).values()) == [(0, []), (0, [])]
-    engine.end()
+    try:
+        if not linked:
+            monkeypatch.setattr("edgemill.pipeline.engine.os.access", lambda *_: False)  # as seen from another machine
+        engine.keep_in_files()
+        monkeypatch.undo()
+        assert engine._linked is linked
+        made = engine.together("make", make, [(10_000,), (10_000,)])
+        assert list(two_workers.run(kept).values()) == [(1, [False]), (1, [False])]
+        summed = engine.together("both", both, [tuple(made)] * 2)
+        found = engine.gather(summed)
+        for result in found:
+            np.testing.assert_array_equal(result.parts[0], 2 * np.arange(10_000))
+        assert engine.peek(summed, lambda result: int(result.parts[0].sum())) == [99_990_000] * 2
+        for there, in_memory in two_workers.run(kept).values():
+            assert there == len(in_memory) > 1
+            assert not any(in_memory)
+        del made, summed, found
+        runs.assert_nothing_left(two_workers)
+        assert list(two_workers.run(kept).values()) == [(0, []), (0, [])]
+    finally:
+        engine.end()
     assert_no_files_left(two_workers)
 
 
