@@ -10,7 +10,7 @@ from .file_room import FileRoom
 from .groups import first_shards
 from .peeling import peel_shards
 from .state import Figures, ShardState
-from .warm import warm_shards
+from .warm import warm_shards, warm_shards_on_gpu
 
 __all__ = [
     "Carrier",
@@ -24,4 +24,5 @@ __all__ = [
     "first_shards",
     "peel_shards",
     "warm_shards",
+    "warm_shards_on_gpu",
 ]

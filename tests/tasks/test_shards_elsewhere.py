@@ -17,7 +17,7 @@ from edgemill import kernels
 from edgemill.tasks.device import moved
 from edgemill.tasks.errors import InternalError, OutOfRoom
 from edgemill.tasks.publish import BucketResults
-from edgemill.tasks.shards import answers, supports
+from edgemill.tasks.shards import answers, supports, warm
 from edgemill.tasks.shards.dealing import Dealing
 from edgemill.tasks.shards.streams import EdgeRun
 from shard_edges import Edge, Sharded, buckets_of, shard
@@ -79,12 +79,12 @@ def test_the_same_elsewhere(
         for own, other in zip(there.supports, here.supports, strict=True):
             assert foreign.is_foreign(own.support) == buckets_there
             assert plain(own) == plain(other)
-        for own, other in zip(there.groups, here.groups, strict=True):
-            assert all(map(foreign.is_foreign, (own.edges.low, own.edges.high, own.edges.support)))
-            assert foreign.is_foreign(own.rows.row) == foreign.is_foreign(own.rows.bucket) == buckets_there
-            assert plain(own.edges) == plain(other.edges)
-            assert plain(own.rows) == plain(other.rows)
-            assert own.counts == other.counts
+        for part, known in zip(there.groups, here.groups, strict=True):
+            assert all(map(foreign.is_foreign, (part.edges.low, part.edges.high, part.edges.support)))
+            assert foreign.is_foreign(part.rows.row) == foreign.is_foreign(part.rows.bucket) == buckets_there
+            assert plain(part.edges) == plain(known.edges)
+            assert plain(part.rows) == plain(known.rows)
+            assert part.counts == known.counts
         states = [tuple(map(foreign.to_foreign, ends)) for ends in lambdas(here)]
         assert results(there, states) == results(here, lambdas(here))  # type: ignore[arg-type]
 
@@ -112,9 +112,23 @@ def test_an_answer_that_is_missing() -> None:
 
 def test_too_many_vertices_for_a_gpu() -> None:
     run = EdgeRun(np.zeros(1, np.uint32), np.ones(1, np.uint32))
+    message = "2,147,483,648 vertices, over the 2,147,483,647 that GPUs tell apart"
+    with foreign.with_kernels(), pytest.raises(OutOfRoom, match=message):
+        supports.collect_closing(0, Dealing.of(2**31, 1, 1), foreign.to_foreign, {0: run})
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("there", [True, False])
+def test_cliques_that_warm(groups: int, there: bool) -> None:
+    """They have the supports that they should: else fewer kernels would be called than a run calls."""
+    edges = warm.CLIQUES * warm.CLIQUE * (warm.CLIQUE - 1) // 2
     with foreign.with_kernels():
-        with pytest.raises(OutOfRoom, match="2,147,483,648 vertices, over the 2,147,483,647 that GPUs tell apart"):
-            supports.collect_closing(0, Dealing.of(2**31, 1, 1), foreign.to_foreign, {0: run})
+        put = foreign.to_foreign if there else kernels.to_host
+        by_bucket, own = warm.find_groups(groups, foreign.to_foreign, put)
+        assert [kernels.to_host(bucket.support).tolist() for bucket in by_bucket] == [
+            [warm.CLIQUE - 2] * (edges // warm.BUCKETS)
+        ] * warm.BUCKETS
+        assert sum(len(part.rows) for part in own) == edges
 
 
 def test_groups_of_ranks_near_the_top() -> None:
