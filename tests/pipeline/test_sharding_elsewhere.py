@@ -1,14 +1,17 @@
-"""Shards on a GPU in a Dask cluster in this process: supports, edges of groups, and the way back."""
+"""Shards on a GPU, or on what stands for one, in a Dask cluster in this process: supports, edges, and the way back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from distributed import Client
 
+import foreign
 import runs
 from edgemill import kernels
 from edgemill.pipeline import sharding, stages
@@ -19,31 +22,39 @@ from edgemill.pipeline.partitioning import Ordered, put_in_order
 from edgemill.pipeline.planning import open_input
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.bound.intervals import Intervals
+from edgemill.tasks.ingest import OwnedRows
 from edgemill.tasks.numbering import BucketEdges
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.sources import plan_blocks
 from oracles import brute_force_support, simple_edges
 
-pytestmark = pytest.mark.gpu
 ROWS = sorted(simple_edges(map(tuple, (80 * np.random.default_rng(2).random((900, 2)) ** 2).astype(np.int64).tolist())))
 EXPECTED = brute_force_support(ROWS)
 BUCKETS = 4
 
 
-@pytest.fixture(params=["host", "device"])
+PLACES = [("elsewhere", there) for there in (True, False)]
+
+
+@pytest.fixture(params=[*PLACES, *(pytest.param(("gpu", there), marks=pytest.mark.gpu) for there in (True, False))])
 def graph(request: pytest.FixtureRequest, client: Client, tmp_path: Path) -> Iterator[Ordered]:
-    """Its buckets lie on the host or on the device; groups are to lie on the device."""
-    put = kernels.to_device if request.param == "device" else kernels.to_host
-    source = open_input(make_settings(str(runs.write_rows(tmp_path / "rows.parquet", ROWS)), str(tmp_path / "out")))
-    engine = Engine(client, "run")
-    engine.use("gpu")
-    with Events() as events:
-        blocks, _ = stages.read(engine, events, source, plan_blocks(source, 100), "refuse", put)
-        buckets = stages.number(engine, events, source, blocks, BUCKETS, put)
-    engine.keep_apart(3)
-    yield put_in_order(engine, buckets.edges, int(buckets.starts[-1]), put)
-    engine.abandon()
-    engine.end()
+    """Groups are to lie elsewhere, or on the GPU; its buckets lie there or on the host."""
+    place, there = request.param
+    with foreign.with_kernels() if place == "elsewhere" else nullcontext():
+        put = kernels.to_device if there else kernels.to_host
+        source = open_input(make_settings(str(runs.write_rows(tmp_path / "rows.parquet", ROWS)), str(tmp_path / "out")))
+        engine = Engine(client, "run")
+        if place == "gpu":
+            engine.use("gpu")
+        else:
+            engine.capacity = replace(engine.capacity, device_bytes=2**30)
+        with Events() as events:
+            blocks, _ = stages.read(engine, events, source, plan_blocks(source, 100), "refuse", put)
+            buckets = stages.number(engine, events, source, blocks, BUCKETS, put)
+        engine.keep_apart(3)
+        yield put_in_order(engine, buckets.edges, int(buckets.starts[-1]), put)
+        engine.abandon()
+        engine.end()
 
 
 def by_edge(edges: list[BucketEdges], results: list[BucketResults]) -> dict[tuple[int, int], tuple[int, int, int]]:
@@ -56,6 +67,12 @@ def by_edge(edges: list[BucketEdges], results: list[BucketResults]) -> dict[tupl
         for u, v, *rest in zip(low, high, *values, strict=True):
             found[names[u + bucket.first], names[highs[v]]] = (rest[0], rest[1], rest[2])
     return found
+
+
+def numbered(rows: OwnedRows) -> Intervals:
+    """Task: as the group would find them, where it lies."""
+    low = kernels.to_device(np.arange(len(rows), dtype=np.int32))
+    return Intervals(low, low + np.int32(1))
 
 
 @pytest.mark.parametrize(("batch", "groups"), [(sharding.BATCH, 2), (1, 3)])
@@ -73,8 +90,7 @@ def test_there_and_back(graph: Ordered, monkeypatch: pytest.MonkeyPatch, batch: 
     assert all(kernels.on_host(own.row) == kernels.on_host(own.bucket) == on_host for own in rows)
     assert all(kernels.on_host(own.support) == on_host for own in engine.gather(shards.supports))
     # As if the λ of each edge were its number among those of its group, and not known to 1.
-    numbers = [kernels.to_device(np.arange(len(own), dtype=np.int32)) for own in rows]
-    states = engine.map("states", Intervals, [(low, low + np.int32(1)) for low in numbers])
+    states = engine.map("states", numbered, [(own,) for own in shards.rows])
     results = engine.gather(sharding.collect_intervals(engine, shards.rows, shards.supports, states))
     assert all(kernels.on_host(own.low) == on_host for own in results)
     found = by_edge(engine.gather(graph.edges), results)
