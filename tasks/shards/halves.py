@@ -22,7 +22,7 @@ from ..triangulate import check_supports
 from .dealing import Dealing
 from .edges import ShardEdges
 from .streams import SortedEdges
-from .supports import BucketSupports, check_room, check_vertices
+from .supports import BucketSupports, check_room
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,19 @@ def build_edges(
     graph. What publishing needs of them goes where `put_rows` has it.
 
     Takes 12 bytes an edge, and 6 for those that the group owns; on a GPU about 76 an edge meanwhile. Raises OutOfRoom
-    as `check_room` does, and on a GPU as `check_vertices` and `check_supports`.
+    as `check_room` does, and on a GPU as `check_supports`.
     """
     senders = sorted(parts)
     runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
-    check_room(group, int(runs[-1]))
-    none = SupportedEdges(np.zeros(0, np.uint32), np.zeros(0, np.uint32), *[np.zeros(0, np.int32)] * 2)
-    arrived = [moved(part, put) for part in ([parts[b] for b in senders] or [none])]
+    none = moved(SupportedEdges(np.zeros(0, np.uint32), np.zeros(0, np.uint32), *[np.zeros(0, np.int32)] * 2), put)
+    on_gpu = not kernels.on_host(none.low)
+    check_room(group, dealing, int(runs[-1]), on_gpu)
+    arrived = [moved(parts[b], put) for b in senders] or [none]
     low, high, support, row = (
         np.concatenate([getattr(part, name) for part in arrived]) for name in ("low", "high", "support", "row")
     )
     del arrived
-    if not kernels.on_host(high):
-        check_vertices(dealing.cut.vertices)
+    if on_gpu:
         check_supports(support)
     owned = dealing.group_of(high) == group
     entries = int(np.count_nonzero(owned)) + int(np.count_nonzero(dealing.group_of(low) == group))

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.shards.closing import ClosingRows
+from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.held import Held
 from .. import order
 from ..device import beside, moved
@@ -96,19 +97,16 @@ class BucketSupports(Held):
         return int(self.support.sum(dtype=np.int64))
 
 
-def check_room(group: int, edges: int) -> None:
-    """Raises OutOfRoom for more edges than a group tells apart."""
-    if edges > MOST_EDGES:
+def check_room(group: int, dealing: Dealing, edges: int, on_gpu: bool) -> None:
+    """Raises OutOfRoom for more edges than a group tells apart, and on a GPU for more vertices of the graph."""
+    most = MAX_LOCAL_EDGES if on_gpu else MOST_EDGES
+    if edges > most:
         raise OutOfRoom(
-            f"group {group} has {edges:,} edges, over the {MOST_EDGES:,} allowed; use more workers (cluster.workers=…)"
+            f"group {group} has {edges:,} edges, over the {most:,} allowed; use more workers (cluster.workers=…)"
         )
-
-
-def check_vertices(vertices: int) -> None:
-    """Raises OutOfRoom for more vertices of the graph than a GPU tells apart."""
-    if vertices > MOST_VERTICES_ON_GPU:
+    if on_gpu and dealing.cut.vertices > MOST_VERTICES_ON_GPU:
         raise OutOfRoom(
-            f"the graph has {vertices:,} vertices, over the {MOST_VERTICES_ON_GPU:,} that GPUs tell apart; "
+            f"the graph has {dealing.cut.vertices:,} vertices, over the {MOST_VERTICES_ON_GPU:,} that GPUs tell apart; "
             "use cluster.device=cpu"
         )
 
@@ -117,17 +115,13 @@ def collect_closing(group: int, dealing: Dealing, put: Put, parts: Mapping[int, 
     """The edges of one group, where `put` has them, from those each bucket sent.
 
     Takes 8 bytes an edge; on a GPU as many a vertex of the graph more, and about 56 an edge meanwhile. Raises OutOfRoom
-    as `check_room` does, and on a GPU as `check_vertices`.
+    as `check_room` does.
     """
     senders = sorted(parts)
     runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
-    check_room(group, int(runs[-1]))
-    low, high = (
-        np.concatenate([put(getattr(parts[b], end)) for b in senders] or [put(np.zeros(0, np.uint32))])
-        for end in ("low", "high")
-    )
-    if not kernels.on_host(high):
-        check_vertices(dealing.cut.vertices)
+    none = put(np.zeros(0, np.uint32))
+    check_room(group, dealing, int(runs[-1]), not kernels.on_host(none))
+    low, high = (np.concatenate([put(getattr(parts[b], end)) for b in senders] or [none]) for end in ("low", "high"))
     merged = kernels.merge_rows(low, high, runs, dealing.cut.vertices)
     rows = kernels.close_rows(merged, dealing.cut, dealing.first[group], dealing.shards(group))
     return ClosingEdges(group, rows, merged.origin, np.array(senders, np.int64), runs)

@@ -18,8 +18,8 @@ from . import answers, halves, streams, supports
 from .carrier import MemoryCarrier
 from .dealing import Dealing
 from .edges import ShardEdges
+from .gpu_groups import peel_groups_on_gpu
 from .halves import GroupEdges
-from .on_gpu import check_sums, open_shard_mailbox, peel_shards_on_gpu
 from .peeling import peel_shards
 from .supports import BucketSupports
 
@@ -53,17 +53,20 @@ def warm_shards(threads: int) -> None:
 
 
 def warm_shards_on_gpu() -> int:
-    """Bring cliques to shards on the GPU, peel them, and bring λ back, with buckets there and on the host; gives the
-    sum of all λ that came back.
+    """Bring cliques to shards on the GPU, peel them, and bring λ back; gives the sum of all λ that came back.
+
+    Buckets lie there or on the host, and mail goes through mailboxes or is carried.
     """
     total = 0
     for groups in (1, 2):  # a kernel that has the GPU alone is compiled apart
-        for put in (kernels.to_device, kernels.to_host):
+        for put, way in ((kernels.to_device, "auto"), (kernels.to_host, "memory")):
             by_bucket, own = find_groups(groups, kernels.to_device, put)
-            mailboxes = [open_shard_mailbox(one.edges) for one in own]
-            addresses = [mailbox.address() for mailbox in mailboxes]
-            states = peel_shards_on_gpu([one.edges for one in own], mailboxes, addresses)
-            check_sums(states)
+            carriers = MemoryCarrier.open(groups)
+            try:
+                states = peel_groups_on_gpu([one.edges for one in own], carriers, way=way)
+            finally:
+                for carrier in carriers:
+                    carrier.close()
             sent = [
                 answers.send_intervals(one.rows, state.low, state.high) for one, state in zip(own, states, strict=True)
             ]

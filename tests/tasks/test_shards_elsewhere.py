@@ -131,6 +131,15 @@ def test_cliques_that_warm(groups: int, there: bool) -> None:
         assert sum(len(part.rows) for part in own) == edges
 
 
+def test_too_many_edges_of_a_group() -> None:
+    dealing = Dealing.of(9, 2, 2)
+    supports.check_room(1, dealing, 2**31 - 2, on_gpu=True)
+    supports.check_room(1, dealing, 2**32 - 2, on_gpu=False)
+    for edges, on_gpu in ((2**31 - 1, True), (2**32 - 1, False)):
+        with pytest.raises(OutOfRoom, match=f"group 1 has {edges:,} edges, over the {edges - 1:,} allowed"):
+            supports.check_room(1, dealing, edges, on_gpu)
+
+
 def test_groups_of_ranks_near_the_top() -> None:
     """Ranks are unsigned: those of 2^31 and more are not negative."""
     ranks = np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 3], np.uint32)
