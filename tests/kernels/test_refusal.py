@@ -12,6 +12,7 @@ from edgemill import kernels
 
 FOREIGN: Any = memoryview(b"12345678")
 ROWS: Any = SimpleNamespace(edge=FOREIGN)
+MERGED: Any = SimpleNamespace(high=FOREIGN)
 TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
 OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"}
@@ -19,8 +20,12 @@ OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"}
 CALLS: dict[str, Callable[[], object]] = {
     "add_up": lambda: kernels.add_up(FOREIGN, FOREIGN),
     "adjacency": lambda: kernels.adjacency(TOPOLOGY),
+    "arrange": lambda: kernels.arrange(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
+    "close_rows": lambda: kernels.close_rows(MERGED, FOREIGN, 0, 1),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
+    "count_closed": lambda: kernels.count_closed(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "direct_mail": lambda: kernels.direct_mail(FOREIGN, 0, FOREIGN, []),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "hash_strings": lambda: kernels.hash_strings(FOREIGN, FOREIGN, FOREIGN),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
@@ -29,6 +34,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
     "mailbox": lambda: kernels.mailbox(FOREIGN, [0, 0]),
     "maxima_at": lambda: kernels.maxima_at(FOREIGN, FOREIGN, 1),
+    "merge_rows": lambda: kernels.merge_rows(FOREIGN, FOREIGN, FOREIGN, 1),
     "nest": lambda: kernels.nest(FOREIGN, FOREIGN, FOREIGN, 1),
     "order_pairs": lambda: kernels.order_pairs(FOREIGN, FOREIGN, 1, 1),
     "peeling": lambda: kernels.peeling(TOPOLOGY, FOREIGN),
@@ -36,6 +42,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "positions": lambda: kernels.positions(FOREIGN),
+    "relayed_mail": lambda: kernels.relayed_mail(FOREIGN, 0, 1, 1, 1),
     "row_numbers": lambda: kernels.row_numbers(FOREIGN),
     "shard_mailbox": lambda: kernels.shard_mailbox(FOREIGN, 2, 1),
     "shard_peeling": lambda: kernels.shard_peeling(FOREIGN, FOREIGN, 2, 1, FOREIGN),
