@@ -24,6 +24,7 @@ from fsspec.implementations.local import LocalFileSystem
 from .. import kernels
 from ..kernels.cpu.shards import Cut
 from ..kernels.graph import Topology
+from ..kernels.shard_sums import ShardSums
 from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
 from .bound.peel import Peeled
@@ -34,6 +35,7 @@ from .numbering import BucketEdges, BucketIds
 from .own_files import open_own
 from .places import file_system
 from .shards.edges import ShardEdges
+from .shards.on_gpu import ShardOnGpu
 from .shards.state import Figures, ShardState
 from .shards.supports import BucketSupports
 from .stores import asked
@@ -56,7 +58,9 @@ TYPES = {
         PartitionCounts,
         Peeled,
         ShardEdges,
+        ShardOnGpu,
         ShardState,
+        ShardSums,
         Subgraph,
         Topology,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from typing import Any
 
 import cupy
@@ -11,8 +10,8 @@ import numpy as np
 from cupy.cuda import runtime
 from numpy.typing import NDArray
 
-from ..held import Held
 from ..peers import MOST_PEERS
+from ..shard_sums import ShardSums
 from . import source
 from .peers import NEVER, PATIENCE_SECONDS, Links, Mailbox
 from .shard_rows import LEFT, MOST_TRIANGLES, STANDING, Part, build_part, owned, split_counts, trim_part
@@ -52,36 +51,6 @@ class ShardMailbox(Mailbox):
         never = np.array([0, 0, _LOST, 0, NEVER, 0, 0, 0], np.uint32)
         each = self.most_edges * _EDGE_BYTES + 2 * self.most_events * _MESSAGE_BYTES
         super().__init__(shards, never, 2 * shards * each)
-
-
-@dataclass(frozen=True)
-class ShardSums(Held):
-    """What one shard has counted; sums over all shards obey the rules of conservation."""
-
-    left: int
-    """Edges of the whole graph that stand."""
-    entries: int
-    """Entries of rows read."""
-    triangles: int
-    """Triangles removed."""
-    fingerprint: int
-    """Sum of the hashes of edges that left, added where the high end is, subtracted where the low end is; mod 2^64."""
-    sent: int
-    """Messages."""
-    received: int
-    alarms: int
-    reports: int
-    grants: int
-    faults: int
-    """Messages and edges that did not fit the halves here: 0."""
-    spent: tuple[int, ...]
-    """Nanoseconds of looking at halves, writing, meeting, taking in and removing, where the kernel measures."""
-
-    @classmethod
-    def of(cls, words: NDArray[np.uint64]) -> ShardSums:
-        """From Sums of shards.cu."""
-        counted = dict(zip((field.name for field in fields(cls)), map(int, words), strict=False))
-        return cls(**{**counted, "spent": tuple(map(int, words[10:]))})  # type: ignore[arg-type]
 
 
 class ShardPeeling:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from ... import kernels
 from ...kernels.held import Held
 from ...kernels.peers import Address
+from ...kernels.shard_sums import ShardSums
 from ..errors import ClusterLost, InternalError
 from .edges import ShardEdges
 
 if TYPE_CHECKING:
     from ...kernels.gpu.peers import Links
-    from ...kernels.gpu.shards import ShardMailbox, ShardPeeling, ShardSums
+    from ...kernels.gpu.shards import ShardMailbox, ShardPeeling
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgemill.kernels.shard_sums import ShardSums
 from edgemill.tasks.errors import InternalError
 from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums
-
-shards = pytest.importorskip("edgemill.kernels.gpu.shards", exc_type=ImportError)
 
 
 def state(group: int, supports: int, **sums: int) -> ShardOnGpu:
     """Of one of two shards, at the end."""
     nothing = np.empty(0, np.int32)
     words = np.zeros(15, np.uint64)
-    names = [field for field in shards.ShardSums.__dataclass_fields__ if field != "spent"]
+    names = [field for field in ShardSums.__dataclass_fields__ if field != "spent"]
     for name, value in sums.items():
         words[names.index(name)] = value
-    counted = shards.ShardSums.of(words)
+    counted = ShardSums.of(words)
     return ShardOnGpu(group, 2, 3, 2, counted.left, nothing, nothing, nothing, supports, 9, 7, words, counted)
 
 
