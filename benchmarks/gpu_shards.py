@@ -4,16 +4,19 @@
 
 R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt to shards, outside the clock. Times are
 those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
-compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --devices
-each shard has a device, and a process, of its own, as many as there are shards; each process makes the graph itself.
+compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
+each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
+into each other's GPUs' memory ("mailboxes") or through memory of the host that they share ("shared-memory").
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing as mp
+import os
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -28,7 +31,15 @@ from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu import shard_rows, source
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.shards.edges import ShardEdges
-from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums, open_shard_mailbox, peel_shards_on_gpu
+from edgemill.tasks.shards.gpu_groups import peel_groups_on_gpu
+from edgemill.tasks.shards.on_gpu import (
+    ShardOnGpu,
+    check_totals,
+    direct_mail,
+    open_shard_mailbox,
+    peel_shards_on_gpu,
+)
+from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
 from edgemill.tasks.subgraph import Subgraph, build_subgraph
 from edgemill.tasks.triangulate import count_triangles
 
@@ -63,14 +74,15 @@ def sample(edges: list[ShardEdges]) -> tuple[float, list[ShardOnGpu]]:
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
     mailboxes = [open_shard_mailbox(one) for one in edges]
-    states = peel_shards_on_gpu(edges, mailboxes, [mailbox.address() for mailbox in mailboxes])
+    with direct_mail(edges, mailboxes, [mailbox.address() for mailbox in mailboxes]) as mails:
+        states = peel_shards_on_gpu(edges, mails)
     cupy.cuda.Device().synchronize()
     return time.perf_counter() - start, states
 
 
 def compare(subgraph: Subgraph, edges: list[ShardEdges], states: list[ShardOnGpu], known: Any) -> None:
     """Raises ValueError where λ differs."""
-    check_sums(states)
+    check_totals([state.totals for state in states])
     high = subgraph.topology.high.astype(np.uint32)
     for one, state in zip(edges, states, strict=True):
         mine = known[shard_rows.owned(shard_rows.Part(one.cut.vertices, one.groups, one.group), high)]
@@ -118,29 +130,25 @@ class Row:
         self.spent = {name: round(ns / 1e9, 4) for name, ns in zip(PARTS, sums[0].spent, strict=True)}
 
 
-def on_own_device(
-    rank: int, count: int, scale: int, repeats: int, profile: bool, peers: Sequence[Any], meet: Any, to: Any
+def in_own_process(
+    rank: int, count: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
 ) -> None:
-    """One of several processes: peels one shard on one device. `peers` are queues of addresses, by rank."""
+    """One of several processes: peels one shard on one device. `name` is that of the meeting."""
     measure(profile)
-    with cupy.cuda.Device(rank):
+    with cupy.cuda.Device(rank % cupy.cuda.runtime.getDeviceCount()):
         subgraph = made(scale)
         alone, known = timed_alone(subgraph, repeats)
         (edges,) = dealt(subgraph, count, [rank])
+        subgraph = replace(subgraph, support=subgraph.support[:0])
         cupy.get_default_memory_pool().free_all_blocks()
         times, states = [], []
-        for _ in range(repeats + 1):
-            mailbox = open_shard_mailbox(edges)
-            for queue in peers:
-                queue.put((rank, mailbox.address()))
-            addresses = [address for _, address in sorted((peers[rank].get() for _ in peers), key=lambda pair: pair[0])]
-            meet.wait()
-            start = time.perf_counter()
-            states = peel_shards_on_gpu([edges], [mailbox], addresses)
-            cupy.cuda.Device().synchronize()
-            times.append(time.perf_counter() - start)
-            meet.wait()
-            del mailbox
+        for turn in range(repeats + 1):
+            carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
+            with closing(carrier):
+                start = time.perf_counter()
+                states = peel_groups_on_gpu([edges], [carrier], way=way)
+                cupy.cuda.Device().synchronize()
+                times.append(time.perf_counter() - start)
         high = subgraph.topology.high.astype(np.uint32)
         mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
         right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
@@ -151,18 +159,17 @@ def on_own_device(
         )
 
 
-def across_devices(scale: int, count: int, repeats: int, profile: bool) -> Row:
+def in_processes(scale: int, count: int, repeats: int, profile: bool, way: str) -> Row:
     """Peel with a process for each shard."""
     context = mp.get_context("spawn")
-    peers, to, meet = [context.Queue() for _ in range(count)], context.Queue(), context.Barrier(count)
-    shared = (count, scale, repeats, profile, peers, meet, to)
-    processes = [context.Process(target=on_own_device, args=(rank, *shared)) for rank in range(count)]
+    to = context.Queue()
+    shared = (count, scale, repeats, profile, way, f"gpu-shards-{os.getpid()}-{scale}-{count}", to)
+    processes = [context.Process(target=in_own_process, args=(rank, *shared)) for rank in range(count)]
     for process in processes:
         process.start()
     found = sorted((to.get(timeout=300) for _ in processes), key=lambda one: one[0])
     for process in processes:
         process.join()
-    check_sums([one[5] for one in found])
     if not all(one[1] for one in found):
         raise ValueError(f"{count} shards have another λ")
     return Row(scale, found[0][4], max(one[2] for one in found), found[0][3], [one[5] for one in found])
@@ -178,18 +185,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
     parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
-    parser.add_argument("--devices", action="store_true", help="a device for each shard")
+    parser.add_argument("--processes", action="store_true", help="a process for each shard, and a device if there are")
+    parser.add_argument("--way", default="auto", choices=["auto", "mailboxes", "shared-memory"], help="of mail (auto)")
     parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
 
 
 def report(options: argparse.Namespace) -> None:
     print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), f"CuPy {cupy.__version__}")
     counts, rows = [int(count) for count in options.shards.split(",")], []
-    if not options.devices:
+    if not options.processes:
         measure(options.profile)
     for scale in map(int, options.scales.split(",")):
-        if options.devices:
-            rows += [across_devices(scale, count, options.repeats, options.profile) for count in counts]
+        if options.processes:
+            how = options.repeats, options.profile, options.way
+            rows += [in_processes(scale, count, *how) for count in counts]
         else:
             rows += on_one_device(scale, counts, options.repeats)
         if options.profile:

@@ -25,7 +25,8 @@ from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
     from .gpu.peers import Links, Mailbox, PeerPeeling
-    from .gpu.shards import ShardMailbox, ShardPeeling
+    from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
+    from .gpu.shards import ShardPeeling
 
 __all__ = [
     "add_up",
@@ -33,6 +34,7 @@ __all__ = [
     "cascade",
     "compact",
     "device",
+    "direct_mail",
     "fixpoint",
     "hash_strings",
     "intersect",
@@ -49,6 +51,7 @@ __all__ = [
     "peeling_in_step",
     "positions",
     "reband",
+    "relayed_mail",
     "row_numbers",
     "shard_mailbox",
     "shard_peeling",
@@ -172,10 +175,33 @@ def shard_mailbox(like: NDArray[np.uint32], shards: int, edges: int) -> ShardMai
     return _gpu_twin(like).ShardMailbox(shards, edges)
 
 
+def direct_mail(like: NDArray[Any], rank: int, mailbox: ShardMailbox, addresses: Sequence[Address]) -> DirectMail:
+    """The way from shard `rank` to all mailboxes, whose `addresses` are given, its own among them.
+
+    `abandon()` frees the others from waiting for it, `lose()` its own kernel from waiting for them, `close()` lets go
+    of their memory. Raises ConnectionError if they cannot be reached.
+    """
+    return _gpu_twin(like).DirectMail(rank, mailbox, addresses)
+
+
+def relayed_mail(like: NDArray[Any], rank: int, shards: int, edges: int, here: int) -> RelayedMail:
+    """Memory of the host that the kernel of shard `rank` writes to, and reads, while a thread carries its mail.
+
+    `edges` are those of the whole graph; `here` shards run on this GPU at once. For each meeting the thread calls
+    `await_post`, `outgoing`, and `deliver` for each other shard. Raises MemoryError.
+    """
+    return _gpu_twin(like).RelayedMail(rank, shards, edges, here)
+
+
 def shard_peeling(
-    low: NDArray[np.uint32], high: NDArray[np.uint32], vertices: int, edges: int, links: Links, **start: Any
+    low: NDArray[np.uint32],
+    high: NDArray[np.uint32],
+    vertices: int,
+    edges: int,
+    mail: DirectMail | RelayedMail,
+    **start: Any,
 ) -> ShardPeeling:
-    """Peel one shard together with all others, which may be on other devices of this machine.
+    """Peel one shard together with all others, which may be on other devices.
 
     `low`, `high` are the ends of the edges that the shard stores: ranks by ascending degree, sorted by (low, high).
     `start` is their `support`, or the `count`, `sums`, `level` and `levels` of a peeling before. Of the result,
@@ -183,7 +209,7 @@ def shard_peeling(
     `left`, `sums` tell how far it is. All shards make the same calls. Raises ValueError for 2^27 triangles of one edge,
     MemoryError for a shard of 2^32 entries.
     """
-    return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, links, **start)
+    return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, mail, **start)
 
 
 def peeling_in_step(

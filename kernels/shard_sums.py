@@ -1,4 +1,4 @@
-"""What a shard counts while it is peeled on a GPU."""
+"""What the GPU kernel of one shard has counted; it is told where there is no GPU, too."""
 
 from __future__ import annotations
 

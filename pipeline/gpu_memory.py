@@ -30,7 +30,7 @@ BATCH_EDGES = 2**22
 LARGEST = 1.1
 """The largest of 16 shards stores so many times the mean, at most (docs/shards.md)."""
 MOST_LEAVING = 2**22
-"""Edges of one shard that leave in one exchange, at most; as in kernels/gpu/shards.py, like the next."""
+"""Edges of one shard that leave in one exchange, at most; as in kernels/gpu/shard_mail.py, like the next."""
 MOST_TELLING = 2**20
 """Halves that have something to tell in one."""
 LEAVING_BYTES, MESSAGE_BYTES = 8, 16

@@ -24,7 +24,6 @@ from fsspec.implementations.local import LocalFileSystem
 from .. import kernels
 from ..kernels.cpu.shards import Cut
 from ..kernels.graph import Topology
-from ..kernels.shard_sums import ShardSums
 from .bound.band import KeptBands
 from .bound.fixpoint import FallenBounds, KeptBounds
 from .bound.peel import Peeled
@@ -60,7 +59,6 @@ TYPES = {
         ShardEdges,
         ShardOnGpu,
         ShardState,
-        ShardSums,
         Subgraph,
         Topology,
     )

@@ -1,8 +1,9 @@
-// What shards tell each other: each is peeled by a kernel of its own, on one GPU or on several that write into each other's memory.
+// What shards tell each other: each is peeled by a kernel of its own, on one GPU or on several.
 //
-// A mailbox is one shard's memory that all shards, itself included, write into: posts [2][shards]; edges that leave
-// [2][shards][most_edges], 8 bytes each, which every shard gets; messages about halves [2][shards][2 most_events], 16 bytes each. The
-// two places of each take turns: who meets a second time has been met by all the first time, and they have read.
+// A shard has an inbox that it reads: posts [2][shards]; edges that leave [2][shards][most_edges], 8 bytes each; messages about
+// halves [2][shards][2 most_events], 16 bytes each. The two places of each take turns: who meets a second time has been met by all
+// the first time, and they have read. Where a shard writes is in tables: into the others' inboxes, where GPUs reach each other's
+// memory, or into memory of the host, from where a thread carries it to them; see kernels/gpu/shard_mail.py.
 //
 // meet     one barrier over the grids of all shards. Each posts to each other how much it wrote since the last meeting, and what all
 //          must know. Mail is written before the post that counts it (a fence of the whole system between).
@@ -48,28 +49,33 @@ struct Meeting {
     uint32 out[MOST_SHARDS];  // messages written since
 };
 
-// As kernels/gpu/shards.py lays it out.
+// As kernels/gpu/shard_mail.py lays it out. Tables have the places of even turns, then those of odd ones.
 struct Mail {
     int64 rank;
     int64 shards;
     int64 patience;     // nanoseconds to wait for a shard
     int64 most_edges;   // of a shard in an exchange
     int64 most_events;  // likewise, of halves that have something to tell
+    int64 copies;       // of the edges that leave
     Meeting* meeting;
-    char* const* boxes;  // [shards]
+    char* inbox;
+    Post* const* posts;        // [2][shards] to each shard
+    uint2* const* edges;       // [2][copies]
+    Message* const* messages;  // [2][shards] to each shard
 };
 
-__device__ __forceinline__ Post* posts_of(const Mail& mail, int64 whose) {
-    return reinterpret_cast<Post*>(mail.boxes[whose]);
+// Of the inbox.
+__device__ __forceinline__ Post* posts_in(const Mail& mail, uint32 turn) {
+    return reinterpret_cast<Post*>(mail.inbox) + (turn & 1) * mail.shards;
 }
 
-__device__ __forceinline__ uint2* edges_of(const Mail& mail, int64 whose, uint32 turn, int64 sender) {
-    char* begin = mail.boxes[whose] + 2 * mail.shards * sizeof(Post);
-    return reinterpret_cast<uint2*>(begin) + ((turn & 1) * mail.shards + sender) * mail.most_edges;
+__device__ __forceinline__ uint2* edges_in(const Mail& mail, uint32 turn) {
+    char* begin = mail.inbox + 2 * mail.shards * sizeof(Post);
+    return reinterpret_cast<uint2*>(begin) + (turn & 1) * mail.shards * mail.most_edges;
 }
 
-__device__ __forceinline__ Message* messages_of(const Mail& mail, int64 whose, uint32 turn, int64 sender) {
-    char* begin = mail.boxes[whose] + 2 * mail.shards * (sizeof(Post) + mail.most_edges * sizeof(uint2));
+__device__ __forceinline__ Message* messages_in(const Mail& mail, uint32 turn, int64 sender) {
+    char* begin = mail.inbox + 2 * mail.shards * (sizeof(Post) + mail.most_edges * sizeof(uint2));
     return reinterpret_cast<Message*>(begin) + ((turn & 1) * mail.shards + sender) * 2 * mail.most_events;
 }
 
@@ -80,24 +86,24 @@ __device__ __forceinline__ void send(const Mail& mail, uint32 turn, uint32 whom,
     if (lane == leader) place = atomicAdd(&mail.meeting->out[whom], static_cast<uint32>(__popc(same)));
     place = __shfl_sync(same, place, leader) + __popc(same & ((1u << lane) - 1));
     const uint4 packed = make_uint4(message.low, message.high, static_cast<uint32>(message.value), message.kind);
-    *reinterpret_cast<uint4*>(messages_of(mail, whom, turn, mail.rank) + place) = packed;
+    *reinterpret_cast<uint4*>(mail.messages[(turn & 1) * mail.shards + whom] + place) = packed;
 }
 
 // One warp posts to all shards, a lane each, and waits for their posts; gives how many messages it has posted.
 __device__ __noinline__ uint32 post(const Mail& mail, uint32 edges, uint32 news, int least) {
     Meeting& meeting = *mail.meeting;
-    const uint32 shards = static_cast<uint32>(mail.shards), rank = static_cast<uint32>(mail.rank), lane = threadIdx.x & 31;
-    const uint32 turn = seen(&meeting.turn) + 1, slots = (turn & 1) * shards;
+    const uint32 shards = static_cast<uint32>(mail.shards), lane = threadIdx.x & 31;
+    const uint32 turn = seen(&meeting.turn) + 1;
     const uint32 messages = lane < shards ? seen(&meeting.out[lane]) : 0;
     const uint32 sent = static_cast<uint32>(warp_sum(static_cast<int>(messages)));
     if (sent) news |= SOME_TOLD;
     if (lane < shards) {
-        Post* to = posts_of(mail, lane) + slots + rank;
+        Post* to = mail.posts[(turn & 1) * shards + lane];
         __stcg(reinterpret_cast<uint4*>(to), make_uint4(edges, messages, news, static_cast<uint32>(least)));
         meeting.out[lane] = 0;
         __threadfence_system();
         static_cast<volatile Post*>(to)->turn = turn;
-        const Post* from = posts_of(mail, rank) + slots + lane;
+        const Post* from = posts_in(mail, turn) + lane;
         const int64 begun = nanoseconds();
         while (seen(&from->turn) != turn) {
             if (seen(&from->turn) == NEVER || nanoseconds() - begun > mail.patience) {
@@ -144,7 +150,7 @@ __device__ __forceinline__ const Arrived& arrived(const Mail& mail, uint32 turn)
         sum = sum_up_to(sum);
         if (threadIdx.x < shards) until[threadIdx.x] = sum;
         if (threadIdx.x == 31) {
-            const uint2* box = edges_of(mail, mail.rank, turn, 0);
+            const uint2* box = edges_in(mail, turn);
             came = {box, until, static_cast<uint32>(mail.most_edges), news & LOST ? 0 : sum, news, static_cast<int>(least)};
         }
     }

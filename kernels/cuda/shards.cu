@@ -191,7 +191,7 @@ __device__ __forceinline__ void send_edges(const Shard& shard, uint32 turn, uint
     for (uint32 i = start_of(1); i < edges; i += threads) {
         const int half = __ldcg(&shard.queue[from + i]);
         const uint2 ends = ends_of(shard, half);
-        for (int64 q = 0; q < shard.mail.shards; ++q) edges_of(shard.mail, q, turn, shard.mail.rank)[i] = ends;
+        for (int64 k = 0; k < shard.mail.copies; ++k) shard.mail.edges[(turn & 1) * shard.mail.copies + k][i] = ends;
     }
 }
 
@@ -301,7 +301,7 @@ __device__ __noinline__ void receive(const Shard& shard, const Round& round, uin
     int received = 0;
     for (uint32 q = 0; q < shard.cut.shards; ++q) {
         if (q == shard.cut.own) continue;
-        const uint4* box = reinterpret_cast<const uint4*>(messages_of(shard.mail, shard.mail.rank, turn, q));
+        const uint4* box = reinterpret_cast<const uint4*>(messages_in(shard.mail, turn, q));
         for (uint32 i = start_of(1 + q % 3), size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
             const uint4 one = __ldcg(&box[i]);
             take_in(shard, round, q, {one.x, one.y, static_cast<int>(one.z), one.w});
@@ -509,7 +509,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) gather_halves(
         if (news & LOST) break;
         int received = 0, faults = 0;
         for (uint32 q = 0; q < shard.cut.shards; ++q) {
-            const uint4* box = reinterpret_cast<const uint4*>(messages_of(shard.mail, shard.mail.rank, turn, q));
+            const uint4* box = reinterpret_cast<const uint4*>(messages_in(shard.mail, turn, q));
             for (uint32 i = thread, size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
                 const uint4 one = __ldcg(&box[i]);
                 const int half = half_of(rows, shard.cut, one.x, one.y);

@@ -11,17 +11,20 @@ from .peers import GhostMailbox, Links, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
-from .shards import ShardMailbox, ShardPeeling
+from .shard_mail import DirectMail, RelayedMail, ShardMailbox
+from .shards import ShardPeeling
 from .sort import order_pairs, sort_keys
 from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
+    "DirectMail",
     "Fixpoint",
     "GhostMailbox",
     "Links",
     "Peeling",
     "PeerPeeling",
+    "RelayedMail",
     "ShardMailbox",
     "ShardPeeling",
     "adjacency",

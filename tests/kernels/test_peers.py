@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 import pytest
 
-from edgemill.kernels.gpu import peers, shards
+from edgemill.kernels.gpu import peers, shard_mail
 from edgemill.kernels.peers import Address
 
 
@@ -132,10 +132,10 @@ def test_a_mailbox_stays_where_it_is(cuda: Cuda) -> None:
 
 def test_mailboxes_of_shards(cuda: Cuda) -> None:
     """Room for so many edges of 8 bytes and twice so many messages of 16 from each shard, twice."""
-    mailbox = shards.ShardMailbox(3, 10**9, most_edges=10**6, most_events=10**5)
+    mailbox = shard_mail.ShardMailbox(3, 10**9, most_edges=10**6, most_events=10**5)
     assert mailbox.posts_bytes == 2 * 3 * 32
     assert mailbox.nbytes == 192 + 2 * 3 * (8 * 10**6 + 2 * 16 * 10**5)
-    small = shards.ShardMailbox(3, 70_000)
+    small = shard_mail.ShardMailbox(3, 70_000)
     assert (small.most_edges, small.most_events) == (70_000, 70_000)
     assert small.address().offsets == ()
     own = small.address()
@@ -143,4 +143,4 @@ def test_mailboxes_of_shards(cuda: Cuda) -> None:
     links.abandon()
     assert cuda.written == [77, 77 + 2 * 32]
     with pytest.raises(ValueError, match="33 subgraphs cannot be peeled in step, 32 at most"):
-        shards.ShardMailbox(33, 1)
+        shard_mail.ShardMailbox(33, 1)

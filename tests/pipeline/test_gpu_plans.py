@@ -217,7 +217,7 @@ def test_halves_of_a_graph(shards: int) -> None:
 @pytest.mark.parametrize("edges", [1, 10**6, 3 * 10**6, 10**9])
 def test_a_mailbox_is_as_large_as_the_kernels_make_it(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
     peers = pytest.importorskip("edgemill.kernels.gpu.peers", exc_type=ImportError)
-    shards = pytest.importorskip("edgemill.kernels.gpu.shards", exc_type=ImportError)
+    shards = pytest.importorskip("edgemill.kernels.gpu.shard_mail", exc_type=ImportError)
     made: list[int] = []
     monkeypatch.setattr(peers.Mailbox, "__init__", lambda self, shards, never, nbytes: made.append(nbytes))
     for count in (2, 8, 32):
