@@ -19,7 +19,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
         for _, slots, warps, one_warp in SIZES
     ],
     "nest": [{}],
-    "peel": [{"PEERS": 0}, {"PEERS": 1}],
+    "peel": [{}],
     "reband": [{}],
     "rows": [{}],
     "shard_rows": [{}],

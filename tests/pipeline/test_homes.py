@@ -1,15 +1,12 @@
-"""Where tasks of a run go that keep their data on one worker, and how those end that wait for each other."""
+"""Where tasks of a run go that keep their data on one worker, and that one run at a time peels."""
 
 from __future__ import annotations
 
 import os
 
-import pytest
 from distributed import Client, Lock
 
-from edgemill.pipeline import ClusterLost, OutOfRoom
 from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.peeling import wait_for_all
 
 
 def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
@@ -34,18 +31,3 @@ def test_one_run_at_a_time(two_workers: Client) -> None:
         pass
     assert other.acquire(timeout=5)
     other.release()
-
-
-def test_the_first_to_fail_says_why(two_workers: Client) -> None:
-    """What the others lose by it is not what the user is told."""
-
-    def fail(name: str) -> None:  # in here, as workers cannot import this module
-        raise ClusterLost("planted") if name == "lost" else OutOfRoom("planted")
-
-    engine = Engine(two_workers, "why")
-    lost, first = (engine.submit(name, fail, name) for name in ("lost", "first"))
-    with pytest.raises(OutOfRoom, match="planted"):
-        wait_for_all(engine, [lost, first])
-    with pytest.raises(ClusterLost, match="planted"):
-        wait_for_all(engine, [engine.submit("again", fail, "lost")])
-    engine.abandon()
