@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .cpu.shards.closing import ClosingRows, MergedRows
     from .cpu.shards.cut import Cut
     from .gpu.nccl import Ranks
-    from .gpu.peers import Links, Mailbox, PeerPeeling
     from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
     from .gpu.shards import ShardPeeling
 
@@ -45,9 +44,7 @@ __all__ = [
     "hash_strings",
     "intersect",
     "least_up",
-    "link_up",
     "lookup",
-    "mailbox",
     "maxima_at",
     "merge_rows",
     "nccl_id",
@@ -59,7 +56,6 @@ __all__ = [
     "order_pairs",
     "pack_lists",
     "peeling",
-    "peeling_in_step",
     "positions",
     "reband",
     "relayed_mail",
@@ -212,23 +208,6 @@ def peeling(
     return _twin(topology.low).Peeling(topology, count, low, level, levels)
 
 
-def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
-    """Memory, beside the array `like`, that other subgraphs' peelings write into.
-
-    `offsets` [subgraphs + 1] tells where the ghosts that each of them owns start. `address()` is for the others.
-    """
-    return _gpu_twin(like).GhostMailbox(offsets)
-
-
-def link_up(like: NDArray[Any], rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> Links:
-    """The way from subgraph `rank` of several to all mailboxes, whose `addresses` are given, its own among them.
-
-    `abandon()` frees the others from waiting for it, `close()` lets go of their memory. Raises ConnectionError if they
-    cannot be reached.
-    """
-    return _gpu_twin(like).Links(rank, mailbox, addresses)
-
-
 def shard_mailbox(like: NDArray[np.uint32], shards: int, edges: int) -> ShardMailbox:
     """Memory, beside the array `like`, that the shards of a graph of so many edges write into, for one of them.
 
@@ -303,32 +282,6 @@ def shard_peeling(
     MemoryError for a shard of 2^32 entries.
     """
     return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, mail, **start)
-
-
-def peeling_in_step(
-    topology: Topology,
-    count: IntArray,
-    ghost: IntArray,
-    start: NDArray[np.uint32],
-    subscription: IntArray,
-    links: Links,
-    low: IntArray | None = None,
-    level: int = 0,
-    levels: int = 0,
-) -> PeerPeeling:
-    """The peeling of one of several subgraphs that share edges, each running in step with all others.
-
-    `count` [edges] holds the triangles of each edge, UNCOUNTED for ghosts; `ghost` [ghosts] the edges that others own,
-    those of each together; `subscription` [subscriptions, 2], from `start[e]` to `start[e + 1]` for an edge e that is
-    owned here, who has it as a ghost and at which place among the ghosts from here.
-
-    `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; if any is told to quit,
-    all stop after one. Where one process has several peelings all are launched before one settles, or they would wait
-    for each other forever. After a call they hold what `peeling` does, all at the same level, and with what they hold
-    others go on from there, all together. `settle` raises ConnectionError if another was abandoned or does not answer;
-    `wait()` waits until nothing of it runs.
-    """
-    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, links, low, level, levels)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:

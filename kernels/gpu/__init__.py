@@ -8,7 +8,6 @@ from .lists import pack_lists
 from .lookup import lookup
 from .nest import nest
 from .peel import Peeling
-from .peers import GhostMailbox, Links, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
@@ -22,10 +21,7 @@ __all__ = [
     "Cascade",
     "DirectMail",
     "Fixpoint",
-    "GhostMailbox",
-    "Links",
     "Peeling",
-    "PeerPeeling",
     "RelayedMail",
     "ShardMailbox",
     "ShardPeeling",

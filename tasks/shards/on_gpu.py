@@ -105,11 +105,6 @@ class ShardOnGpu(Held):
         return self.told
 
     @property
-    def messages(self) -> int:
-        """Alarms, reports and grants of this shard."""
-        return self.sums.sent
-
-    @property
     def finished(self) -> bool:
         """Whether λ of every edge is known."""
         return self.left == 0

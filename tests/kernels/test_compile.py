@@ -21,7 +21,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "fixpoint": [{}],
     "intersect": TABLES,
     "nest": [{}],
-    "peel": [{"PEERS": 0}, {"PEERS": 1}],
+    "peel": [{}],
     "reband": [{}],
     "rows": [{}],
     "shard_rows": [{}],

@@ -59,7 +59,7 @@ def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strateg
     bands = [start_bands(s, 3).kept(s, {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
     fallen = [FallenBounds(s.number, s.owned) for s in subgraphs]
     bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
-    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5, 7) for s in subgraphs]
+    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5) for s in subgraphs]
     graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
     return [*graph, *bands, *fallen, *bounds, *peeled, *shards(ids)]
 
