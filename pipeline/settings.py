@@ -268,9 +268,9 @@ class BoundingSettings(_Section):
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
     """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"] = "auto"
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
     """Between workers that peel shards: `mailboxes` in GPUs' memory, `shared-memory` of one host, or `dask`, its
-    connections; `auto`: the first of these that all workers have.
+    connections; `auto`: the first of these that all workers have. `nccl`, between GPUs: without TLS.
     """
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""

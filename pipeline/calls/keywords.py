@@ -109,8 +109,8 @@ class BoundingSection(TypedDict, total=False):
 
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
-    carrier: Literal["auto", "shared-memory", "dask"]
-    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: `mailboxes` in GPUs' memory, `shared-memory` of one host, or `dask`, its connections; `auto`: the first of these that all workers have. `nccl`, between GPUs: without TLS."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
@@ -296,8 +296,8 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    carrier: Literal["auto", "shared-memory", "dask"]
-    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: `mailboxes` in GPUs' memory, `shared-memory` of one host, or `dask`, its connections; `auto`: the first of these that all workers have. `nccl`, between GPUs: without TLS."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     every_seconds: float | None
