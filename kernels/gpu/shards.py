@@ -49,7 +49,7 @@ class ShardMailbox(Mailbox):
     def __init__(self, shards: int, edges: int, most_edges: int = MOST_EDGES, most_events: int = MOST_EVENTS) -> None:
         # The same at all shards of a run, as `edges` are those of the whole graph.
         self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
-        never = np.array([0, 0, _LOST, 0, NEVER, 0, 0, 0], np.uint32)
+        never = np.array([0, NEVER] * 4, np.uint32)
         each = self.most_edges * _EDGE_BYTES + 2 * self.most_events * _MESSAGE_BYTES
         super().__init__(shards, never, 2 * shards * each)
 
@@ -238,9 +238,10 @@ class ShardPeeling:
         shards = self.part.shards
         self._state = cupy.zeros(16, np.uint32)
         self._state[_LEVEL], self._state[_LEVELS] = self.level, self.levels
-        self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
+        self._meeting = cupy.zeros(8 + 9 * MOST_PEERS, np.uint32)
         self._told = cupy.empty((2, self._most_events, 2), np.int32)
         self._leaving = cupy.empty(shards * self._most_edges, np.int32)
+        self._departing = cupy.empty((shards * self._most_edges, 2), np.uint32)
         self._heavy = cupy.empty((_HEAVY, 2), np.uint32)
         self._boxes = cupy.asarray(np.array(self._links.pointers, np.uint64))
 
@@ -274,6 +275,7 @@ class ShardPeeling:
             self._heavy.data.ptr,
             low.data.ptr,
             high.data.ptr,
+            self._departing.data.ptr,
         ]
         self._described = cupy.asarray(np.array(words, np.uint64))
 
