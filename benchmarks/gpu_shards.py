@@ -6,7 +6,8 @@ R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt
 those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
 compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
 each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
-into each other's GPUs' memory ("mailboxes") or through memory of the host that they share ("shared-memory").
+into each other's GPUs' memory ("mailboxes") through memory of the host that they share ("shared-memory"), or
+by NCCL ("nccl").
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ HEAD = (
     "entries/triangle",
     "messages/edge",
 )
+WAYS = ("auto", "mailboxes", "shared-memory", "nccl")
 PARTS = ("look", "write", "meet", "take in", "remove")
 
 
@@ -186,7 +188,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
     parser.add_argument("--processes", action="store_true", help="a process for each shard, and a device if there are")
-    parser.add_argument("--way", default="auto", choices=["auto", "mailboxes", "shared-memory"], help="of mail (auto)")
+    parser.add_argument(
+        "--way", default="auto", choices=["auto", "mailboxes", "shared-memory", "nccl"], help="of mail (auto)"
+    )
     parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck
@@ -10,9 +14,11 @@ from hypothesis import HealthCheck
 from edgemill import kernels
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.shards import ShardEdges, ShardOnGpu
+from edgemill.tasks.errors import ClusterLost
+from edgemill.tasks.shards import ShardEdges, ShardOnGpu, peel_groups_on_gpu
+from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
 from oracles import brute_force_lambda, simple_edges
-from sharding import Edge, Graph
+from sharding import Edge, Graph, ordered
 
 SHARED_PATCH = [HealthCheck.function_scoped_fixture]  # the same for every example
 
@@ -66,3 +72,22 @@ def by_the_other_peel(graph: Graph) -> dict[Edge, tuple[int, int]]:
 
 def exact(edges: Sequence[Edge]) -> dict[Edge, tuple[int, int]]:
     return {edge: (level, level) for edge, level in brute_force_lambda(edges).items()}
+
+
+def peel_apart(rank: int, count: int, folder: str, way: str, to: Any, killed: bool) -> None:
+    """Peel one group in a process of its own, which may kill itself after a level; `to` gets what it found."""
+    graph = ordered(drawn(1, 90, 4000))
+    parts = dealt(graph, count)
+
+    def progress(level: int, left: int) -> None:
+        if killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with closing(SharedMemoryCarrier.open([folder], "apart", rank, count, 120.0)) as carrier:
+        try:
+            seconds = 0 if killed else None
+            (state,) = peel_groups_on_gpu([parts[rank]], [carrier], None, seconds, progress, way=way)
+        except ClusterLost as error:
+            to.put((rank, str(error)))
+            return
+        to.put((rank, state.direct, intervals(graph, [parts[rank]], [state])))

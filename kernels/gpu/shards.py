@@ -180,13 +180,15 @@ class ShardPeeling:
         return news
 
     def _run(self, name: str, *own: Any) -> None:
-        share = self._mail.here
+        share, spare = self._mail.here, self._mail.spare
         kernel = source.kernel(f"shards:{name}", cooperative=share == 1)
         block = 32 * WARPS
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
         arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
-        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        most = source.resident(kernel, block, _SHARED)
+        most -= spare * (most // source.processors(cupy.cuda.runtime.getDevice()))
+        blocks = max(1, most // share)
         kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
 
     def _open_lists(self) -> None:

@@ -14,7 +14,9 @@ FOREIGN: Any = memoryview(b"12345678")
 ROWS: Any = SimpleNamespace(edge=FOREIGN)
 TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
-OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"}
+NCCL = {"nccl_id", "nccl_lack", "nccl_ranks", "nccl_spare"}
+"""They have no array to go by: they are for GPUs alone."""
+OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"} | NCCL
 
 CALLS: dict[str, Callable[[], object]] = {
     "add_up": lambda: kernels.add_up(FOREIGN, FOREIGN),
@@ -44,9 +46,7 @@ CALLS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "operation", sorted({*kernels.__all__} - {"device", "on_host", "to_device", "to_host", "trim"})
-)
+@pytest.mark.parametrize("operation", sorted({*kernels.__all__} - OF_NO_ARRAYS))
 def test_other_arrays_are_refused(operation: str) -> None:
     with pytest.raises(TypeError, match=r"there are no kernels for arrays of type builtins\.memoryview"):
         CALLS[operation]()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing as mp
-import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,7 @@ import strategies
 from edgemill.kernels.peers import MOST_ON_ONE_DEVICE
 from edgemill.tasks.errors import ClusterLost, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
-from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
-from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, drawn, exact, intervals
+from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, drawn, exact, intervals, peel_apart
 from oracles import simple_edges
 from sharding import ordered
 
@@ -127,26 +124,6 @@ def test_a_group_that_is_lost_while_mail_is_carried(monkeypatch: pytest.MonkeyPa
         peel_groups_on_gpu(parts, carriers, way="dask")
 
 
-def apart(rank: int, count: int, folder: str, way: str, to: Any, killed: bool) -> None:
-    """One group, in a process of its own."""
-    graph = ordered(drawn(1, 90, 4000))
-    parts = dealt(graph, count)
-
-    def progress(level: int, left: int) -> None:
-        if killed:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with closing(SharedMemoryCarrier.open([folder], "apart", rank, count, 120.0)) as carrier:
-        try:
-            (state,) = peel_groups_on_gpu(
-                [parts[rank]], [carrier], way=way, seconds=0 if killed else None, progress=progress
-            )
-        except ClusterLost as error:
-            to.put((rank, str(error)))
-            return
-        to.put((rank, state.direct, intervals(graph, [parts[rank]], [state])))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[str]:
     yield str(tmp_path)
@@ -156,7 +133,7 @@ def folder(tmp_path: Path) -> Iterator[str]:
 def started(folder: str, way: str, killed: Sequence[int]) -> tuple[list[Any], Any]:
     context = mp.get_context("spawn")
     to = context.Queue()
-    processes = [context.Process(target=apart, args=(rank, 2, folder, way, to, rank in killed)) for rank in (0, 1)]
+    processes = [context.Process(target=peel_apart, args=(rank, 2, folder, way, to, rank in killed)) for rank in (0, 1)]
     for process in processes:
         process.start()
     return processes, to
@@ -165,7 +142,7 @@ def started(folder: str, way: str, killed: Sequence[int]) -> tuple[list[Any], An
 @pytest.mark.parametrize("way", ["mailboxes", "shared-memory"])
 def test_groups_of_two_processes_on_one_gpu(folder: str, way: str) -> None:
     processes, to = started(folder, way, [])
-    found = dict((rank, rest) for rank, *rest in (to.get(timeout=240) for _ in processes))
+    found = dict((rank, rest) for rank, *rest in (to.get(timeout=100) for _ in processes))
     for process in processes:
         process.join(60)
     graph = ordered(drawn(1, 90, 4000))
@@ -178,7 +155,7 @@ def test_groups_of_two_processes_on_one_gpu(folder: str, way: str) -> None:
 def test_a_process_that_is_killed(folder: str, way: str) -> None:
     """The other one hears of it, whatever its kernel waits for."""
     processes, to = started(folder, way, [1])
-    rank, message = to.get(timeout=240)
+    rank, message = to.get(timeout=100)
     assert rank == 0
     assert "group 1 of the shards" in message
     for process in processes:
