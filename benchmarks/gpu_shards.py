@@ -6,8 +6,8 @@ R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt
 those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
 compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
 each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
-into each other's GPUs' memory ("mailboxes") through memory of the host that they share ("shared-memory"), or
-by NCCL ("nccl").
+into each other's GPUs' memory ("mailboxes"), through memory of the host that they share ("shared-memory"), or by NCCL
+("nccl"). With --supports the supports are counted instead, as gpu_shard_supports.py tells.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from benchmarks import gpu_shard_supports
 from benchmarks.gpu_graphs import rmat
 from benchmarks.table import markdown, millions, seconds
 from edgemill.kernels.cpu.shards import Cut
@@ -188,15 +189,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
     parser.add_argument("--processes", action="store_true", help="a process for each shard, and a device if there are")
-    parser.add_argument(
-        "--way", default="auto", choices=["auto", "mailboxes", "shared-memory", "nccl"], help="of mail (auto)"
-    )
+    parser.add_argument("--way", default="auto", choices=WAYS, help="of mail (auto)")
+    parser.add_argument("--supports", action="store_true", help="count supports, one shard after the other")
     parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
 
 
 def report(options: argparse.Namespace) -> None:
     print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), f"CuPy {cupy.__version__}")
     counts, rows = [int(count) for count in options.shards.split(",")], []
+    if options.supports:
+        print(gpu_shard_supports.table([int(scale) for scale in options.scales.split(",")], counts, options.repeats))
+        return
     if not options.processes:
         measure(options.profile)
     for scale in map(int, options.scales.split(",")):

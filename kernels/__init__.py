@@ -24,6 +24,8 @@ from .graph import Adjacency, IntArray, LongArray, Nested, Topology  # noqa: E40
 from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
+    from .cpu.shards.closing import ClosingRows, MergedRows
+    from .cpu.shards.cut import Cut
     from .gpu.nccl import Ranks
     from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
     from .gpu.shards import ShardPeeling
@@ -31,8 +33,11 @@ if TYPE_CHECKING:
 __all__ = [
     "add_up",
     "adjacency",
+    "arrange",
     "cascade",
+    "close_rows",
     "compact",
+    "count_closed",
     "device",
     "direct_mail",
     "fixpoint",
@@ -41,6 +46,7 @@ __all__ = [
     "least_up",
     "lookup",
     "maxima_at",
+    "merge_rows",
     "nccl_id",
     "nccl_lack",
     "nccl_ranks",
@@ -127,6 +133,57 @@ def intersect(
     supports add up to three times the triangles.
     """
     return _twin(high).intersect(starts, members, offsets, high, home)
+
+
+def merge_rows(low: NDArray[np.uint32], high: NDArray[np.uint32], runs: LongArray, vertices: int) -> MergedRows:
+    """Merge runs of edges, each sorted by (low, high), no edge twice, of a graph of so many vertices.
+
+    Run i is [runs[i], runs[i + 1]); `runs` lies on the host. Of the result, `high` and `origin`, where each edge stood,
+    are in the order of (low, high).
+    """
+    merged: MergedRows = _twin(high).merge_rows(low, high, runs, vertices)
+    return merged
+
+
+def close_rows(rows: MergedRows, cut: Cut, first: int, shards: int) -> ClosingRows:
+    """For `count_closed`, the edges that a group of `shards` shards from class `first` on owns: their high end is of
+    its classes.
+    """
+    closing: ClosingRows = _twin(rows.high).close_rows(rows, cut, first, shards)
+    return closing
+
+
+def count_closed(
+    rows: ClosingRows, starts: NDArray[np.uint32], low: NDArray[np.uint32], high: NDArray[np.uint32], sums: IntArray
+) -> tuple[IntArray, int]:
+    """Find the triangles a < b < c of the edges (a, b) that pass by, with c of the classes of the group.
+
+    List i of those edges is low[i] → high[starts[i] : starts[i + 1]], ascending. Gives the triangles of each edge that
+    passed by, int32 [len(high)], and how many there are in all. Adds to `sums`, int32 [edges of the group], in place,
+    those of each edge (a, c) and (b, c). The forward algorithm, cut by the third vertex.
+    """
+    found: tuple[IntArray, int] = _twin(sums).count_closed(rows, starts, low, high, sums)
+    return found
+
+
+def arrange(
+    origin: NDArray[np.uint32],
+    owned: NDArray[np.bool_],
+    low: NDArray[np.uint32],
+    support: IntArray,
+    row: IntArray,
+    runs: LongArray,
+    senders: NDArray[np.int16],
+) -> tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray]:
+    """Low ends and supports [edges] in the order that `origin` [edges] has them in, and sender and row of the `owned`.
+
+    `low`, `support` and `owned` [edges] are as they arrived, `row` [owned edges] too. `runs` [senders + 1] says where
+    the edges of each of the `senders` start; both lie on the host.
+    """
+    arranged: tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray] = _twin(origin).arrange(
+        origin, owned, low, support, row, runs, senders
+    )
+    return arranged
 
 
 def adjacency(topology: Topology) -> Adjacency:

@@ -12,7 +12,7 @@ from .groups import first_shards
 from .on_gpu import ShardOnGpu
 from .peeling import peel_shards
 from .state import Figures, ShardState
-from .warm import warm_shards
+from .warm import warm_shards, warm_shards_on_gpu
 
 __all__ = [
     "Carrier",
@@ -28,4 +28,5 @@ __all__ = [
     "peel_groups_on_gpu",
     "peel_shards",
     "warm_shards",
+    "warm_shards_on_gpu",
 ]

@@ -54,7 +54,8 @@ def peel_groups_on_gpu(
     """
     with ThreadPoolExecutor(len(edges), "groups") as pool, ExitStack() as stack:
         try:
-            mails = None if way not in ("auto", MAILBOXES) else _open_mailboxes(edges, carriers, way, pool, stack)
+            in_mailboxes = way in ("auto", MAILBOXES) or edges[0].groups == 1  # alone it tells nobody
+            mails = _open_mailboxes(edges, carriers, way, pool, stack) if in_mailboxes else None
             direct = mails is not None
             threads: list[Courier] = []
             if mails is not None:
