@@ -2,12 +2,12 @@
 
 A shard stores the edges that have an end of its class. Each such edge is one half; an edge whose ends are both of the
 class has two entries. The vertices are dealt evenly, so a shard of P has (2/P - 1/P²) of the edges as halves and 2/P as
-entries.
+entries. It owns 1/P of the edges, those whose high end is of its class.
 """
 
 from __future__ import annotations
 
-__all__ = ["halves_of_a_shard", "mailbox_bytes", "shard_bytes"]
+__all__ = ["halves_of_a_shard", "mailbox_bytes", "shards_bytes"]
 
 HALF_BYTES = 24
 """Of a half while it is peeled: its ends, its count, and its places in three lists."""
@@ -21,10 +21,18 @@ BUCKET_BYTES = 13
 """Of an edge in its bucket, beside. One partition takes 117 bytes an edge in a run and 104 in its peeling alone
 (docs/performance.md).
 """
-CLOSING_BYTES = 45
-"""Of an edge that the group owns while triangles are found: its entry, its ends, its number, and its sum twice."""
-PASSING_BYTES = 24
-"""Of an edge of a batch that passes by: its ends and its count, of two batches."""
+SORTING_BYTES = 48
+"""Of an edge that is sorted with others, beside what is given and found (kernels/gpu/closing.py)."""
+HALVES_BYTES = SORTING_BYTES + 3 * ARRIVED_BYTES
+"""Of a half while those of all buckets are put in order: as they came, joined, and sorted."""
+CLOSING_BYTES = SORTING_BYTES + 28
+"""Of an owned edge while those of all buckets are put in order: 8 bytes as it came, 8 joined, and 12 sorted."""
+OWNED_BYTES = 16
+"""Of an owned edge while triangles are found: its entry, its place, and its sum twice."""
+PASSING_BYTES = 29
+"""Of an edge of a batch that passes by: 12 as it came, and 17 to count with."""
+PASSED_VERTEX_BYTES = 32
+"""Of a vertex of the graph while they pass by."""
 BATCH_EDGES = 2**22
 """Edges of a batch, or half of those that a group owns where these are more; as in `pipeline.sharding`."""
 LARGEST = 1.1
@@ -49,14 +57,20 @@ def mailbox_bytes(edges: int, shards: int) -> int:
     return 2 * shards * (min(edges, MOST_LEAVING) * LEAVING_BYTES + 2 * min(edges, MOST_TELLING) * MESSAGE_BYTES)
 
 
-def shard_bytes(edges: int, with_triangles: int, vertices: int, shards: int) -> int:
-    """Memory of the largest of so many shards, from ingest to result. Edges without triangles are not peeled."""
-    peeling = (
-        halves_of_a_shard(with_triangles, shards) * (HALF_BYTES + ARRIVED_BYTES)
+def shards_bytes(edges: int, with_triangles: int, vertices: int, shards: int, here: int = 1) -> int:
+    """Memory that `here` of so many shards take on one GPU, from ingest to result. Edges without triangles are not
+    peeled. Tasks run one at a time there, but for the peeling, which is of all.
+    """
+    owned = LARGEST * edges / shards
+    halves = halves_of_a_shard(with_triangles, shards)
+    finding = here * owned * OWNED_BYTES + vertices * PASSED_VERTEX_BYTES
+    finding += min(edges, max(BATCH_EDGES, owned / 2)) * PASSING_BYTES
+    arriving = (here - 1) * halves * ARRIVED_BYTES + halves * HALVES_BYTES
+    peeling = here * (
+        halves * (HALF_BYTES + ARRIVED_BYTES)
         + LARGEST * 2 * with_triangles / shards * ENTRY_BYTES
         + vertices * VERTEX_BYTES
         + mailbox_bytes(with_triangles, shards)
     )
-    owned = LARGEST * edges / shards
-    triangles = owned * CLOSING_BYTES + min(edges, max(BATCH_EDGES, owned / 2)) * PASSING_BYTES
-    return round(max(peeling, triangles) + edges / shards * BUCKET_BYTES)
+    most = max(here * owned * OWNED_BYTES + owned * CLOSING_BYTES, finding, arriving, peeling)
+    return round(most + here * edges / shards * BUCKET_BYTES)

@@ -17,7 +17,7 @@ from ..tasks.sources import Block, Source
 from ..tasks.writing import TEXT_PER_GROUP
 from .cluster import WORKER_BYTES
 from .engine import Capacity
-from .gpu_memory import halves_of_a_shard, shard_bytes
+from .gpu_memory import halves_of_a_shard, shards_bytes
 from .plan_tasks import Layout
 
 __all__ = ["WORKER_BYTES", "Plan", "row_bytes"]
@@ -213,8 +213,8 @@ class Plan:
             return 0
         if not self.in_shards:
             return self.largest_edges * GPU_EDGE_BYTES
-        each = shard_bytes(self.edges, self._closed_edges, self.graph.vertices.likely, self.shards)
-        return self.shards_on_a_gpu * each
+        vertices = self.graph.vertices.likely
+        return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
 
     @property
     def shards_on_a_gpu(self) -> int:

@@ -108,7 +108,5 @@ class Links:
                 raise ConnectionError("it is on another machine, or CUDA shares nothing between processes here")
             self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
         except (ConnectionError, runtime.CUDARuntimeError) as error:
-            raise ConnectionError(
-                f"the memory of another process's GPU cannot be reached ({error}): use bounding.method=band"
-            ) from error
+            raise ConnectionError(f"the memory of another process's GPU cannot be reached ({error})") from error
         return self._opened[-1]
