@@ -62,7 +62,7 @@ def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Pa
 
 
 def test_nccl_needs_a_gpu_for_each_worker(rows: Path, standing: Client, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two workers have one GPU|CuPy finds no NCCL"):
+    with pytest.raises(UsageError, match=r"two workers have one GPU|CuPy finds no NCCL"):
         mine(rows, tmp_path / "out", client=standing, device="gpu", partitions=2, carrier="nccl")
     assert not (tmp_path / "out").exists()
 
