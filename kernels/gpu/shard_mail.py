@@ -12,7 +12,7 @@ import numpy as np
 from cupy.cuda import runtime
 from numpy.typing import NDArray
 
-from ..cpu.meeting import await_change, store
+from ..cpu.meeting import await_change, store, store_longs
 from ..peers import Address
 from .peers import NEVER, Links, Mailbox
 
@@ -28,8 +28,7 @@ HEADER = 4
 LOST = 16
 """News: a shard has failed; as in shard_mail.cuh."""
 _POST_WORDS, _EDGE_WORDS, _MESSAGE_WORDS = 8, 2, 4
-_COUNTS, _TURN = 4, 4
-"""A post has edges, messages, news and least, then its turn."""
+"""A post has edges, messages, news and least, each with the turn behind it."""
 _TURNS = 300
 """How often to look for a post, 10 µs, before another thread may have the core."""
 _LOOKS = 100
@@ -45,7 +44,7 @@ class ShardMailbox(Mailbox):
     def __init__(self, shards: int, edges: int, most_edges: int = MOST_EDGES, most_events: int = MOST_EVENTS) -> None:
         # The same at all shards of a run, as `edges` are those of the whole graph.
         self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
-        never = np.array([0, 0, LOST, 0, NEVER, 0, 0, 0], np.uint32)
+        never = np.array([0, NEVER] * 4, np.uint32)
         each = _EDGE_WORDS * self.most_edges + 2 * _MESSAGE_WORDS * self.most_events
         super().__init__(shards, never, 2 * shards * 4 * each)
 
@@ -62,7 +61,7 @@ class DirectMail(Links):
 
     def __init__(self, rank: int, mailbox: ShardMailbox, addresses: Sequence[Address]) -> None:
         super().__init__(rank, mailbox, addresses)
-        self._device = cupy.cuda.runtime.getDevice()
+        self.lost = _no_loss()
         self.most_edges, self.most_events = mailbox.most_edges, mailbox.most_events
 
     @property
@@ -85,13 +84,7 @@ class DirectMail(Links):
 
     def lose(self) -> None:
         """Have the own kernel, which waits for another shard, end: that one does not come."""
-        never = self.mailbox.never
-        with cupy.cuda.Device(self._device):
-            stream = cupy.cuda.Stream(non_blocking=True)  # it does not wait for the kernel
-            for slot in range(2 * self.shards):
-                at = self.inbox + slot * never.nbytes
-                runtime.memcpyAsync(at, never.ctypes.data, never.nbytes, runtime.memcpyHostToDevice, stream.ptr)
-            stream.synchronize()
+        store(self.lost, 0, 1)
 
 
 class RelayedMail:
@@ -124,8 +117,10 @@ class RelayedMail:
             posts : posts + 2 * shards * self.most_edges * _EDGE_WORDS
         ].reshape(2, shards, -1)
         self._inbox_messages: NDArray[np.uint32] = self._memory[len(self._memory) - messages :].reshape(2, shards, -1)
+        self._inbox_posts = self._memory[:posts].view(np.uint64)
         self._others = [q for q in range(shards) if q != rank]
         self._memory[:posts] = self._posts[:] = 0
+        self.lost = _no_loss()
 
     @property
     def most_common(self) -> int:
@@ -156,13 +151,14 @@ class RelayedMail:
     def await_post(self, turn: int, ended: Event) -> bool:
         """Wait until the kernel has posted its mail of meeting `turn`, counted from 1; False once `ended` is set."""
         for q in self._others:
-            at, looks = self._slot(turn, q) + _TURN, 0
-            while await_change(self._posts, at, turn, _TURNS) < turn:
-                if ended.is_set():
-                    return False
-                looks += 1
-                if looks > _LOOKS:
-                    time.sleep(_SLEEP_SECONDS)
+            looks = 0
+            for at in range(self._slot(turn, q) + 1, self._slot(turn, q) + _POST_WORDS, 2):
+                while await_change(self._posts, at, turn, _TURNS) < turn:
+                    if ended.is_set():
+                        return False
+                    looks += 1
+                    if looks > _LOOKS:
+                        time.sleep(_SLEEP_SECONDS)
         return True
 
     def outgoing(self, turn: int) -> tuple[Words, list[Words]]:
@@ -175,7 +171,7 @@ class RelayedMail:
         own = [self._messages[side, q, :0] for q in range(self.shards)]
         for q in self._others:
             at = self._slot(turn, q)
-            edges, messages, common[1], common[2] = self._posts[at : at + _COUNTS].tolist()
+            edges, messages, common[1], common[2] = self._posts[at : at + _POST_WORDS : 2].tolist()
             common[0] = edges
             own[q] = self._messages[side, q, : messages * _MESSAGE_WORDS]
         return self._edges[side, : HEADER + _EDGE_WORDS * int(common[0])], own
@@ -189,15 +185,12 @@ class RelayedMail:
         side = turn & 1
         self._inbox_edges[side, sender, : _EDGE_WORDS * edges] = common[HEADER:]
         self._inbox_messages[side, sender, : len(own)] = own
-        at = self._slot(turn, sender)
-        self._memory[at : at + _COUNTS] = (edges, messages, news, least)
-        store(self._memory, at + _TURN, turn)
+        post = np.array([edges, messages, news, least], np.uint64) | np.uint64(turn << 32)
+        store_longs(self._inbox_posts, self._slot(turn, sender) // 2, post)
 
     def lose(self) -> None:
-        """Have the own kernel, which waits for another shard, end: that one does not come."""
-        for turn in (0, 1):
-            for q in self._others:
-                store(self._memory, self._slot(turn, q) + _TURN, NEVER)
+        """As in `DirectMail`."""
+        store(self.lost, 0, 1)
 
     def abandon(self) -> None:
         """Nothing: the thread that carries tells the others."""
@@ -205,6 +198,7 @@ class RelayedMail:
     def close(self) -> None:
         """Give the memory back to the host."""
         self._memory = self._staged = self._posts = _NOTHING
+        self._inbox_posts = np.empty(0, np.uint64)
         self._edges = self._inbox_edges = self._messages = self._inbox_messages = _NOTHING
 
     def _slot(self, turn: int, shard: int) -> int:
@@ -231,6 +225,13 @@ def _places(
         found.append(np.uint64(at) + slot * np.uint64(4 * words))
         at += 2 * shards * 4 * words
     return found[0], found[1], found[2]
+
+
+def _no_loss() -> Words:
+    """A word that the kernel looks at, which is 0."""
+    word = _pinned(1)
+    word[0] = 0
+    return word
 
 
 def _pinned(words: int) -> Words:

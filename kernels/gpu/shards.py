@@ -196,9 +196,10 @@ class ShardPeeling:
         mail = self._mail
         self._state = cupy.zeros(16, np.uint32)
         self._state[_LEVEL], self._state[_LEVELS] = self.level, self.levels
-        self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
+        self._meeting = cupy.zeros(8 + 9 * MOST_PEERS, np.uint32)
         self._told = cupy.empty((2, mail.most_events, 2), np.int32)
         self._leaving = cupy.empty(mail.shards * mail.most_edges, np.int32)
+        self._departing = cupy.empty((mail.shards * mail.most_edges, 2), np.uint32)
         self._heavy = cupy.empty((_HEAVY, 2), np.uint32)
         self._tables = [cupy.asarray(table) for table in mail.tables()]
 
@@ -223,6 +224,7 @@ class ShardPeeling:
             self._meeting.data.ptr,
             mail.inbox,
             *(table.data.ptr for table in self._tables),
+            mail.lost.ctypes.data,
             self._state.data.ptr,
             self._sums.data.ptr,
             self._queue.data.ptr,
@@ -234,6 +236,7 @@ class ShardPeeling:
             self._heavy.data.ptr,
             low.data.ptr,
             high.data.ptr,
+            self._departing.data.ptr,
         ]
         self._described = cupy.asarray(np.array(words, np.uint64))
 

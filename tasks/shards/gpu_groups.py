@@ -127,7 +127,7 @@ def _plain(address: Address) -> dict[str, object]:
 
 def _address(text: bytes) -> Address:
     fields = json.loads(text)
-    return Address(**fields | {"handle": bytes.fromhex(fields["handle"]), "offsets": tuple(fields["offsets"])})
+    return Address(**fields | {"handle": bytes.fromhex(fields["handle"])})
 
 
 def _gather_totals(carrier: Carrier, state: ShardOnGpu) -> list[Totals]:
