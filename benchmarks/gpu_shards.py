@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing as mp
 import os
+import queue
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -134,43 +135,48 @@ class Row:
 
 
 def in_own_process(
-    rank: int, count: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
+    rank: int, count: int, devices: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
 ) -> None:
-    """One of several processes: peels one shard on one device. `name` is that of the meeting."""
+    """One of several processes: peels one shard on one of so many devices. `name` is that of the meeting."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
     measure(profile)
-    with cupy.cuda.Device(rank % cupy.cuda.runtime.getDeviceCount()):
-        subgraph = made(scale)
-        alone, known = timed_alone(subgraph, repeats)
-        (edges,) = dealt(subgraph, count, [rank])
-        subgraph = replace(subgraph, support=subgraph.support[:0])
-        cupy.get_default_memory_pool().free_all_blocks()
-        times, states = [], []
-        for turn in range(repeats + 1):
-            carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
-            with closing(carrier):
-                start = time.perf_counter()
-                states = peel_groups_on_gpu([edges], [carrier], way=way)
-                cupy.cuda.Device().synchronize()
-                times.append(time.perf_counter() - start)
-        high = subgraph.topology.high.astype(np.uint32)
-        mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
-        right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
-        nothing = np.empty(0, np.int32)
-        slim = replace(states[0], count=nothing, low=nothing, high=nothing)
-        to.put(
-            (rank, right, median(times[1:]), alone, replace(edges, low=nothing, high=nothing, support=nothing), slim)
-        )
+    subgraph = made(scale)
+    alone, known = timed_alone(subgraph, repeats)
+    (edges,) = dealt(subgraph, count, [rank])
+    subgraph = replace(subgraph, support=subgraph.support[:0])
+    cupy.get_default_memory_pool().free_all_blocks()
+    times, states = [], []
+    for turn in range(repeats + 1):
+        carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
+        with closing(carrier):
+            start = time.perf_counter()
+            states = peel_groups_on_gpu([edges], [carrier], way=way)
+            cupy.cuda.Device().synchronize()
+            times.append(time.perf_counter() - start)
+    high = subgraph.topology.high.astype(np.uint32)
+    mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
+    right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
+    nothing = np.empty(0, np.int32)
+    slim = replace(states[0], count=nothing, low=nothing, high=nothing)
+    to.put((rank, right, median(times[1:]), alone, replace(edges, low=nothing, high=nothing, support=nothing), slim))
 
 
 def in_processes(scale: int, count: int, repeats: int, profile: bool, way: str) -> Row:
     """Peel with a process for each shard."""
     context = mp.get_context("spawn")
-    to = context.Queue()
-    shared = (count, scale, repeats, profile, way, f"gpu-shards-{os.getpid()}-{scale}-{count}", to)
-    processes = [context.Process(target=in_own_process, args=(rank, *shared)) for rank in range(count)]
+    to, devices = context.Queue(), cupy.cuda.runtime.getDeviceCount()
+    shared = (count, devices, scale, repeats, profile, way, f"gpu-shards-{os.getpid()}-{scale}-{count}", to)
+    processes = [context.Process(target=in_own_process, args=(rank, *shared), daemon=True) for rank in range(count)]
     for process in processes:
         process.start()
-    found = sorted((to.get(timeout=300) for _ in processes), key=lambda one: one[0])
+    found: list[Any] = []
+    while len(found) < count:
+        try:
+            found.append(to.get(timeout=1))
+        except queue.Empty:
+            if any(process.exitcode for process in processes):
+                raise RuntimeError("a process has failed") from None
+    found.sort(key=lambda one: one[0])
     for process in processes:
         process.join()
     if not all(one[1] for one in found):
