@@ -16,10 +16,7 @@
 #include "shard_mail.cuh"
 #include "shard_rows.cuh"
 
-#ifndef BLOCK_WARPS
-#define BLOCK_WARPS 16
-#endif
-constexpr int WARPS = BLOCK_WARPS;       // of a block; as in shards.py
+constexpr int WARPS = 16;                // of a block; as in shards.py
 constexpr int BLOCKS = 32 / WARPS;       // of a multiprocessor
 constexpr int CHUNK = 32;                // most edges that a warp takes at a time; as in shards.py
 constexpr int SHARES = 4;                // chunks for each warp, or more

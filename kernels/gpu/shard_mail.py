@@ -70,6 +70,11 @@ class DirectMail(Links):
         return len(self.pointers)
 
     @property
+    def on_one_device(self) -> bool:
+        """Whether all shards, two or more, are peeled on this GPU: no other device reads what one writes."""
+        return 1 < self.here == self.shards  # one shard alone runs the kernel that it runs beside other GPUs
+
+    @property
     def inbox(self) -> int:
         """Address of the own mailbox."""
         return self.pointers[self.rank]
@@ -92,6 +97,9 @@ class RelayedMail:
 
     `here` are the shards whose kernels run on this GPU at once.
     """
+
+    on_one_device = False
+    """As in `DirectMail`: the host reads what the kernel writes."""
 
     def __init__(
         self,

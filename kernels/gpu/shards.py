@@ -79,19 +79,17 @@ class ShardPeeling:
             count, self.supports = split_counts(self.part, low, high, support)
             self._sums[0] = edges
         self.rounds = self.exchanges = self.told = 0
-        self._stream = cupy.cuda.get_current_stream()
-        if mail.here > 1:
-            self._stream.synchronize()
-            self._stream = cupy.cuda.Stream(non_blocking=True)
-        with self._stream:
-            self._open_lists()
-            if support is not None:
-                self._all = count  # by the numbers at the start
-                self._start(low, high, count)
-            else:
-                self._all, self._low, self._high, self._count = count.copy(), low, high, count
-                self._shrink()
-        self._stream.synchronize()
+        # Kernels that run at once have streams of their own. All else goes by the current one, so that it finds memory
+        # that others gave back: CuPy keeps it apart for each stream.
+        self._stream = cupy.cuda.Stream(non_blocking=True) if mail.here > 1 else cupy.cuda.get_current_stream()
+        self._open_lists()
+        if support is not None:
+            self._all = count  # by the numbers at the start
+            self._start(low, high, count)
+        else:
+            self._all, self._low, self._high, self._count = count.copy(), low, high, count
+            self._shrink()
+        cupy.cuda.get_current_stream().synchronize()
 
     @property
     def left(self) -> int:
@@ -127,19 +125,19 @@ class ShardPeeling:
 
         Raises ConnectionError if another shard did not come.
         """
-        with self._stream:
-            state = self._state.get().tolist()
-            news = self._heard(state)
-            self.level, self.levels = state[_LEVEL], state[_LEVELS]
-            self.rounds, self.exchanges, self.told = state[_ROUNDS], state[_EXCHANGES], state[_TOLD]
-            self.in_progress = bool(self._sums[0]) and not news & _QUIT
-            standing = state[_STANDING]
-            if 0 < standing <= int(SHRINK_WITH * len(self._count)):
-                self._shrink()
-            elif 0 < standing <= int(TRIM_WITH * self._in_rows):
-                trim_part(self._rows, self._count)
-                self._in_rows = standing
         self._stream.synchronize()
+        state = self._state.get().tolist()
+        news = self._heard(state)
+        self.level, self.levels = state[_LEVEL], state[_LEVELS]
+        self.rounds, self.exchanges, self.told = state[_ROUNDS], state[_EXCHANGES], state[_TOLD]
+        self.in_progress = bool(self._sums[0]) and not news & _QUIT
+        standing = state[_STANDING]
+        if 0 < standing <= int(SHRINK_WITH * len(self._count)):
+            self._shrink()
+        elif 0 < standing <= int(TRIM_WITH * self._in_rows):
+            trim_part(self._rows, self._count)
+            self._in_rows = standing
+        cupy.cuda.get_current_stream().synchronize()
 
     def gather(self) -> None:
         """Start to bring the halves of edges that stand together, at the shard of the high end."""
@@ -149,23 +147,22 @@ class ShardPeeling:
 
     def intervals(self) -> tuple[Any, Any]:
         """Bounds of λ of the edges of which this shard has the high end, int32; after `gather` if edges are left."""
-        with self._stream:
-            mine = owned(self.part, self._ends[1])
-            known = self.count
-            if not self.left:
-                low = high = known[mine] - LEFT
-            else:
-                self._heard(self._state.get().tolist())
-                high = cupy.where(known < STANDING, known - LEFT, 0)
-                low = cupy.where(known < STANDING, high, self.level)[mine]
-                stand = cupy.flatnonzero(self._gathered >= STANDING)
-                whole = self._gathered[stand]
-                whole -= (whole + 2**27 >> 28) << 28
-                high[stand if self._origin is None else self._origin[stand]] = whole
-                left = known[mine] >= STANDING
-                high = high[mine]
-                self.standing, self.remaining = int(left.sum()), int(high[left].sum(dtype=np.int64))
         self._stream.synchronize()
+        mine = owned(self.part, self._ends[1])
+        known = self.count
+        if not self.left:
+            low = high = known[mine] - LEFT
+        else:
+            self._heard(self._state.get().tolist())
+            high = cupy.where(known < STANDING, known - LEFT, 0)
+            low = cupy.where(known < STANDING, high, self.level)[mine]
+            stand = cupy.flatnonzero(self._gathered >= STANDING)
+            whole = self._gathered[stand]
+            whole -= (whole + 2**27 >> 28) << 28
+            high[stand if self._origin is None else self._origin[stand]] = whole
+            left = known[mine] >= STANDING
+            high = high[mine]
+            self.standing, self.remaining = int(left.sum()), int(high[left].sum(dtype=np.int64))
         return low, high
 
     def wait(self) -> None:
@@ -181,7 +178,8 @@ class ShardPeeling:
 
     def _run(self, name: str, *own: Any) -> None:
         share, spare = self._mail.here, self._mail.spare
-        kernel = source.kernel(f"shards:{name}", cooperative=share == 1)
+        system = int(not self._mail.on_one_device)
+        kernel = source.kernel(f"shards:{name}", cooperative=share == 1, SYSTEM=system)
         block = 32 * WARPS
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
@@ -204,10 +202,10 @@ class ShardPeeling:
         self._tables = [cupy.asarray(table) for table in mail.tables()]
 
     def _start(self, low: Any, high: Any, count: Any) -> None:
+        """Build rows of these edges, which all stand, and all that is laid out by the number of halves."""
         self._low, self._high, self._count = low, high, count
         self._rows: Any = build_part(self.part, low, high)
-        self._in_rows = standing = int((count >= STANDING).sum())
-        self._state[_STANDING] = standing
+        self._in_rows = self._state[_STANDING] = len(count)
         room = len(count) + 2 * self._mail.most_events
         self._queue, self._noted = cupy.empty_like(count), cupy.empty_like(count)
         self._event: Any = cupy.empty(room, np.int32)

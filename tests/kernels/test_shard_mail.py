@@ -127,3 +127,17 @@ def test_addresses_of_mailboxes() -> None:
             assert not seen & set(table.ravel().tolist())
             seen |= set(table.ravel().tolist())
     assert len(seen) == 3 * 2 * SHARDS * SHARDS
+
+
+@pytest.mark.parametrize(
+    ("shards", "here", "alone"), [(1, 1, False), (2, 2, True), (4, 4, True), (4, 2, False), (2, 1, False)]
+)
+def test_shards_that_have_a_device_to_themselves(shards: int, here: int, alone: bool) -> None:
+    """Their kernels need not wait until other devices and the host see what they write."""
+    mail = object.__new__(shard_mail.DirectMail)
+    mail.pointers, mail.here = [10**6] * shards, here
+    assert mail.on_one_device is alone
+
+
+def test_the_host_reads_what_is_carried(mails: list[RelayedMail]) -> None:
+    assert not any(mail.on_one_device for mail in mails)
