@@ -35,6 +35,6 @@ class ShardSums(Held):
 
     @classmethod
     def of(cls, words: NDArray[np.uint64]) -> ShardSums:
-        """From Sums of shards.cu."""
+        """From Sums of shard_state.cuh."""
         counted = dict(zip((field.name for field in fields(cls)), map(int, words), strict=False))
         return cls(**{**counted, "spent": tuple(map(int, words[10:]))})  # type: ignore[arg-type]

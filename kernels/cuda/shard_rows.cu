@@ -10,6 +10,7 @@
 #include "shard_count.cuh"
 #include "shard_rows.cuh"
 
+// Places in the row of `vertex` for the lanes that name it, with one atomic.
 __device__ __forceinline__ uint32 room_together(uint32* used, uint32 vertex, bool active) {
     const uint32 lanes = __ballot_sync(ALL_LANES, active);
     if (!active) return 0;
@@ -18,6 +19,14 @@ __device__ __forceinline__ uint32 room_together(uint32* used, uint32 vertex, boo
     uint32 base = 0;
     if (lane == leader) base = atomicAdd(used, static_cast<uint32>(__popc(peers)));
     return __shfl_sync(peers, base, leader) + __popc(peers & ((1u << lane) - 1));
+}
+
+// The same where nobody waits to know the place.
+__device__ __forceinline__ void count_together(uint32* used, uint32 vertex, bool active) {
+    const uint32 lanes = __ballot_sync(ALL_LANES, active);
+    if (!active) return;
+    const uint32 peers = __match_any_sync(lanes, vertex);
+    if ((threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(used, static_cast<uint32>(__popc(peers)));
 }
 
 extern "C" __global__ void measure_parts(
@@ -29,7 +38,7 @@ extern "C" __global__ void measure_parts(
         const bool active = e < edges;
         const uint32 u = active ? low[e] : 0, v = active ? high[e] : 0;
         const bool to_high = active && class_of(cut, v) == cut.own;
-        room_together(&length[u], u, to_high);
+        count_together(&length[u], u, to_high);
         if (active && class_of(cut, u) == cut.own) atomicAdd(&length[v], 1u);
     }
 }

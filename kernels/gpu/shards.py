@@ -35,7 +35,7 @@ _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in shard_round.cuh."""
 _QUIT = 8
 _STANDING, _LEVEL, _LEVELS, _NEWS, _ROUNDS, _EXCHANGES, _TOLD = range(9, 16)
-"""Words of State in shards.cu."""
+"""Words of State in shard_state.cuh."""
 
 
 class ShardPeeling:
