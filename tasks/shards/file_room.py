@@ -38,6 +38,12 @@ class FileRoom:
         self._watch = threading.Thread(target=self._look, name="edgemill-file-room", daemon=True)
         self.trims = 0
         """How often pages were unmapped."""
+        self.given_bytes = 0
+        """Of all arrays."""
+        self.mapped_bytes = 0
+        """What came into memory by reading or writing, when the context is left: the same page as often as it came."""
+        self._seen = self._unmapped = self._before
+        """Most that was resident since pages were unmapped, and what was then."""
 
     def __enter__(self) -> FileRoom:
         self._watch.start()
@@ -49,6 +55,7 @@ class FileRoom:
         """Stop to look. Arrays stay valid, and their space is free again when they are gone."""
         self._closed.set()
         self._watch.join()
+        self._count(_shared_bytes())
 
     def array(self, length: int, dtype: type[Any]) -> NDArray[Any]:
         """See `Room.array`. Raises OutOfRoom where the folder's file system is full."""
@@ -66,6 +73,7 @@ class FileRoom:
             raise
         with self._lock:
             self._maps.add(mapped)
+            self.given_bytes += size
         return np.frombuffer(mapped, dtype)
 
     def at_random(self, array: NDArray[Any]) -> None:
@@ -76,12 +84,19 @@ class FileRoom:
 
     def _look(self) -> None:
         while not self._closed.wait(EVERY):
-            if _shared_bytes() - self._before > self._resident:
+            now = _shared_bytes()
+            self._seen = max(self._seen, now)
+            if now - self._before > self._resident:
                 with self._lock:
                     maps = list(self._maps)
                 for mapped in maps:
                     mapped.madvise(mmap.MADV_DONTNEED)
                 self.trims += 1
+                self._count(now)
+                self._seen = self._unmapped = _shared_bytes()
+
+    def _count(self, now: int) -> None:
+        self.mapped_bytes += max(self._seen, now) - self._unmapped
 
 
 def _shared_bytes() -> int:

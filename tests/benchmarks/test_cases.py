@@ -38,7 +38,7 @@ from benchmarks import (
     waves,
     writing,
 )
-from edgemill.pipeline.plan import WORKER_COPY_BYTES, WORKER_EDGE_BYTES
+from edgemill.pipeline.plan import FILL, WORKER_BYTES, WORKER_COPY_BYTES, WORKER_EDGE_BYTES
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.sources import open_source
@@ -134,7 +134,12 @@ def test_waves(tiny: Graph, cache: Path) -> None:
     assert (found.answers, found.workers, found.ended, len(found.peak_bytes)) == (tiny.answers, 1, 0, 1)
     assert 100 * 2**20 < found.peak_bytes[0] < found.limit_bytes
     assert found.times == found.local_edges * (WORKER_EDGE_BYTES + WORKER_COPY_BYTES) / found.limit_bytes
+    assert (found.row_bytes, found.mapped_bytes) == (0, 0)
     assert len(waves.row(found)) == len(waves.HEAD)
+    shards = waves.measure_apart(plain, Layout.parse("2"), 1, 1, int(WORKER_BYTES / FILL), cache)
+    assert (shards.answers, shards.ended) == (tiny.answers, 0)
+    assert shards.row_bytes > 16 * shards.local_edges
+    assert shards.needed_bytes > 100 * shards.local_edges
     assert not list(cache.glob("tmp*"))
 
 

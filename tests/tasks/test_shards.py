@@ -419,6 +419,8 @@ def test_arrays_in_files_survive_that_their_pages_go(tmp_path: Path) -> None:
         while room.trims < trims + 2:
             assert np.array_equal(array, np.arange(2**21))
     assert array[-1] == 2**21 - 1
+    assert room.given_bytes == array.nbytes
+    assert room.mapped_bytes > 2 * 0.9 * array.nbytes  # written once, and read once at least
     assert open_files(tmp_path)
     del array  # the only name of the map, which needs no collection
     assert not open_files(tmp_path)
