@@ -11,19 +11,21 @@ catalogue; of R-MAT, with `--check`, against a run on one partition without a li
 
 Where rows of shards lie in files: *rows* is the size of these files, for each edge with triangles; *least* is twice
 that, as each byte is written once and read once; *mapped* is what came into memory of them, from the page cache or from
-the disk, the same page as often as it came. *Disk* is what the workers' whole run read from the disk.
+the disk, the same page as often as it came. *Disk* is what the workers' whole run read from the disk, for each edge
+with triangles. With `--cold` pages that are unmapped leave the page cache, too, as where memory has no room for them.
 """
 
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,6 +45,8 @@ from edgemill.tasks.shards import FileRoom
 
 _LOOK_SECONDS = 0.5
 """Between two looks at the scratch folders."""
+_PAGE_OUT = 21
+"""MADV_PAGEOUT of Linux 5.4, which Python has no name for."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,22 @@ class _Counted(FileRoom):
     """A room that leaves its counts with the worker."""
 
     found: ClassVar[list[tuple[int, int]]] = []
+    cold: ClassVar[bool] = False
+
+    def _unmap(self, maps: Sequence[mmap.mmap]) -> None:
+        for mapped in maps if self.cold else ():
+            mapped.flush()
+            mapped.madvise(_PAGE_OUT)
+        super()._unmap(maps)
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         self.found.append((self.given_bytes, self.mapped_bytes))
 
 
-def _count_rooms() -> None:
+def _count_rooms(cold: bool) -> None:
     """On a worker, before it peels."""
+    _Counted.cold = cold
     vars(shard_peeling)["FileRoom"] = _Counted
 
 
@@ -119,7 +131,9 @@ def _local_edges(manifest: Manifest) -> int:
     return sum(part.owned + part.ghost for part in manifest.partitions)
 
 
-def measure(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:
+def measure(
+    graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path, cold: bool = False
+) -> Waves:
     """Mine. Do it in a fresh process: `measure_apart`."""
     how: dict[str, Any] = {"device": "cpu", **layout.settings}
     how["checkpoint"] = {"every_seconds": None, "every_exchanges": None}
@@ -132,7 +146,7 @@ def measure(graph: Graph, layout: Layout, workers: int, threads: int, limit_byte
         }
         cluster = ClusterSettings(**own, local_directory=f"{name}/scratch")
         with connect(cluster) as client, _largest(Path(name) / "scratch") as largest:
-            client.run(_count_rooms)
+            client.run(_count_rooms, cold)
             before = sum(disk for _, _, disk in client.run(_counted).values())
             manifest = mine(graph.path, f"{name}/out", client=client, **how).manifest
             peaks = client.run(machine.peak_bytes).values()
@@ -190,13 +204,15 @@ def _size(folder: Path) -> int:
     return size
 
 
-def measure_apart(graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path) -> Waves:
+def measure_apart(
+    graph: Graph, layout: Layout, workers: int, threads: int, limit_bytes: int, scratch: Path, cold: bool = False
+) -> Waves:
     """`measure` in a process of its own; raises CalledProcessError if it fails."""
     call = f"import sys; sys.path.append({str(ROOT)!r}); from benchmarks.waves import _serve; _serve()"
     done = subprocess.run(
         [sys.executable, "-c", call],
         env={**os.environ, "PYTHONSAFEPATH": "1"},
-        input=pickle.dumps((graph, layout, workers, threads, limit_bytes, scratch)),
+        input=pickle.dumps((graph, layout, workers, threads, limit_bytes, scratch, cold)),
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -222,6 +238,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layouts", default="32", help="partitions and partitioner, with commas between")
     parser.add_argument("--workers", default="2", help="numbers of worker processes, with commas between")
     parser.add_argument("--limit", type=int, default=1024, help="MiB of each worker")
+    parser.add_argument("--cold", action="store_true", help="rows in files come from the disk each time")
     parser.add_argument("--check", action="store_true", help="run R-MAT on one partition first, to know its answers")
 
 
@@ -242,7 +259,7 @@ HEAD = (
     "rows, bytes an edge",
     "least",
     "mapped",
-    "disk, MiB",
+    "disk",
     *STAGES,
     "run, s",
     "exchanges",
@@ -264,9 +281,10 @@ def row(waves: Waves) -> list[str]:
         f"{waves.local_edges / waves.answers.edges:.2f}",
         f"{waves.times:.1f}",
         mebibytes(waves.file_bytes),
-        *(f"{size / max(1, waves.local_edges):.0f}" for size in (waves.row_bytes, 2 * waves.row_bytes)),
-        f"{waves.mapped_bytes / max(1, waves.local_edges):.0f}",
-        mebibytes(waves.disk_bytes),
+        *(
+            f"{size / max(1, waves.local_edges):.0f}"
+            for size in (waves.row_bytes, 2 * waves.row_bytes, waves.mapped_bytes, waves.disk_bytes)
+        ),
         *(seconds(waves.stages.get(stage, 0.0)) for stage in STAGES),
         seconds(waves.seconds),
         str(waves.exchanges),
@@ -280,7 +298,15 @@ def report(options: argparse.Namespace) -> None:
     if options.check:
         graphs = [with_answers(one, options.cache) for one in graphs]
     found = [
-        measure_apart(one, layout, workers, max(1, options.threads // workers), options.limit * 2**20, options.cache)
+        measure_apart(
+            one,
+            layout,
+            workers,
+            max(1, options.threads // workers),
+            options.limit * 2**20,
+            options.cache,
+            options.cold,
+        )
         for one in graphs
         for layout in map(Layout.parse, options.layouts.split(","))
         for workers in map(int, options.workers.split(","))

@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -89,11 +90,14 @@ class FileRoom:
             if now - self._before > self._resident:
                 with self._lock:
                     maps = list(self._maps)
-                for mapped in maps:
-                    mapped.madvise(mmap.MADV_DONTNEED)
+                self._unmap(maps)
                 self.trims += 1
                 self._count(now)
                 self._seen = self._unmapped = _shared_bytes()
+
+    def _unmap(self, maps: Sequence[mmap.mmap]) -> None:
+        for mapped in maps:
+            mapped.madvise(mmap.MADV_DONTNEED)
 
     def _count(self, now: int) -> None:
         self.mapped_bytes += max(self._seen, now) - self._unmapped
