@@ -28,14 +28,14 @@ class FileRoom:
     The files have no names, so that none is left behind however the process ends. A thread looks at what is resident
     and unmaps all pages once it is too much (``MADV_DONTNEED``): they stay in the kernel's page cache while there is
     room, and are read from the disk after that. No array changes by it. What is resident is measured for the process,
-    from what it was when the context was entered. Linux only.
+    above what it had just after pages were unmapped last: letters and results that are mapped are not counted. Linux
+    only.
     """
 
     def __init__(self, folder: Path, resident: int) -> None:
         self._folder, self._resident = folder, resident
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._lock, self._closed = threading.Lock(), threading.Event()
-        self._before = _shared_bytes()
         self._watch = threading.Thread(target=self._look, name="edgemill-file-room", daemon=True)
         self.trims = 0
         """How often pages were unmapped."""
@@ -43,8 +43,8 @@ class FileRoom:
         """Of all arrays."""
         self.mapped_bytes = 0
         """What came into memory by reading or writing, when the context is left: the same page as often as it came."""
-        self._seen = self._unmapped = self._before
-        """Most that was resident since pages were unmapped, and what was then."""
+        self._seen = self._others = _shared_bytes()
+        """Most that was resident since pages were unmapped, and what is of others."""
 
     def __enter__(self) -> FileRoom:
         self._watch.start()
@@ -86,21 +86,21 @@ class FileRoom:
     def _look(self) -> None:
         while not self._closed.wait(EVERY):
             now = _shared_bytes()
-            self._seen = max(self._seen, now)
-            if now - self._before > self._resident:
+            self._seen, self._others = max(self._seen, now), min(self._others, now)
+            if now - self._others > self._resident:
                 with self._lock:
                     maps = list(self._maps)
                 self._unmap(maps)
                 self.trims += 1
                 self._count(now)
-                self._seen = self._unmapped = _shared_bytes()
+                self._seen = self._others = _shared_bytes()
 
     def _unmap(self, maps: Sequence[mmap.mmap]) -> None:
         for mapped in maps:
             mapped.madvise(mmap.MADV_DONTNEED)
 
     def _count(self, now: int) -> None:
-        self.mapped_bytes += max(self._seen, now) - self._unmapped
+        self.mapped_bytes += max(self._seen, now) - self._others
 
 
 def _shared_bytes() -> int:
