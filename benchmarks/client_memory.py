@@ -4,7 +4,9 @@
 
 A fresh process for each graph starts two worker processes, mines a small graph so that everything is imported and
 warm, and then mines the graph. *Above* is the most memory that process had (its peak resident set, workers
-not included) less what it had after the small graph; *after connecting* is its level before that. The Dask scheduler
+not included) less what it had after the small graph; *until tables* is the same until the workers have written the
+tables. After that this process numbers the DN-graphs and writes the report, which takes memory for each DN-graph and
+for a few row groups. *After connecting* is its level before all that. The Dask scheduler
 lives in the same process and is counted: its records grow with the tasks, so with the exchanges, until they reach
 their fixed length. The sample that a plan is made from is bounded, but large beside all that, and let go before
 anything runs: the watch starts there.
@@ -52,6 +54,8 @@ class ClientPeak:
     """Resident just after connecting."""
     before_bytes: int
     """Resident just before the run."""
+    tables_bytes: int
+    """Most resident until its tables were written."""
     peak_bytes: int
     """Most resident within it."""
     seconds: float
@@ -61,11 +65,18 @@ class ClientPeak:
         """What the run added."""
         return self.peak_bytes - self.before_bytes
 
+    @property
+    def above_until_tables_bytes(self) -> int:
+        """What it added until its tables were written."""
+        return self.tables_bytes - self.before_bytes
+
 
 class _FromThePlan:
     """Forgets, when a run has its plan, what that took."""
 
     before = 0
+    tables = 0
+    """The peak when the tables were written."""
 
     def show(self, event: Mapping[str, Any]) -> None:
         """A display's."""
@@ -75,6 +86,8 @@ class _FromThePlan:
             ctypes.CDLL(None).malloc_trim(0)
             self.before = machine.resident_bytes()
             machine.forget_peak()
+        elif event["event"] == "stage_finished" and event["stage"] == "publish":
+            self.tables = machine.peak_bytes()
 
     def close(self) -> None:
         """A display's."""
@@ -94,7 +107,7 @@ def measure(graph: Graph, workers: int, partitions: int, scratch: Path) -> Clien
         before, peak = watch.before, machine.peak_bytes()
     counts, exchanges = manifest.counts, len(manifest.exchanges)
     graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
-    return ClientPeak(graph.name, counts.edges, exchanges, connected, before, peak, manifest.seconds)
+    return ClientPeak(graph.name, counts.edges, exchanges, connected, before, watch.tables, peak, manifest.seconds)
 
 
 def measure_apart(graph: Graph, workers: int, partitions: int, scratch: Path) -> ClientPeak:
@@ -130,6 +143,7 @@ HEAD = (
     "after connecting, MiB",
     "before, MiB",
     "peak, MiB",
+    "above until tables, MiB",
     "above, MiB",
     "run, s",
 )
@@ -144,6 +158,7 @@ def row(peak: ClientPeak) -> list[str]:
         mebibytes(peak.connected_bytes),
         mebibytes(peak.before_bytes),
         mebibytes(peak.peak_bytes),
+        mebibytes(peak.above_until_tables_bytes),
         mebibytes(peak.above_bytes),
         seconds(peak.seconds),
     ]

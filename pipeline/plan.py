@@ -17,6 +17,7 @@ from .engine import Capacity
 from .gpu_memory import halves_of_a_shard, shards_bytes
 from .plan_tasks import Layout
 from .row_memory import distinct_of, in_parts, row_bytes
+from .shard_memory import ShardMemory
 
 __all__ = ["WORKER_BYTES", "Plan"]
 
@@ -45,10 +46,6 @@ WORKER_COPY_BYTES = 47
 """Of a copy there."""
 WORKER_VERTEX_BYTES = 85
 """Of a vertex there."""
-SHARD_BYTES = 130
-"""Of an edge with triangles in its two shards, wherever the worker is."""
-RESIDENT_BYTES = 40
-"""What stays in memory of it where rows lie in files: counts, and what a round works with."""
 LEAST_RESIDENT = 64 * 2**20
 """Bytes of rows in files that stay in memory, however little there is."""
 UNEVEN = 1.5
@@ -116,7 +113,7 @@ class Plan:
     @property
     def resident_bytes(self) -> int:
         """What a worker may keep in memory of rows that lie in files: a part of what is left beside all else."""
-        free = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES - self.partition_bytes
+        free = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES - self._shard_memory.peeling_in_files
         return max(LEAST_RESIDENT, free)
 
     @property
@@ -172,7 +169,7 @@ class Plan:
     def partition_bytes(self) -> int:
         """Projected memory of a task that bounds the largest partition on the host."""
         if self.on_disk:
-            return int(self.edges * self.graph.with_triangles * RESIDENT_BYTES / self.partitions)
+            return self._shard_memory.in_files
         largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
         return self._host_bytes(1 / self.partitions, largest)
 
@@ -190,9 +187,17 @@ class Plan:
             if self.capacity.in_process
             else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
         )
-        if self.in_shards and not self.on_device:
-            of_copy = SHARD_BYTES
-        return int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
+        in_shards = self.in_shards and not self.on_device
+        if in_shards:
+            of_copy = 0
+        size = int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
+        return max(size, self._shard_memory.in_memory) if in_shards else size
+
+    @property
+    def _shard_memory(self) -> ShardMemory:
+        """Of shards on CPUs; their results are written as those of any partition are."""
+        share, vertices = self.graph.with_triangles, self.graph.vertices.likely
+        return ShardMemory(self.edges, share, vertices, self.partitions, self.shards, self.capacity.in_process)
 
     @property
     def device_bytes(self) -> int:

@@ -24,6 +24,7 @@ from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Engine
 from edgemill.pipeline.settings import ClusterSettings
 from edgemill.tasks.generate import generate
+from edgemill.tasks.shards.group_file import PREFIX
 from trials import Trials
 
 MIB = 2**20
@@ -106,6 +107,51 @@ def test_a_run_that_needs_more_than_a_worker_has(
     assert written < MIB  # arrays of 8 KiB and more lie in files, and leave Dask little to spill
     assert tables(result) == tables(mine(rows, tmp_path / "plain", device="cpu"))
     assert not list((tmp_path / "disk").rglob("storage"))
+    trials("results wait on the disk", "same")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
+    """Two workers that have less memory than the plan counts for their shards peel them with rows in files, and never
+    exceed it.
+    """
+    limit, disk = 540 * MIB, tmp_path / "disk"
+    generate("rmat", tmp_path / "in", files=4, seed=1, scale=18, edge_factor=16)
+    own: dict[str, Any] = {"workers": 2, "threads_per_worker": 1, "memory_limit_bytes": limit, "device": "cpu"}
+    own["local_directory"] = str(disk)
+    plan = make_plan(make_settings(str(tmp_path / "in"), str(tmp_path / "out"), cluster=own))
+    assert (plan.partitions, plan.shards, plan.on_disk) == (2, 2, True)
+    assert plan.worker_bytes < limit < plan.unspilled_bytes
+
+    def most_resident() -> int:
+        with open("/proc/self/status") as status:
+            return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+    def open_files() -> list[str]:
+        """Below the worker's folder, those without a name too; Dask's own are its locks."""
+        import os
+        from contextlib import suppress
+
+        found = []
+        for handle in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                found.append(os.readlink(f"/proc/self/fd/{handle}"))
+        return [name for name in found if name.startswith(str(disk)) and "lock" not in name]
+
+    before = set(Path("/dev/shm").glob(f"{PREFIX}*"))
+    with connect(ClusterSettings(**own)) as client:
+        result = mine(tmp_path / "in", tmp_path / "out", client=client, device="cpu")
+        peaks = list(client.run(most_resident).values())
+        assert client.get_events("worker-restart-memory") == ()
+        assert list(client.run(open_files).values()) == [[], []]
+        assert not list(disk.rglob("array-*"))
+    assert {path.name for path in disk.rglob("*") if path.is_file()} <= {"global.lock", "purge.lock"}  # Dask's
+    assert set(Path("/dev/shm").glob(f"{PREFIX}*")) <= before
+    assert max(peaks) < limit
+    how = result.manifest.bounding.shards
+    assert how is not None and (how.groups, how.shards, how.carrier) == (2, 2, "shared-memory")
+    assert tables(result) == tables(mine(tmp_path / "in", tmp_path / "plain", device="cpu"))
     trials("results wait on the disk", "same")
 
 

@@ -27,7 +27,7 @@ from edgemill.kernels.cpu.shards.halves import REPORT
 from edgemill.kernels.cpu.shards.letters import EDGES, HEADER, KEEPERS, LAST, LEFT_LOW, LEVEL
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.errors import ClusterLost, InternalError, OutOfRoom
-from edgemill.tasks.shards import Carrier, FileRoom, Letter, MemoryCarrier, ShardState, Words, peel_shards
+from edgemill.tasks.shards import Carrier, FileRoom, Letter, MemoryCarrier, ShardState, Words, file_room, peel_shards
 from oracles import brute_force_lambda, simple_edges
 from sharding import (
     Edge,
@@ -419,9 +419,23 @@ def test_arrays_in_files_survive_that_their_pages_go(tmp_path: Path) -> None:
         while room.trims < trims + 2:
             assert np.array_equal(array, np.arange(2**21))
     assert array[-1] == 2**21 - 1
+    assert room.given_bytes == array.nbytes
+    assert room.mapped_bytes > 2 * 0.9 * array.nbytes  # written once, and read once at least
     assert open_files(tmp_path)
     del array  # the only name of the map, which needs no collection
     assert not open_files(tmp_path)
+
+
+def test_what_others_map_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages go when 20 bytes of them are resident above what is left when they have gone."""
+    levels = iter([10, 10, 50, 45, 55, 64, 70, 46, 30, 49, 51, 30, 35])
+    monkeypatch.setattr(file_room, "EVERY", 0)
+    monkeypatch.setattr(file_room, "_shared_bytes", lambda: next(levels))
+    room = FileRoom(tmp_path, 20)
+    with pytest.raises(StopIteration):
+        room._look()
+    # At 50, where 45 stay; at 70, where 46 stay; at 51, as 30 was the least meanwhile.
+    assert (room.trims, room.mapped_bytes) == (3, 50 - 10 + 70 - 45 + 51 - 30)
 
 
 def open_files(folder: Path) -> list[str]:
