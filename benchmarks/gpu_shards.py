@@ -4,16 +4,21 @@
 
 R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt to shards, outside the clock. Times are
 those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
-compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --devices
-each shard has a device, and a process, of its own, as many as there are shards; each process makes the graph itself.
+compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
+each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
+into each other's GPUs' memory ("mailboxes"), through memory of the host that they share ("shared-memory"), or by NCCL
+("nccl"). With --supports the supports are counted instead, as gpu_shard_supports.py tells.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing as mp
+import os
+import queue
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -22,13 +27,22 @@ from typing import Any
 import cupy
 import numpy as np
 
+from benchmarks import gpu_shard_supports
 from benchmarks.gpu_graphs import rmat
 from benchmarks.table import markdown, millions, seconds
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu import shard_rows, source
 from edgemill.tasks.bound.peel import peel
 from edgemill.tasks.shards.edges import ShardEdges
-from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums, open_shard_mailbox, peel_shards_on_gpu
+from edgemill.tasks.shards.gpu_groups import peel_groups_on_gpu
+from edgemill.tasks.shards.on_gpu import (
+    ShardOnGpu,
+    check_totals,
+    direct_mail,
+    open_shard_mailbox,
+    peel_shards_on_gpu,
+)
+from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
 from edgemill.tasks.subgraph import Subgraph, build_subgraph
 from edgemill.tasks.triangulate import count_triangles
 
@@ -43,6 +57,7 @@ HEAD = (
     "entries/triangle",
     "messages/edge",
 )
+WAYS = ("auto", "mailboxes", "shared-memory", "nccl")
 PARTS = ("look", "write", "meet", "take in", "remove")
 
 
@@ -63,14 +78,15 @@ def sample(edges: list[ShardEdges]) -> tuple[float, list[ShardOnGpu]]:
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
     mailboxes = [open_shard_mailbox(one) for one in edges]
-    states = peel_shards_on_gpu(edges, mailboxes, [mailbox.address() for mailbox in mailboxes])
+    with direct_mail(edges, mailboxes, [mailbox.address() for mailbox in mailboxes]) as mails:
+        states = peel_shards_on_gpu(edges, mails)
     cupy.cuda.Device().synchronize()
     return time.perf_counter() - start, states
 
 
 def compare(subgraph: Subgraph, edges: list[ShardEdges], states: list[ShardOnGpu], known: Any) -> None:
     """Raises ValueError where λ differs."""
-    check_sums(states)
+    check_totals([state.totals for state in states])
     high = subgraph.topology.high.astype(np.uint32)
     for one, state in zip(edges, states, strict=True):
         mine = known[shard_rows.owned(shard_rows.Part(one.cut.vertices, one.groups, one.group), high)]
@@ -118,51 +134,51 @@ class Row:
         self.spent = {name: round(ns / 1e9, 4) for name, ns in zip(PARTS, sums[0].spent, strict=True)}
 
 
-def on_own_device(
-    rank: int, count: int, scale: int, repeats: int, profile: bool, peers: Sequence[Any], meet: Any, to: Any
+def in_own_process(
+    rank: int, count: int, devices: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
 ) -> None:
-    """One of several processes: peels one shard on one device. `peers` are queues of addresses, by rank."""
+    """One of several processes: peels one shard on one of so many devices. `name` is that of the meeting."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
     measure(profile)
-    with cupy.cuda.Device(rank):
-        subgraph = made(scale)
-        alone, known = timed_alone(subgraph, repeats)
-        (edges,) = dealt(subgraph, count, [rank])
-        cupy.get_default_memory_pool().free_all_blocks()
-        times, states = [], []
-        for _ in range(repeats + 1):
-            mailbox = open_shard_mailbox(edges)
-            for queue in peers:
-                queue.put((rank, mailbox.address()))
-            addresses = [address for _, address in sorted((peers[rank].get() for _ in peers), key=lambda pair: pair[0])]
-            meet.wait()
+    subgraph = made(scale)
+    alone, known = timed_alone(subgraph, repeats)
+    (edges,) = dealt(subgraph, count, [rank])
+    subgraph = replace(subgraph, support=subgraph.support[:0])
+    cupy.get_default_memory_pool().free_all_blocks()
+    times, states = [], []
+    for turn in range(repeats + 1):
+        carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
+        with closing(carrier):
             start = time.perf_counter()
-            states = peel_shards_on_gpu([edges], [mailbox], addresses)
+            states = peel_groups_on_gpu([edges], [carrier], way=way)
             cupy.cuda.Device().synchronize()
             times.append(time.perf_counter() - start)
-            meet.wait()
-            del mailbox
-        high = subgraph.topology.high.astype(np.uint32)
-        mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
-        right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
-        nothing = np.empty(0, np.int32)
-        slim = replace(states[0], count=nothing, low=nothing, high=nothing)
-        to.put(
-            (rank, right, median(times[1:]), alone, replace(edges, low=nothing, high=nothing, support=nothing), slim)
-        )
+    high = subgraph.topology.high.astype(np.uint32)
+    mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
+    right = bool((mine == states[0].low).all() & (mine == states[0].high).all())
+    nothing = np.empty(0, np.int32)
+    slim = replace(states[0], count=nothing, low=nothing, high=nothing)
+    to.put((rank, right, median(times[1:]), alone, replace(edges, low=nothing, high=nothing, support=nothing), slim))
 
 
-def across_devices(scale: int, count: int, repeats: int, profile: bool) -> Row:
+def in_processes(scale: int, count: int, repeats: int, profile: bool, way: str) -> Row:
     """Peel with a process for each shard."""
     context = mp.get_context("spawn")
-    peers, to, meet = [context.Queue() for _ in range(count)], context.Queue(), context.Barrier(count)
-    shared = (count, scale, repeats, profile, peers, meet, to)
-    processes = [context.Process(target=on_own_device, args=(rank, *shared)) for rank in range(count)]
+    to, devices = context.Queue(), cupy.cuda.runtime.getDeviceCount()
+    shared = (count, devices, scale, repeats, profile, way, f"gpu-shards-{os.getpid()}-{scale}-{count}", to)
+    processes = [context.Process(target=in_own_process, args=(rank, *shared), daemon=True) for rank in range(count)]
     for process in processes:
         process.start()
-    found = sorted((to.get(timeout=300) for _ in processes), key=lambda one: one[0])
+    found: list[Any] = []
+    while len(found) < count:
+        try:
+            found.append(to.get(timeout=1))
+        except queue.Empty:
+            if any(process.exitcode for process in processes):
+                raise RuntimeError("a process has failed") from None
+    found.sort(key=lambda one: one[0])
     for process in processes:
         process.join()
-    check_sums([one[5] for one in found])
     if not all(one[1] for one in found):
         raise ValueError(f"{count} shards have another λ")
     return Row(scale, found[0][4], max(one[2] for one in found), found[0][3], [one[5] for one in found])
@@ -178,18 +194,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
     parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
-    parser.add_argument("--devices", action="store_true", help="a device for each shard")
+    parser.add_argument("--processes", action="store_true", help="a process for each shard, and a device if there are")
+    parser.add_argument("--way", default="auto", choices=WAYS, help="of mail (auto)")
+    parser.add_argument("--supports", action="store_true", help="count supports, one shard after the other")
     parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
 
 
 def report(options: argparse.Namespace) -> None:
     print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), f"CuPy {cupy.__version__}")
     counts, rows = [int(count) for count in options.shards.split(",")], []
-    if not options.devices:
+    if options.supports:
+        print(gpu_shard_supports.table([int(scale) for scale in options.scales.split(",")], counts, options.repeats))
+        return
+    if not options.processes:
         measure(options.profile)
     for scale in map(int, options.scales.split(",")):
-        if options.devices:
-            rows += [across_devices(scale, count, options.repeats, options.profile) for count in counts]
+        if options.processes:
+            how = options.repeats, options.profile, options.way
+            rows += [in_processes(scale, count, *how) for count in counts]
         else:
             rows += on_one_device(scale, counts, options.repeats)
         if options.profile:

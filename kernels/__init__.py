@@ -24,31 +24,41 @@ from .graph import Adjacency, IntArray, LongArray, Nested, Topology  # noqa: E40
 from .peers import Address  # noqa: E402
 
 if TYPE_CHECKING:
-    from .gpu.peers import Links, Mailbox, PeerPeeling
-    from .gpu.shards import ShardMailbox, ShardPeeling
+    from .cpu.shards.closing import ClosingRows, MergedRows
+    from .cpu.shards.cut import Cut
+    from .gpu.nccl import Ranks
+    from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
+    from .gpu.shards import ShardPeeling
 
 __all__ = [
     "add_up",
     "adjacency",
+    "arrange",
     "cascade",
+    "close_rows",
     "compact",
+    "count_closed",
     "device",
+    "direct_mail",
     "fixpoint",
     "hash_strings",
     "intersect",
     "least_up",
-    "link_up",
     "lookup",
-    "mailbox",
     "maxima_at",
+    "merge_rows",
+    "nccl_id",
+    "nccl_lack",
+    "nccl_ranks",
+    "nccl_spare",
     "nest",
     "on_host",
     "order_pairs",
     "pack_lists",
     "peeling",
-    "peeling_in_step",
     "positions",
     "reband",
+    "relayed_mail",
     "row_numbers",
     "shard_mailbox",
     "shard_peeling",
@@ -125,6 +135,57 @@ def intersect(
     return _twin(high).intersect(starts, members, offsets, high, home)
 
 
+def merge_rows(low: NDArray[np.uint32], high: NDArray[np.uint32], runs: LongArray, vertices: int) -> MergedRows:
+    """Merge runs of edges, each sorted by (low, high), no edge twice, of a graph of so many vertices.
+
+    Run i is [runs[i], runs[i + 1]); `runs` lies on the host. Of the result, `high` and `origin`, where each edge stood,
+    are in the order of (low, high).
+    """
+    merged: MergedRows = _twin(high).merge_rows(low, high, runs, vertices)
+    return merged
+
+
+def close_rows(rows: MergedRows, cut: Cut, first: int, shards: int) -> ClosingRows:
+    """For `count_closed`, the edges that a group of `shards` shards from class `first` on owns: their high end is of
+    its classes.
+    """
+    closing: ClosingRows = _twin(rows.high).close_rows(rows, cut, first, shards)
+    return closing
+
+
+def count_closed(
+    rows: ClosingRows, starts: NDArray[np.uint32], low: NDArray[np.uint32], high: NDArray[np.uint32], sums: IntArray
+) -> tuple[IntArray, int]:
+    """Find the triangles a < b < c of the edges (a, b) that pass by, with c of the classes of the group.
+
+    List i of those edges is low[i] → high[starts[i] : starts[i + 1]], ascending. Gives the triangles of each edge that
+    passed by, int32 [len(high)], and how many there are in all. Adds to `sums`, int32 [edges of the group], in place,
+    those of each edge (a, c) and (b, c). The forward algorithm, cut by the third vertex.
+    """
+    found: tuple[IntArray, int] = _twin(sums).count_closed(rows, starts, low, high, sums)
+    return found
+
+
+def arrange(
+    origin: NDArray[np.uint32],
+    owned: NDArray[np.bool_],
+    low: NDArray[np.uint32],
+    support: IntArray,
+    row: IntArray,
+    runs: LongArray,
+    senders: NDArray[np.int16],
+) -> tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray]:
+    """Low ends and supports [edges] in the order that `origin` [edges] has them in, and sender and row of the `owned`.
+
+    `low`, `support` and `owned` [edges] are as they arrived, `row` [owned edges] too. `runs` [senders + 1] says where
+    the edges of each of the `senders` start; both lie on the host.
+    """
+    arranged: tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray] = _twin(origin).arrange(
+        origin, owned, low, support, row, runs, senders
+    )
+    return arranged
+
+
 def adjacency(topology: Topology) -> Adjacency:
     """Rows of both directions."""
     return _twin(topology.low).adjacency(topology)
@@ -147,23 +208,6 @@ def peeling(
     return _twin(topology.low).Peeling(topology, count, low, level, levels)
 
 
-def mailbox(like: IntArray, offsets: Sequence[int]) -> Mailbox:
-    """Memory, beside the array `like`, that other subgraphs' peelings write into.
-
-    `offsets` [subgraphs + 1] tells where the ghosts that each of them owns start. `address()` is for the others.
-    """
-    return _gpu_twin(like).GhostMailbox(offsets)
-
-
-def link_up(like: NDArray[Any], rank: int, mailbox: Mailbox, addresses: Sequence[Address]) -> Links:
-    """The way from subgraph `rank` of several to all mailboxes, whose `addresses` are given, its own among them.
-
-    `abandon()` frees the others from waiting for it, `close()` lets go of their memory. Raises ConnectionError if they
-    cannot be reached.
-    """
-    return _gpu_twin(like).Links(rank, mailbox, addresses)
-
-
 def shard_mailbox(like: NDArray[np.uint32], shards: int, edges: int) -> ShardMailbox:
     """Memory, beside the array `like`, that the shards of a graph of so many edges write into, for one of them.
 
@@ -172,10 +216,64 @@ def shard_mailbox(like: NDArray[np.uint32], shards: int, edges: int) -> ShardMai
     return _gpu_twin(like).ShardMailbox(shards, edges)
 
 
+def direct_mail(like: NDArray[Any], rank: int, mailbox: ShardMailbox, addresses: Sequence[Address]) -> DirectMail:
+    """The way from shard `rank` to all mailboxes, whose `addresses` are given, its own among them.
+
+    `abandon()` frees the others from waiting for it, `lose()` its own kernel from waiting for them, `close()` lets go
+    of their memory. Raises ConnectionError if they cannot be reached.
+    """
+    return _gpu_twin(like).DirectMail(rank, mailbox, addresses)
+
+
+def relayed_mail(like: NDArray[Any], rank: int, shards: int, edges: int, here: int) -> RelayedMail:
+    """Memory of the host that the kernel of shard `rank` writes to, and reads, while a thread carries its mail.
+
+    `edges` are those of the whole graph; `here` shards run on this GPU at once. For each meeting the thread calls
+    `await_post`, `outgoing`, and `deliver` for each other shard. Raises MemoryError.
+    """
+    return _gpu_twin(like).RelayedMail(rank, shards, edges, here)
+
+
+def nccl_lack() -> str:
+    """Why NCCL cannot be had here, and what to do; empty if it can."""
+    from .gpu import nccl
+
+    return nccl.lack()
+
+
+def nccl_id() -> bytes:
+    """What names a new meeting of GPUs; one of them makes it for all."""
+    from .gpu import nccl
+
+    return nccl.new_id()
+
+
+def nccl_ranks(identity: bytes, rank: int, count: int, most_common: int, most_own: int) -> Ranks:
+    """Make this process's GPU one of `count` that NCCL connects; all call it at once with the same `identity`.
+
+    Its `exchange` sends words to all, `most_common` at most, and to each, `most_own` at most. Raises RuntimeError.
+    """
+    from .gpu import nccl
+
+    return nccl.Ranks(identity, rank, count, most_common, most_own)
+
+
+def nccl_spare() -> int:
+    """Multiprocessors that NCCL's kernels need while another one waits."""
+    from .gpu import nccl
+
+    return nccl.SPARE
+
+
 def shard_peeling(
-    low: NDArray[np.uint32], high: NDArray[np.uint32], vertices: int, edges: int, links: Links, **start: Any
+    low: NDArray[np.uint32],
+    high: NDArray[np.uint32],
+    vertices: int,
+    edges: int,
+    mail: DirectMail | RelayedMail,
+    **start: Any,
 ) -> ShardPeeling:
-    """Peel one shard together with all others, which may be on other devices of this machine.
+    """Peel one shard together with all others, which may be on other devices.
 
     `low`, `high` are the ends of the edges that the shard stores: ranks by ascending degree, sorted by (low, high).
     `start` is their `support`, or the `count`, `sums`, `level` and `levels` of a peeling before. Of the result,
@@ -183,33 +281,7 @@ def shard_peeling(
     `left`, `sums` tell how far it is. All shards make the same calls. Raises ValueError for 2^27 triangles of one edge,
     MemoryError for a shard of 2^32 entries.
     """
-    return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, links, **start)
-
-
-def peeling_in_step(
-    topology: Topology,
-    count: IntArray,
-    ghost: IntArray,
-    start: NDArray[np.uint32],
-    subscription: IntArray,
-    links: Links,
-    low: IntArray | None = None,
-    level: int = 0,
-    levels: int = 0,
-) -> PeerPeeling:
-    """The peeling of one of several subgraphs that share edges, each running in step with all others.
-
-    `count` [edges] holds the triangles of each edge, UNCOUNTED for ghosts; `ghost` [ghosts] the edges that others own,
-    those of each together; `subscription` [subscriptions, 2], from `start[e]` to `start[e + 1]` for an edge e that is
-    owned here, who has it as a ghost and at which place among the ghosts from here.
-
-    `launch(quit)` and then `settle()`, while it is `in_progress`, let levels fall everywhere; if any is told to quit,
-    all stop after one. Where one process has several peelings all are launched before one settles, or they would wait
-    for each other forever. After a call they hold what `peeling` does, all at the same level, and with what they hold
-    others go on from there, all together. `settle` raises ConnectionError if another was abandoned or does not answer;
-    `wait()` waits until nothing of it runs.
-    """
-    return _gpu_twin(topology.low).PeerPeeling(topology, count, ghost, start, subscription, links, low, level, levels)
+    return _gpu_twin(low).ShardPeeling(low, high, vertices, edges, mail, **start)
 
 
 def cascade(topology: Topology, rows: Adjacency) -> cpu.Cascade:

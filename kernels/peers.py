@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 MOST_PEERS = 32
-"""Subgraphs that can be peeled in step; as in peers.cuh."""
+"""Shards that GPUs can peel in step; as MOST_SHARDS in shard_mail.cuh."""
 MOST_ON_ONE_DEVICE = 8
 """Of these by one process: CUDA runs so many streams at once, unless told otherwise (CUDA_DEVICE_MAX_CONNECTIONS)."""
 THIS_PROCESS = secrets.token_hex(8)
@@ -27,8 +27,6 @@ class Address:
     """In that process."""
     handle: bytes
     """For other processes of the machine; empty where CUDA shares nothing between processes."""
-    offsets: tuple[int, ...] = ()
-    """[peers + 1] where the part of each peer starts, in edges; of the mailboxes of partitions with ghosts."""
 
 
 def this_machine() -> str:

@@ -21,9 +21,11 @@ from ..tasks.shards.shared_memory import SharedMemoryCarrier
 from .engine import Engine
 from .worker_carrier import WorkerCarrier
 
-__all__ = ["CarrierChoice", "CarrierKind", "carrier_for", "open_carrier"]
+__all__ = ["CarrierChoice", "CarrierKind", "CarrierSetting", "carrier_for", "open_carrier"]
 
 CarrierKind: TypeAlias = Literal["memory", "shared-memory", "dask"]
+CarrierSetting: TypeAlias = Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+"""With mailboxes, GPUs carry their own mail: carriers tell where these are, and that all workers live."""
 SHARED_MEMORY = "/dev/shm"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -49,7 +51,7 @@ class _Offer(NamedTuple):
     """Folder → a file in it, its device and number."""
 
 
-def carrier_for(engine: Engine, setting: Literal["auto", "shared-memory", "dask"] = "auto") -> CarrierChoice:
+def carrier_for(engine: Engine, setting: CarrierSetting = "auto") -> CarrierChoice:
     """The fastest carrier that all of the engine's workers can use, or that of the `setting`.
 
     Raises UsageError if shared memory is asked for and the workers share none; ClusterLost.
@@ -63,7 +65,7 @@ def carrier_for(engine: Engine, setting: Literal["auto", "shared-memory", "dask"
     if len(addresses) == 1:
         return CarrierChoice("memory", addresses)
     folders = tuple(folder for folder in reached[0] if all(folder in found for found in reached))
-    if setting == "dask" or (setting == "auto" and not folders):
+    if setting == "dask" or (setting != "shared-memory" and not folders):
         return CarrierChoice("dask", addresses)
     if not folders:
         raise UsageError(

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Self
 
 from distributed import get_worker
 
 from ..tasks.shards import Carrier, MemoryCarrier
-from .carrier_choice import CarrierChoice, carrier_for, open_carrier
+from .carrier_choice import CarrierChoice, CarrierSetting, carrier_for, open_carrier
 from .engine import Engine
 
 __all__ = ["Meeting"]
@@ -30,7 +30,7 @@ class Meeting:
     groups: int
 
     @classmethod
-    def of(cls, engine: Engine, groups: int, setting: Literal["auto", "shared-memory", "dask"]) -> Self:
+    def of(cls, engine: Engine, groups: int, setting: CarrierSetting) -> Self:
         """Meet on the engine's workers, or on as many as there are groups. Raises as `carrier_for` does."""
         # A name of its own each time: a group that was taken for lost must not meet those that peel in its place.
         engine.meetings += 1

@@ -66,12 +66,8 @@ class Capacity:
     """Memory of the smallest worker; 0 for no limit."""
     device_bytes: int = 0
     """Memory of the smallest GPU that computes; 0 where the CPU does."""
-    in_step: bool = False
-    """Whether partitions of different workers can be peeled in step: their GPUs reach each other's memory."""
-    shares_device: bool = False
-    """Whether all partitions lie in the memory of one GPU, this process's."""
     in_process: bool = False
-    """Whether the worker is in this process."""
+    """Whether the workers are in this process: one GPU is all that they have then."""
 
 
 class Engine:
@@ -159,13 +155,7 @@ class Engine:
                 raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.lack}")
         if any(own.lack for own in found):
             return "cpu"
-        together = len({own.machine for own in found}) == 1 and len({own.bus for own in found}) == len(found)
-        self.capacity = replace(
-            self.capacity,
-            device_bytes=min(own.memory_bytes for own in found),
-            in_step=together and all(own.reaches_all and own.count >= len(found) for own in found),
-            shares_device=self.shares_memory,
-        )
+        self.capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
         return found[0].name
 
     @contextmanager

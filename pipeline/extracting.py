@@ -93,7 +93,7 @@ def extract(
 
 def supports_of(graph: Ordered, partitions: int) -> list[Future]:
     """[buckets] BucketResults with the triangles of each edge, found in so many partitions."""
-    if partitions == 1 or graph.engine.capacity.device_bytes:
+    if partitions == 1:
         return count_supports(graph, partitions)
     return count_supports_by_shards(graph, partitions)
 

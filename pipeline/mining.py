@@ -19,7 +19,7 @@ from ..tasks.ingest import Put
 from ..tasks.passwords import without_passwords
 from ..tasks.places import place_of
 from ..tasks.publish import merge_histograms
-from ..tasks.shards import warm_shards
+from ..tasks.shards import warm_shards, warm_shards_on_gpu
 from ..tasks.shards.halves import ShardCounts
 from ..tasks.sources import Source, refuse_changed_files
 from ..tasks.subgraph import PartitionCounts
@@ -410,7 +410,9 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
             engine.everywhere(_run_clique, plan.method, plan.partitions)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
-        if plan.in_shards:
+        if on_gpu and plan.partitions > 1:
+            engine.everywhere(warm_shards_on_gpu)
+        elif plan.in_shards:
             engine.everywhere(warm_shards, engine.capacity.threads)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 

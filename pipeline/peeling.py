@@ -1,5 +1,5 @@
-"""Peeling: one partition alone, or several in step. One task each from the first level to the last, or until it is time
-to keep what it has come to; the next goes on from there.
+"""Peeling: one partition alone, or shards in step (`shard_peeling`). One task each from the first level to the last, or
+until it is time to keep what it has come to; the next goes on from there.
 """
 
 from __future__ import annotations
@@ -7,27 +7,24 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from operator import attrgetter, getitem, methodcaller
+from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
 from distributed import get_worker
 from distributed.core import Status
 
-from ..kernels.peers import Address
 from ..tasks.bound.peel import Peeled, peel, peel_intervals
-from ..tasks.bound.step import open_mailbox, peel_in_step
-from ..tasks.errors import ClusterLost, InternalError
+from ..tasks.errors import ClusterLost
 from ..tasks.messages import bundle
 from ..tasks.subgraph import PartitionCounts, Subgraph
-from .engine import Engine, Future
-from .manifest import BoundingRecord, ExchangeRecord, ShardsRecord
+from .engine import Future
+from .manifest import BoundingRecord, ShardsRecord
 from .rounds import Outcome, Round, end
 from .schedule import Bounded, Schedule, Search
 from .telemetry import Events
 
-__all__ = ["PeelAlone", "PeelTogether", "Peeling", "teller", "wait_for_all"]
+__all__ = ["PeelAlone", "Peeling", "teller"]
 
 _PROGRESS_SECONDS = 0.2
 """How often peeling tells its level."""
@@ -131,89 +128,8 @@ class PeelAlone(Peeling):
         pass
 
 
-class PeelTogether(Peeling):
-    """Peels several partitions in step: each by a worker of its own, all at once; in one process by one task.
-
-    What the partitions tell each other is counted as one exchange.
-    """
-
-    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
-        engine, subgraphs, homes = self.search.engine, self.search.subgraphs, self.search.engine.homes
-        mailboxes = engine.map("mailbox", open_mailbox, [(s,) for s in subgraphs], homes)
-        addresses = engine.peek(mailboxes, methodcaller("address"), homes)
-        groups = [[p] for p in range(len(subgraphs))] if homes else [list(range(len(subgraphs)))]
-        arguments = [
-            (
-                [subgraphs[p] for p in group],
-                [mailboxes[p] for p in group],
-                addresses,
-                None if before is None else [before[p] for p in group],
-                seconds,
-                self._topic,
-                i,
-            )
-            for i, group in enumerate(groups)
-        ]
-        # Tasks of two runs in the way of each other would wait until both give up.
-        with engine.alone("peeling"):
-            tasks = engine.map("peel", _peel_in_step, arguments, homes)
-            wait_for_all(engine, tasks)
-        places = [(task, place) for task, group in zip(tasks, groups, strict=True) for place in range(len(group))]
-        return engine.map("peeled", getitem, places, homes)
-
-    def _left(self) -> dict[int, int]:
-        if not self.search.engine.homes:
-            return super()._left()
-        return {p: counts.owned for p, counts in enumerate(self.search.counts)}
-
-    def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
-        self.exchanges = 1
-        messages = sum(record.messages for record in self._records)
-        ghosts = sum(c.ghost for c in self.search.counts)
-        if self.done and messages != ghosts:
-            raise InternalError(f"partitions told each other of {messages} edges, {ghosts} were waited for")
-        self.search.events.exchange(
-            ExchangeRecord(
-                exchange=1,
-                step=levels,
-                open_bands=0,
-                settled=sum(c.owned for c in self.search.counts) - unsettled,
-                unsettled=unsettled,
-                messages=messages,
-                bytes=4 * messages,
-                evaluations=evaluations,
-                seconds=self._seconds,
-            )
-        )
-
-
-def wait_for_all(engine: Engine, tasks: Sequence[Future]) -> None:
-    """Wait for all; when one fails the others are lost to each other, and the one that failed first says why."""
-    try:
-        engine.wait(tasks)
-    except ClusterLost:
-        for task in tasks:
-            with suppress(ClusterLost):
-                engine.wait([task])
-        raise
-
-
 def _peel_alone(subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
     return _outcome(subgraph, peel(subgraph, before and before.state, seconds, teller(topic)))
-
-
-def _peel_in_step(
-    subgraphs: Sequence[Subgraph],
-    mailboxes: Sequence[Any],
-    addresses: Sequence[Address],
-    before: Sequence[Outcome] | None,
-    seconds: float | None,
-    topic: str | None,
-    part: int,
-) -> list[Outcome]:
-    earlier = None if before is None else [outcome.state for outcome in before]
-    found = peel_in_step(subgraphs, mailboxes, addresses, earlier, seconds, teller(topic, part))
-    return [_outcome(*both) for both in zip(subgraphs, found, strict=True)]
 
 
 def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
@@ -265,10 +181,9 @@ class _PeelRecord(NamedTuple):
     levels: int
     evaluations: int
     left: int
-    messages: int
     exchanges: int
 
 
 def _record(outcome: Outcome) -> _PeelRecord:
     peeled = outcome.state
-    return _PeelRecord(peeled.level, peeled.levels, peeled.evaluations, peeled.left, peeled.messages, peeled.exchanges)
+    return _PeelRecord(peeled.level, peeled.levels, peeled.evaluations, peeled.left, peeled.exchanges)

@@ -8,7 +8,6 @@ from math import expm1
 from dask.utils import format_bytes
 
 from ..kernels.graph import MAX_LOCAL_EDGES
-from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.coding import PART_BYTES
 from ..tasks.errors import OutOfRoom
 from ..tasks.estimate import Figures
@@ -18,6 +17,7 @@ from ..tasks.sources import Block, Source
 from ..tasks.writing import TEXT_PER_GROUP
 from .cluster import WORKER_BYTES
 from .engine import Capacity
+from .gpu_memory import halves_of_a_shard, shards_bytes
 from .plan_tasks import Layout
 from .shard_memory import ShardMemory
 
@@ -108,14 +108,19 @@ class Plan:
 
     @property
     def in_shards(self) -> bool:
-        """Whether the graph is stored once, in shards, and peeled in step by CPUs."""
+        """Whether the graph is stored once, in shards, and peeled in step."""
         return self.shards > 0
+
+    @property
+    def on_device(self) -> bool:
+        """Whether GPUs count triangles and peel."""
+        return self.capacity.device_bytes > 0
 
     @property
     def on_disk(self) -> bool:
         """Whether rows of shards lie in files, as they do not fit the workers' memory."""
         limit = self.capacity.memory_bytes
-        return self.in_shards and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+        return self.in_shards and not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
 
     @property
     def resident_bytes(self) -> int:
@@ -135,8 +140,15 @@ class Plan:
 
     @property
     def largest_edges(self) -> int:
-        """Edges of the largest partition, with its ghosts."""
+        """Edges of the largest partition, with its ghosts; of a shard on a GPU, those that have an end there."""
+        if self.in_shards and self.on_device:
+            return halves_of_a_shard(self._closed_edges, self.shards)
         return round(self.edges * max(self.copies.largest, 1 / self.partitions))
+
+    @property
+    def _closed_edges(self) -> int:
+        """Edges with triangles."""
+        return round(self.edges * self.graph.with_triangles)
 
     @property
     def buckets(self) -> int:
@@ -187,7 +199,7 @@ class Plan:
             if self.capacity.in_process
             else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
         )
-        in_shards = self.in_shards and not self.capacity.device_bytes
+        in_shards = self.in_shards and not self.on_device
         if in_shards:
             of_copy = 0
         size = int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
@@ -201,10 +213,18 @@ class Plan:
 
     @property
     def device_bytes(self) -> int:
-        """Projected memory of the largest partition on a GPU; 0 if the CPU computes."""
-        if not self.capacity.device_bytes:
+        """Projected memory on a GPU of the largest partition, or of all its shards; 0 if the CPU computes."""
+        if not self.on_device:
             return 0
-        return self.largest_edges * GPU_EDGE_BYTES
+        if not self.in_shards:
+            return self.largest_edges * GPU_EDGE_BYTES
+        vertices = self.graph.vertices.likely
+        return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
+
+    @property
+    def shards_on_a_gpu(self) -> int:
+        """One for each worker; in one process all."""
+        return self.shards if self.capacity.in_process else -(-self.shards // self.capacity.workers)
 
     @property
     def at_once(self) -> int:
@@ -319,7 +339,7 @@ class Plan:
     def in_waves(self) -> bool:
         """Whether workers hold partitions that they do not work at in files, as not all of them fit in memory."""
         limit = self.capacity.memory_bytes
-        return not self.capacity.device_bytes and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+        return not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
 
     @property
     def tasks(self) -> int:
@@ -338,17 +358,6 @@ class Plan:
         )
         return layout.tasks(self.partitioning)
 
-    @property
-    def can_peel_in_step(self) -> bool:
-        """Whether all partitions fit GPUs that reach each other at once: one for each, or that of this process."""
-        capacity = self.capacity
-        if not capacity.device_bytes or self.partitions > MOST_PEERS:
-            return False
-        if capacity.shares_device:
-            together = self.partitions * self.device_bytes
-            return self.partitions <= MOST_ON_ONE_DEVICE and together <= GPU_FILL * capacity.device_bytes
-        return capacity.in_step and self.partitions <= capacity.workers
-
     def fits(self) -> bool:
         """Whether the projected memory of a worker is well within its limit."""
         limit = self.capacity.memory_bytes
@@ -363,7 +372,8 @@ class Plan:
         """What does not fit."""
         if not self._fits_device():
             has = format_bytes(self.capacity.device_bytes)
-            return f"the largest would need ~{format_bytes(self.device_bytes)} of a GPU that has {has}"
+            what = "a GPU's shards" if self.in_shards else "the largest"
+            return f"{what} would need ~{format_bytes(self.device_bytes)} of a GPU that has {has}"
         if self.largest_edges > MAX_LOCAL_EDGES:
             return f"the largest would hold ~{self.largest_edges:,} edges, more than are allowed"
         has = format_bytes(self.capacity.memory_bytes)
@@ -372,8 +382,9 @@ class Plan:
     @property
     def remedy(self) -> str:
         """What makes the part of the graph smaller that a worker holds."""
-        on_cpus = self.method == "peel" and not self.capacity.device_bytes
-        return "start more workers" if on_cpus and self.partitions >= self.capacity.workers else _MORE_PARTITIONS
+        if self.method != "peel" or self.partitions < self.capacity.workers:
+            return _MORE_PARTITIONS
+        return "start more workers" + ", each with a GPU of its own" * self.on_device
 
     def _fits_device(self) -> bool:
         return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
@@ -396,9 +407,14 @@ class Plan:
                 f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
             )
         if not self._fits_device():
+            what = f"the largest of {self.partitions} partitions"
+            if self.in_shards:
+                what = f"{self.shards_on_a_gpu} of {self.shards} shards"
+            # Banding leaves partitions that wait on the host.
+            other = "use bounding.method=band with more partitions, " * (self.method == "peel")
             raise OutOfRoom(
-                f"the largest of {self.partitions} partitions would need about {format_bytes(self.device_bytes)} on a "
-                f"GPU of {format_bytes(self.capacity.device_bytes)}: {more}, or use cluster.device=cpu"
+                f"{what} would need about {format_bytes(self.device_bytes)} on a GPU of "
+                f"{format_bytes(self.capacity.device_bytes)}: {more}, {other}or use cluster.device=cpu"
             )
         limit = self.capacity.memory_bytes
         if limit and limit < WORKER_BYTES:

@@ -121,7 +121,8 @@ def _device(plan: Plan) -> str:
         return "cpu"
     ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
     room = format_bytes(plan.capacity.device_bytes)
-    return f"gpu, {_bytes(plan.device_bytes)} of {room} for the largest partition; {ingest}"
+    part = _many(plan.shards_on_a_gpu, "shard") if plan.in_shards else "the largest partition"
+    return f"gpu, {_bytes(plan.device_bytes)} of {room} for {part}; {ingest}"
 
 
 def _free(plan: Plan) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distributed.system import MEMORY_LIMIT
 
-from ..kernels.peers import MOST_ON_ONE_DEVICE
+from ..kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
 from ..tasks.complete import refuse_unmarked
 from ..tasks.errors import InputAbsent, InputIncomplete, UsageError
 from ..tasks.estimate import Figures, at_most, estimate
@@ -29,6 +29,13 @@ MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
 LEAST_EDGES = 500_000
 """`auto` takes a worker more for so many edges: with fewer, rounds take longer than the work in them."""
+LEAST_GPU_EDGES = 100_000_000
+"""`auto` takes one GPU, if the graph fits it, for fewer edges; for so many it takes all of them.
+
+One GPU takes 5 ns an edge (R-MAT 24: 1.34 s for 260 M edges, docs/performance.md), so 0.5 s for these. More GPUs share
+that out. Their thousands of exchanges are as many for any number of GPUs, and take 31 µs each between shards of one GPU
+(docs/shards.md) and 76 to 118 µs between two GPUs over NVLink: half a second and more.
+"""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BLOCK_ROWS = 250_000
@@ -58,9 +65,7 @@ def make_plan(settings: Settings) -> Plan:
     capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
     if has_gpu_workers(cluster):
         gpu = local_gpu(cluster)
-        capacity = replace(
-            capacity, device_bytes=gpu.memory_bytes, in_step=gpu.reaches_all, shares_device=capacity.in_process
-        )
+        capacity = replace(capacity, device_bytes=gpu.memory_bytes)
     return plan_run(settings, source, capacity)
 
 
@@ -127,28 +132,43 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     graph = estimate(source, settings.ingest.sample_rows)
     one = _one_partition(settings, source, graph.figures(settings.output.compression), capacity)
 
+    if settings.bounding.method in ("auto", "peel"):
+        return _plan_on_gpus(one, count) if capacity.device_bytes else _plan_on_cpus(one, count)
+
     def plan(partitions: int, reason: str) -> Plan:
         if partitions == 1:
             return replace(one, reason=reason)
-        copies = graph.copies(one.partitioning, partitions)
-        made = replace(one, partitions=partitions, copies=copies, reason=reason)
-        if settings.bounding.method == "auto" and not made.can_peel_in_step:
-            return replace(made, method="band")
-        return made
+        return replace(one, partitions=partitions, copies=graph.copies(one.partitioning, partitions), reason=reason)
 
-    if settings.bounding.method in ("auto", "peel") and not capacity.device_bytes:
-        return _plan_on_cpus(one, count)
     if isinstance(count, int):
-        chosen = plan(count, _GIVEN)
-        return _peeled(chosen) if settings.bounding.method == "peel" else chosen
-    chosen = plan(*_one_each(capacity.workers))
-    if settings.bounding.method == "peel":
-        return chosen if chosen.can_peel_in_step else _peeled(plan(1, "to peel"))
-    tried = [chosen]
+        return plan(count, _GIVEN)
+    tried = [plan(*_one_each(capacity.workers))]
     while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
         last = tried[-1]
         tried.append(plan(2 * last.partitions, f"with {last.partitions} {last.excess}"))
     return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
+    """One partition on one GPU, if it fits and is asked for or as quick, else shards: one on each worker's GPU. In one
+    process only a given `count` makes shards: all lie on its GPU, and take more room there than one partition.
+    """
+    capacity = one.capacity
+    most, why_most = min(capacity.workers, MOST_PEERS), _EACH
+    if capacity.in_process:
+        most, why_most = MOST_ON_ONE_DEVICE, "as many as one GPU works on at once"
+    elif capacity.workers > most:
+        why_most = f"as many as are allowed, of {capacity.workers:,} workers the others have none"
+    if isinstance(count, int):
+        groups = min(count, most)
+        reason = _GIVEN if groups == count else f"{why_most}; partitioning.count is {count:,}"
+        return replace(one, reason=reason) if groups == 1 else _in_shards(one, groups, groups, reason)
+    if most == 1 or capacity.in_process:
+        return one
+    every = _in_shards(one, most, most, why_most)
+    if one.fits() and (one.edges < LEAST_GPU_EDGES or not every.fits()):
+        return replace(one, reason="one GPU is enough for its edges")
+    return every
 
 
 def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
@@ -159,22 +179,24 @@ def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
     if isinstance(count, int):
         if count == 1 and one.fits():
             return one
-        return _in_shards(one, min(count, workers), count, _GIVEN)
+        groups = min(count, workers)
+        return _in_shards(one, groups, max(count, groups * one.capacity.threads), _GIVEN)
     groups = min(workers, MAX_PARTITIONS, max(1, one.edges // LEAST_EDGES))
     if groups == 1 and one.fits():
         return one
-    every = _in_shards(one, min(workers, MAX_PARTITIONS), 1, _EACH if workers > 1 else f"with one {one.excess}")
-    some = _in_shards(one, groups, 1, f"{groups} workers are enough for its edges")
+    most, threads = min(workers, MAX_PARTITIONS), one.capacity.threads
+    every = _in_shards(one, most, most * threads, _EACH if workers > 1 else f"with one {one.excess}")
+    some = _in_shards(one, groups, groups * threads, f"{groups} workers are enough for its edges")
     return every if groups == workers or some.on_disk or not some.fits() else some
 
 
-def _in_shards(one: Plan, groups: int, least: int, reason: str) -> Plan:
-    """The graph in `groups` groups of shards, one shard for each thread and `least` in all."""
+def _in_shards(one: Plan, groups: int, shards: int, reason: str) -> Plan:
+    """The graph in so many groups of so many shards in all."""
     stored = one.graph.with_triangles
     return replace(
         one,
         partitions=groups,
-        shards=max(least, groups * one.capacity.threads),
+        shards=shards,
         partitioning="shards",
         copies=Copies(stored, stored / groups, "estimated"),
         reason=reason,
@@ -241,13 +263,3 @@ def _free_bytes(settings: Settings) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
-
-
-def _peeled(plan: Plan) -> Plan:
-    if plan.partitions == 1 or plan.can_peel_in_step:
-        return plan
-    raise UsageError(
-        f"bounding.method=peel works on one partition, on up to {MOST_ON_ONE_DEVICE} that fit one GPU together, or on "
-        "one for each GPU of a machine whose GPUs reach each other's memory, "
-        f"not on {plan.partitions} here: use bounding.method=band, or partitioning.count=1"
-    )

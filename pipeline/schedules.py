@@ -7,7 +7,7 @@ import time
 from .banding import Banding
 from .fixpoint import Fixpoint
 from .keeper import Keeper
-from .peeling import PeelAlone, PeelTogether
+from .peeling import PeelAlone
 from .plan import Plan
 from .schedule import Bounded, Schedule, Search
 from .settings import BoundingSettings
@@ -56,7 +56,7 @@ def _schedule(search: Search, plan: Plan) -> Schedule:
     if plan.in_shards:
         return PeelShards(search, plan.resident_bytes if plan.on_disk else None)
     if plan.method == "peel":
-        return PeelAlone(search) if len(search.subgraphs) == 1 else PeelTogether(search)
+        return PeelAlone(search)
     return Banding(search) if plan.method == "band" else Fixpoint(search)
 
 

@@ -258,7 +258,7 @@ class PartitioningSettings(_Section):
     """How the edges are spread over partitions."""
 
     count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
+    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, see docs/planning.md."""
     method: Literal["auto", "range", "hash"] = "auto"
     """Vertex to partition, see docs/partitioning.md; `auto`: `range`. Without effect on shards."""
 
@@ -267,9 +267,9 @@ class BoundingSettings(_Section):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
-    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
-    carrier: Literal["auto", "shared-memory", "dask"] = "auto"
-    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
+    """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
+    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory`, `dask`, `nccl`; `auto`: not the last."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)

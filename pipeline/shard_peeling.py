@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 from distributed import get_worker
 
+from .. import kernels
 from ..kernels.cpu.shards import MEMORY, Room
 from ..tasks.bound.intervals import Intervals
 from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
-from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardState
+from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
+from ..tasks.shards.gpu_groups import MAILBOXES, NCCL
 from ..tasks.shards.together import peel_groups
 from .carrier_choice import CarrierKind
 from .carriers import Meeting
@@ -65,6 +67,7 @@ class PeelShards(Peeling):
                     seconds,
                     engine.capacity.threads,
                     self._resident_bytes,
+                    self.search.settings.carrier,
                     self._topic if worker == 0 else None,
                 )
                 for worker in range(meeting.workers)
@@ -84,12 +87,13 @@ class PeelShards(Peeling):
     def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
         assert self.round is not None
         self.exchanges = 1
-        figures = self.search.engine.peek(self.round.states, _figures, self.search.engine.homes)
+        told = self.search.engine.peek(self.round.states, _figures, self.search.engine.homes)
+        figures = [own for own, _ in told]
         entries = np.array([count for own in figures for count in own.entries], np.int64)
         self.shards = ShardsRecord(
             shards=len(entries),
             groups=len(figures),
-            carrier=self._carrier,
+            carrier=told[0][1] or (NCCL if self.search.settings.carrier == NCCL else self._carrier),
             exchanges=max(own.exchanges for own in figures),
             rounds=max(own.rounds for own in figures),
             alarms=sum(own.alarms for own in figures),
@@ -125,12 +129,18 @@ def _peel_groups(
     seconds: float | None,
     threads: int,
     resident_bytes: int | None,
+    way: str,
     topic: str | None,
 ) -> list[Outcome]:
-    """Task: peel the groups of one worker."""
+    """Task: peel the groups of one worker, where their edges lie."""
     states = None if before is None else [outcome.state for outcome in before]
-    with meeting.carriers_of(worker) as carriers, _room(resident_bytes) as room:
-        found = peel_groups(edges, carriers, states, seconds, teller(topic), threads=threads, room=room)
+    found: Sequence[ShardState | ShardOnGpu]
+    with meeting.carriers_of(worker) as carriers:
+        if not kernels.on_host(edges[0].low):
+            found = peel_groups_on_gpu(edges, carriers, states, seconds, teller(topic), way=way)
+        else:
+            with _room(resident_bytes) as room:
+                found = peel_groups(edges, carriers, states, seconds, teller(topic), threads=threads, room=room)
     return [Outcome(state, bundle(state.group, {}), None) for state in found]
 
 
@@ -142,10 +152,12 @@ def _room(resident_bytes: int | None) -> AbstractContextManager[Room]:
 
 
 def _intervals(outcome: Outcome) -> Intervals:
-    state: ShardState = outcome.state
+    state: ShardState | ShardOnGpu = outcome.state
     return Intervals(state.low, state.low if state.finished else state.high)
 
 
-def _figures(outcome: Any) -> Figures:
-    figures: Figures = outcome.state.figures
-    return figures
+def _figures(outcome: Any) -> tuple[Figures, str]:
+    """Of a group; and "mailboxes" where its kernel wrote into the memory of other GPUs."""
+    state: ShardState | ShardOnGpu = outcome.state
+    direct = isinstance(state, ShardOnGpu) and state.direct
+    return state.figures, MAILBOXES if direct else ""

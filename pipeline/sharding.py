@@ -1,7 +1,8 @@
 """Shards on the cluster: edges go from buckets to groups, and λ comes back; see `tasks.shards.supports` for the order.
 
-A group lies on one worker, `engine.homes` says on which. Every edge passes by every group. Buckets are shown to groups
-in batches, a wave of one batch for each group at a time, and a worker has two of them at most.
+A group lies on one worker, `engine.homes` says on which, and on its GPU where GPUs compute. Every edge passes by every
+group. Buckets are shown to groups in batches, a wave of one batch for each group at a time, and a worker has two of
+them at most.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
-from ..tasks.ingest import OwnedRows
+from .. import kernels
+from ..tasks.ingest import OwnedRows, Put
 from ..tasks.messages import Bundle
 from ..tasks.publish import BucketResults
 from ..tasks.shards import answers, halves, streams, supports
@@ -53,6 +55,8 @@ class Supported:
     triangles: int
     edges: int
     """Edges with triangles."""
+    put: Put
+    """Where it lies."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,9 @@ class Shards:
 
     dealing: Dealing
     edges: list[Future]
-    """[groups] ShardEdges"""
+    """[groups] ShardEdges, where groups compute"""
     rows: list[Future]
-    """[groups] OwnedRows: where the edges that a group owns are published"""
+    """[groups] OwnedRows: where the edges that a group owns are published; beside the buckets"""
     supports: list[Future]
     """[buckets] BucketSupports"""
     counts: list[ShardCounts]
@@ -89,7 +93,8 @@ def count_triangles(graph: Ordered, dealing: Dealing, stage: Stage | None = None
     sent = send(engine, "send-edges", "closing", streams.send_edges, [(own, dealing) for own in found])
     engine.spread(len(groups))
     with engine.on_device():
-        closing = exchange(engine, "closing", sent, supports.collect_closing, [(g, dealing) for g in groups], at)
+        owners = [(g, dealing, _put(engine)) for g in groups]
+        closing = exchange(engine, "closing", sent, supports.collect_closing, owners, at)
         del sent
         engine.wait(closing, stage)
         sizes = engine.peek(found, len)
@@ -103,7 +108,7 @@ def count_triangles(graph: Ordered, dealing: Dealing, stage: Stage | None = None
     engine.wait(by_bucket, stage)
     sums = engine.peek(by_bucket, _sums)
     triangles = supports.check_triangles([total for total, _ in sums], engine.peek(ends, attrgetter("triangles")))
-    return Supported(dealing, found, by_bucket, triangles, sum(edges for _, edges in sums))
+    return Supported(dealing, found, by_bucket, triangles, sum(edges for _, edges in sums), graph.put)
 
 
 def batches_of(sizes: Sequence[int], groups: int) -> list[list[int]]:
@@ -125,6 +130,11 @@ def places_of(batches: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[tu
     return [
         (k, start) for k, own in enumerate(batches) for start in accumulate((sizes[b] for b in own[:-1]), initial=0)
     ]
+
+
+def _put(engine: Engine) -> Put:
+    """Where groups lie."""
+    return kernels.to_device if engine.capacity.device_bytes else kernels.to_host
 
 
 def _homes(engine: Engine, dealing: Dealing) -> list[int] | None:
@@ -178,7 +188,7 @@ def send_to_groups(engine: Engine, graph: Supported, stage: Stage | None = None)
     sent = send(engine, "send-halves", "halves", halves.send_halves, tasks)
     engine.spread(dealing.groups)
     with engine.on_device():
-        arguments = [(g, dealing, graph.edges) for g in range(dealing.groups)]
+        arguments = [(g, dealing, graph.edges, _put(engine), graph.put) for g in range(dealing.groups)]
         built = exchange(engine, "halves", sent, halves.build_edges, arguments, at)
         del sent
         engine.wait(built, stage)

@@ -21,7 +21,7 @@ from ..tasks.numbering import Pairs
 from ..tasks.publish import EdgeResults, VertexSums
 from ..tasks.shards.answers import EdgeIntervals
 from ..tasks.shards.halves import SupportedEdges
-from ..tasks.shards.streams import EdgeRun
+from ..tasks.shards.streams import EdgeRun, EdgeStream
 from ..tasks.triangulate import GhostEdges, Lists, Reply
 
 __all__ = ["PAYLOADS", "register"]
@@ -33,6 +33,7 @@ PAYLOADS = (
     EdgeParts,
     EdgeResults,
     EdgeRun,
+    EdgeStream,
     FallenBounds,
     GhostEdges,
     Lists,
@@ -42,7 +43,7 @@ PAYLOADS = (
     SupportedEdges,
     VertexSums,
 )
-"""What bundles hold, beside plain arrays."""
+"""What bundles hold, beside plain arrays, and what passes by groups of shards."""
 
 
 def register() -> None:

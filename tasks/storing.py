@@ -34,6 +34,7 @@ from .numbering import BucketEdges, BucketIds
 from .own_files import open_own
 from .places import file_system
 from .shards.edges import ShardEdges
+from .shards.on_gpu import ShardOnGpu
 from .shards.state import Figures, ShardState
 from .shards.supports import BucketSupports
 from .stores import asked
@@ -56,6 +57,7 @@ TYPES = {
         PartitionCounts,
         Peeled,
         ShardEdges,
+        ShardOnGpu,
         ShardState,
         Subgraph,
         Topology,

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from . import dense, identity, ingest, order, publish
 from .bound import band, fixpoint
 from .bound.intervals import Intervals
-from .bound.peel import Peeled, peel, peel_intervals
-from .bound.step import open_mailbox, peel_in_step
+from .bound.peel import peel, peel_intervals
 from .identity import Put
 from .ingest import OwnedEdges
 from .messages import Bundle, collect
@@ -31,7 +30,11 @@ CLIQUES = 1024
 
 
 def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEdges]) -> list[Intervals]:
-    """λ of cliques by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only."""
+    """λ of cliques by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only.
+
+    Several partitions are not peeled: shards are (`tasks.shards.warm`). Their triangles are counted, as those of dense
+    groups are in the end, and there is no λ.
+    """
     count = min(partitions, 2)
     owned = [put(_owned(p, count)) for p in range(count)]
     lists = [send_lists(edges, count) for edges in owned]
@@ -39,8 +42,7 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        found = [peel(subgraphs[0])] if count == 1 else _peel_in_step(subgraphs)
-        return list(map(peel_intervals, subgraphs, found))
+        return [peel_intervals(subgraphs[0], peel(subgraphs[0]))] if count == 1 else []
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 
@@ -114,12 +116,6 @@ def _owned(partition: int, partitions: int) -> OwnedEdges:
     part = (rank % partitions).astype(np.int16)
     row = np.arange(len(edges), dtype=np.int32)
     return OwnedEdges(partition, rank, part, offsets, high, np.zeros(len(edges), np.int16), row)
-
-
-def _peel_in_step(subgraphs: list[Subgraph]) -> list[Peeled]:
-    mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
-    addresses = [mailbox.address() for mailbox in mailboxes]
-    return peel_in_step(subgraphs, mailboxes, addresses)
 
 
 def _band(subgraphs: list[Subgraph]) -> list[Intervals]:

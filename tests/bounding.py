@@ -12,8 +12,7 @@ from edgemill.pipeline.ledger import Ledger
 from edgemill.tasks.bound import band as banding
 from edgemill.tasks.bound import fixpoint as rounds
 from edgemill.tasks.bound.intervals import Intervals
-from edgemill.tasks.bound.peel import Peeled, peel, peel_intervals
-from edgemill.tasks.bound.step import open_mailbox, peel_in_step
+from edgemill.tasks.bound.peel import peel, peel_intervals
 from edgemill.tasks.messages import Bundle, collect
 from edgemill.tasks.subgraph import Subgraph
 
@@ -90,13 +89,6 @@ def peeling(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
     return [peel_intervals(subgraph, peel(subgraph))]
 
 
-def in_step(subgraphs: Sequence[Subgraph], max_seconds: float | None = None) -> list[Intervals]:
-    """Peeling of several partitions in step, on a GPU."""
-    mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
-    addresses = [mailbox.address() for mailbox in mailboxes]
-    return list(map(peel_intervals, subgraphs, peel_in_step(subgraphs, mailboxes, addresses, seconds=max_seconds)))
-
-
 def peeling_in_pieces(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
     """Peeling of the only partition, each time by a new one that goes on from what was found."""
     (subgraph,) = subgraphs
@@ -104,18 +96,6 @@ def peeling_in_pieces(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
     while found.left:
         found = peel(subgraph, found, 0)
     return [peel_intervals(subgraph, found)]
-
-
-def in_step_in_pieces(subgraphs: Sequence[Subgraph]) -> list[Intervals]:
-    """Peeling in step, each time by new ones that go on from what was found."""
-    found: list[Peeled] | None = None
-    while found is None or any(one.left for one in found):
-        mailboxes = [open_mailbox(subgraph) for subgraph in subgraphs]
-        addresses = [mailbox.address() for mailbox in mailboxes]
-        found = peel_in_step(subgraphs, mailboxes, addresses, found, 0)
-        assert len({(one.level, one.levels) for one in found}) == 1
-    assert sum(one.messages for one in found) == sum(len(subgraph.ghost) for subgraph in subgraphs)
-    return list(map(peel_intervals, subgraphs, found))
 
 
 def schedules(partitions: int) -> list[Schedule]:

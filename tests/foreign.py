@@ -111,6 +111,11 @@ def to_foreign(array: Any) -> Foreign:
     return array if isinstance(array, Foreign) else Foreign(array.copy())
 
 
+def is_foreign(array: Any) -> bool:
+    """Whether the array is elsewhere."""
+    return isinstance(array, Foreign)
+
+
 class _Elsewhere:
     """An object of the CPU's kernels whose methods take and give arrays elsewhere."""
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from drive import Ordered, exchange
+from edgemill.kernels import to_host
 from edgemill.tasks import ingest
+from edgemill.tasks.identity import Put
 from edgemill.tasks.numbering import BucketEdges
 from edgemill.tasks.publish import BucketResults
 from edgemill.tasks.shards import answers, halves, supports
@@ -61,14 +63,18 @@ def numbers(edges: BucketEdges) -> list[Edge]:
     return list(zip((edges.low + edges.first).tolist(), edges.highs[edges.high].tolist(), strict=True))
 
 
-def shard(graph: Ordered, groups: int, shards: int, together: int = 1) -> Sharded:
-    """Bring the edges of buckets to groups; streams pass `together`, and each group begins with others."""
+def shard(
+    graph: Ordered, groups: int, shards: int, together: int = 1, put: Put = to_host, put_rows: Put = to_host
+) -> Sharded:
+    """Bring the edges of buckets to groups, which lie where `put` has them; streams pass `together`, and each group
+    begins with others. What publishing needs goes where `put_rows` has it.
+    """
     dealing = Dealing.of(graph.edges[0].all_vertices, groups, shards)
     found = list(map(sort_edges, graph.oriented))
     closing = exchange(
         (send_edges(own, dealing) for own in found),
         groups,
-        lambda g, mail: supports.collect_closing(g, dealing, mail),
+        lambda g, mail: supports.collect_closing(g, dealing, put, mail),
     )
     batches = [list(range(b, min(b + together, len(found)))) for b in range(0, len(found), together)]
     partials: list[list[np.ndarray]] = [[] for _ in batches]
@@ -97,6 +103,6 @@ def shard(graph: Ordered, groups: int, shards: int, together: int = 1) -> Sharde
     parts = exchange(
         (halves.send_halves(own, counts, dealing) for own, counts in zip(found, by_bucket, strict=True)),
         groups,
-        lambda g, mail: halves.build_edges(g, dealing, edges, mail),
+        lambda g, mail: halves.build_edges(g, dealing, edges, put, put_rows, mail),
     )
     return Sharded(dealing, found, by_bucket, triangles, parts)

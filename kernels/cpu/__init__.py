@@ -10,6 +10,8 @@ from .nest import add_up, least_up, nest
 from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .scan import reband
+from .shards.arrivals import arrange
+from .shards.closing import close_rows, count_closed, merge_rows
 from .sort import order_pairs, sort_keys
 from .strings import hash_strings, sort_strings
 
@@ -19,12 +21,16 @@ __all__ = [
     "Peeling",
     "add_up",
     "adjacency",
+    "arrange",
+    "close_rows",
     "compact",
+    "count_closed",
     "hash_strings",
     "intersect",
     "least_up",
     "lookup",
     "maxima_at",
+    "merge_rows",
     "nest",
     "order_pairs",
     "pack_lists",

@@ -17,7 +17,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["await_change", "load", "store"]
+__all__ = ["await_change", "load", "store", "store_longs"]
 
 
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -76,6 +76,13 @@ def load(words, at):
 def store(words, at, value):
     """Make `words[at]`, a uint32, the `value` once all that was written before can be seen."""
     _store_release(words, at, np.uint32(value))
+
+
+@njit(cache=True, nogil=True)
+def store_longs(words, at, values):
+    """Make the uint64 from `words[at]` on the `values`, each once all that was written before can be seen."""
+    for i in range(values.size):
+        _store_release(words, at + i, values[i])
 
 
 @njit(cache=True, nogil=True)

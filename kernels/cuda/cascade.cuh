@@ -14,7 +14,6 @@
 // Ties      of two edges of one triangle that fall in one round the lower number takes it, as in PKT (Kabir and Madduri,
 //           "Parallel k-truss decomposition on multicore systems", HPEC 2017).
 //
-// PEERS: edges with more triangles than any can have are ghosts, whose owners count them; see peers.cuh.
 // BANDS: an edge's limit is threshold[band[e]], and a triangle counts for e only if its other edges lie in a higher band or
 // stand in e's own. Without, the limit is one for all.
 #pragma once
@@ -22,9 +21,6 @@
 
 #ifndef BANDS
 #define BANDS 0
-#endif
-#ifndef PEERS
-#define PEERS 0
 #endif
 // Measured on one H200, R-MAT 24, seconds of peeling: two blocks of 16 warps 1.55; with two entries of a row under way instead of
 // four 1.58; two blocks of 20 warps, which spill, 1.67, and with one lookup under way, which do not, 1.60; three blocks of 16
@@ -41,7 +37,6 @@ constexpr int WANTED = UNIT + PASS;      // entries that a warp keeps to look up
 constexpr int MOST = UNIT > PASS ? UNIT : PASS;
 constexpr int FOUND = MOST + 32 * BATCH; // triangles that a warp keeps; as in launch.py
 constexpr uint32 HEAVY = 1 << 20;        // room for parts of heavy edges; as in launch.py
-constexpr int GHOSTS = 1 << 28;          // counts of ghosts lie above, of others below
 constexpr int FALLS = -(1 << 27);        // count of an edge falling in a round 0, 3, 6 ...; decrements are fewer than 2^26
 
 __device__ __forceinline__ int falling_in(uint32 round) {
@@ -117,8 +112,7 @@ __device__ __forceinline__ Lost who_loses(const Fall& fall, int e, int f, int g,
     const bool f_stands = band_f > here || (band_f == here && f_here), g_stands = band_g > here || (band_g == here && g_here);
     return {band_f == here && state_f == STANDS && g_stands, band_g == here && state_g == STANDS && f_stands};
 #else
-    const bool counts_f = !PEERS || count_f < GHOSTS, counts_g = !PEERS || count_g < GHOSTS;
-    return {counts_f && state_f == STANDS && g_here, counts_g && state_g == STANDS && f_here};
+    return {state_f == STANDS && g_here, state_g == STANDS && f_here};
 #endif
 }
 

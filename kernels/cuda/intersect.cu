@@ -8,32 +8,13 @@
 // choose     one thread an entry: picks the side that streams less, its table's share in building included; marks lists
 //            that need a table, and counts the entries of each b on side 1.
 // group      one thread an entry: puts those of side 1 together by b.
-// intersect  a team of TEAM threads builds a table for up to PART sets (a hub's table is built by many teams); each of its warps streams a set at a time, 4 bytes a member, coalesced, and one
-//            or two words of shared memory; for a triangle one addition in shared memory and one next to its neighbours'.
+// intersect  a team builds a table (tables.cuh), and each of its warps streams a set at a time, 4 bytes a member, coalesced, and
+//            one or two words of shared memory; for a triangle one addition in shared memory and one next to its neighbours'.
 //
 // Needs      outputs start at 0 and are added to; members of -1 are unknown here; `home` is null where every vertex is at
 //            home.
 // Source     the forward algorithm (Schank and Wagner, WEA 2005); choosing sides divides what is streamed by 3.
-#include "common.cuh"
-
-#ifndef SIDE
-#define SIDE 0
-#endif
-#ifndef WARPS
-#define WARPS 8
-#endif
-#ifndef ONE_WARP  // a team is one warp of the block, or else the whole block
-#define ONE_WARP 1
-#endif
-#ifndef SLOTS
-#define SLOTS 128
-#endif
-
-constexpr int TEAM = ONE_WARP ? 32 : 32 * WARPS;
-constexpr int MEMBERS = SLOTS / 2;  // most members of a table at once; larger sets take several passes
-constexpr int PER_LANE = 4;
-constexpr int PART = 1024;   // sets that one team streams past a table; as in intersect.py
-constexpr int BUILDING = 4;  // what a member costs in a table's building, in members streamed
+#include "tables.cuh"
 
 extern "C" __global__ void choose(
     const int* __restrict__ members, int64 entries, const int* __restrict__ list, const int64* __restrict__ starts,
@@ -68,24 +49,6 @@ extern "C" __global__ void group(
     }
 }
 
-__device__ __forceinline__ void team_barrier() {
-#if ONE_WARP
-    __syncwarp();
-#else
-    __syncthreads();
-#endif
-}
-
-__device__ __forceinline__ int place_of(const int* key, uint32 mask, int shift, int vertex) {
-    uint32 at = scramble(vertex) >> shift;
-    while (true) {
-        const int there = key[at];
-        if (there == vertex) return static_cast<int>(at);
-        if (there == -1) return -1;
-        at = (at + 1) & mask;
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
     const int* __restrict__ tables, const int* __restrict__ parts, int count, unsigned long long* cursor,
     const int* __restrict__ list,
@@ -93,26 +56,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
     const int* __restrict__ high, const bool* __restrict__ home, const signed char* __restrict__ side,
     const int64* __restrict__ group_starts, const int64* __restrict__ entry, int* support, int* gain, bool* outer) {
     extern __shared__ int shared[];
-    __shared__ int taken;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int thread = ONE_WARP ? lane : threadIdx.x;  // within the team
     const int first_of_warp = ONE_WARP ? 0 : warp, step = ONE_WARP ? 1 : WARPS;
-    int* key = shared + (ONE_WARP ? warp * 2 * SLOTS : 0);
-    int* hits = key + SLOTS;
+    Table table;
+    table.key = shared + (ONE_WARP ? warp * 2 * SLOTS : 0);
+    table.hits = table.key + SLOTS;
     const int* in_table = SIDE ? high : members;
     const int* streamed = SIDE ? members : high;
     int* table_hits = SIDE ? support : gain;
     int* stream_hits = SIDE ? gain : support;
     while (true) {
-        int turn;
-        if (ONE_WARP) {
-            if (lane == 0) turn = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
-            turn = __shfl_sync(ALL_LANES, turn, 0);
-        } else {
-            if (threadIdx.x == 0) taken = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
-            __syncthreads();
-            turn = taken;
-        }
+        const int turn = next_turn(cursor);
         if (turn >= count) break;
         const int x = tables[count - 1 - turn];  // the large ones stand at the end: they go first
         const int64 begin = SIDE ? offsets[x] : starts[x], end = SIDE ? offsets[x + 1] : starts[x + 1];
@@ -120,17 +75,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
         const int64 to = min(SIDE ? group_starts[x + 1] : end, from + PART);
         for (int64 first = begin; first < end; first += MEMBERS) {
             const int size = static_cast<int>(min(end - first, static_cast<int64>(MEMBERS)));
-            const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there is room
-            const int shift = 32 - bits;
-            const uint32 mask = (1u << bits) - 1;
-            for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
-            team_barrier();
-            for (int i = thread; i < size; i += TEAM) {
-                const int vertex = in_table[first + i];
-                uint32 at = scramble(vertex) >> shift;
-                while (vertex >= 0 && atomicCAS(&key[at], -1, vertex) != -1) at = (at + 1) & mask;
-            }
-            team_barrier();
+            table.fill(in_table + first, size, thread);
             for (int64 q = from + first_of_warp; q < to; q += step) {
                 int64 i, row, stop;
                 if (SIDE) {
@@ -154,9 +99,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                     }
 #pragma unroll
                     for (int k = 0; k < PER_LANE; ++k) {
-                        const int at = c[k] < 0 ? -1 : place_of(key, mask, shift, c[k]);
+                        const int at = c[k] < 0 ? -1 : table.place_of(c[k]);
                         if (at >= 0) {
-                            atomicAdd(&hits[at], 1);
+                            atomicAdd(&table.hits[at], 1);
                             atomicAdd(&stream_hits[base + 32 * k + lane], 1);
                             ++found;
                             if (home) away |= !home[c[k]];
@@ -168,13 +113,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                 if (lane == 0 && found) atomicAdd(&gain[i], found);
                 if (lane == 0 && away) outer[i] = true;
             }
-            team_barrier();
-            for (int i = thread; i < size; i += TEAM) {
-                const int vertex = in_table[first + i];
-                const int at = vertex < 0 ? -1 : place_of(key, mask, shift, vertex);
-                if (at >= 0 && hits[at]) atomicAdd(&table_hits[first + i], hits[at]);
-            }
-            team_barrier();
+            table.flush(in_table + first, size, thread, table_hits + first);
         }
     }
 }

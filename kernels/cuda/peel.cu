@@ -1,21 +1,17 @@
 // Peeling, level by level: at level k every edge with at most k triangles left falls with λ = k, and all that falls with it.
 //
 // Computes  levels from state[3] on, until no more than `stop_at` edges are left or `most_rounds` rounds have run. Leaves in
-//           state: 0 edges fallen (they stand in the queue in the order of their fall), 1 rounds, 2 what the last meeting
-//           said, 3 the next level, 4 levels at which edges fell, 5 how many edges are noted, 6 below which count every
+//           state: 0 edges fallen (they stand in the queue in the order of their fall), 1 rounds, 2 the last `news_of`,
+//           3 the next level, 4 levels at which edges fell, 5 how many edges are noted, 6 below which count every
 //           standing edge is noted.
 // Needs     in each count the triangles the edge has left, GONE for fallen ones; room in `queue` and `noted` for all edges; all
 //           blocks running at once (a cooperative launch sees to it); the state that the launch before left, at first 0.
 // Reads     for a level the counts of noted edges (8 bytes each): those within NEAR of the level. Every NEAR levels all counts
 //           are read and edges are noted anew. So they are after rounds in which more than one edge in MANY of those left
 //           falls: that costs less than to be told of each whose count drops. The rounds: see cascade.cuh.
-//
-// PEERS: others peel other subgraphs in step; see peers.cuh. Ghosts count too many triangles ever to fall by themselves. All
-// peers stop where any has few enough edges left, or wants to `quit`.
 #define BANDS 0
 #include "cascade.cuh"
 #include "lists.cuh"
-#include "peers.cuh"
 
 constexpr int NEAR = 16;
 constexpr uint32 MANY = 64;
@@ -68,31 +64,21 @@ __device__ __forceinline__ int look_at_all(const Peeling& peeling, uint32 edges,
     return warp_min(least);
 }
 
-// The frontier queue[begun .. end) when what falls at the same time elsewhere has joined it.
-struct Frontier {
-    uint32 end;
-    uint32 news;
-    int least;  // triangles that an edge has left, in all subgraphs, as far as is known
-};
+constexpr uint32 SOME_FALL = 1;  // edges have joined the frontier
+constexpr uint32 SOME_LEFT = 2;  // edges are left
+constexpr uint32 FEW_LEFT = 4;   // few enough are left to be numbered anew
 
+// What all blocks know of the frontier queue[begun .. end).
 __device__ __forceinline__ uint32 news_of(uint32 begun, uint32 end, uint32 edges, uint32 stop_at) {
     const uint32 left = edges - end;
     return (begun < end ? SOME_FALL : 0) | (left ? SOME_LEFT : 0) | (left && left <= stop_at ? FEW_LEFT : 0);
-}
-
-__device__ __forceinline__ bool is_over(uint32 news) {
-    return !(news & SOME_LEFT) || news & (FEW_LEFT | QUIT | LOST);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     int* queue, uint32* state, Barrier* barrier, int2* heavy, int edges, const int* __restrict__ low, const int* __restrict__ high,
     const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
     const int2* __restrict__ entry, const Bucket* __restrict__ table, const unsigned short* __restrict__ filter, int* count,
-    int* noted, int* lambda, uint32 stop_at, uint32 most_rounds
-#if PEERS
-    , const Peers* __restrict__ peers, uint32 quit
-#endif
-) {
+    int* noted, int* lambda, uint32 stop_at, uint32 most_rounds) {
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     uint32 *tail = &state[0], *notes = &state[5], *least_left = &state[7];
@@ -100,21 +86,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     const Peeling peeling = {queue, tail, count, noted, notes};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     const uint32 lane = threadIdx.x & 31;
-    const auto join = [&](uint32 begun, uint32 end, int least, int code) -> Frontier {
-        const uint32 news = news_of(begun, end, edges, stop_at);
-#if PEERS
-        send(*peers, queue, begun, end);
-        const Met met = meet(barrier, *peers, news | quit, least);
-        // Of a meeting that failed, nobody knows what came with it.
-        return {met.news & LOST ? end : receive(*peers, barrier, queue, tail, count, end, code), met.news, met.least};
-#else
-        return {end, news, least};
-#endif
-    };
     uint32 begun = state[0], round = 0, levels = state[4], news = SOME_LEFT;
     int level = static_cast<int>(state[3]), near = static_cast<int>(state[6]);
     grid_barrier(barrier, tail);  // all have read the state
-    while (!is_over(news) && round < most_rounds) {
+    while ((news & SOME_LEFT) && !(news & FEW_LEFT) && round < most_rounds) {
         const bool all = near <= level;
         if (all) {
             near = level + NEAR;
@@ -127,17 +102,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
             look_at_noted(peeling, level, falling_in(round));
         }
         if (thread < 3) state[8 + 4 * (round % 3) + thread] = 0;
-        const uint32 own = grid_barrier(barrier, tail);
-        // Every NEAR levels the least count is known, and levels without edges are passed over.
-        Frontier frontier = join(begun, own, all ? static_cast<int>(__ldcg(least_left)) : level + 1, falling_in(round));
-        news = frontier.news;
+        uint32 end = grid_barrier(barrier, tail);
+        news = news_of(begun, end, edges, stop_at);
         if (!(news & SOME_FALL)) {
-            level = max(level + 1, frontier.least);
+            // Every NEAR levels the least count is known, and levels without edges are passed over.
+            level = max(level + 1, all ? static_cast<int>(__ldcg(least_left)) : level + 1);
             continue;
         }
         ++levels;
-        uint32 before = begun, end = frontier.end;
-        while ((news & SOME_FALL) && !(news & LOST)) {
+        uint32 before = begun;
+        while (news & SOME_FALL) {
             for (uint32 i = before + thread; i < begun; i += threads) {
                 const int edge = __ldcg(&queue[i]);
                 count[edge] = GONE;
@@ -148,18 +122,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
             if (many && thread == 0) *notes = 0;
             const int next = falling_in(round + 1);
             const Fall fall = {queue, tail, count, falling_in(round), next, level + 1, near, noted, notes, many};
-            uint32 grown =
-                begun < end ? run_round(work, begun, end, &state[8 + 4 * (round % 3)], heavy, barrier, graph, fall) : end;
+            uint32 grown = run_round(work, begun, end, &state[8 + 4 * (round % 3)], heavy, barrier, graph, fall);
             if (many) {
                 near = level + NEAR;
                 look_at_all(peeling, edges, level, next);
                 grown = grid_barrier(barrier, tail);
             }
-            frontier = join(end, grown, level + 1, next);
-            news = frontier.news;
+            news = news_of(end, grown, edges, stop_at);
             before = begun;
             begun = end;
-            end = frontier.end;
+            end = grown;
             ++round;
         }
         for (uint32 i = before + thread; i < end; i += threads) {

@@ -16,8 +16,11 @@
 #include "shard_mail.cuh"
 #include "shard_rows.cuh"
 
-constexpr int WARPS = 16;                // of a block; as in shards.py
-constexpr int BLOCKS = 2;                // of a multiprocessor
+#ifndef BLOCK_WARPS
+#define BLOCK_WARPS 16
+#endif
+constexpr int WARPS = BLOCK_WARPS;       // of a block; as in shards.py
+constexpr int BLOCKS = 32 / WARPS;       // of a multiprocessor
 constexpr int CHUNK = 32;                // most edges that a warp takes at a time; as in shards.py
 constexpr int SHARES = 4;                // chunks for each warp, or more
 constexpr int ENTRIES = 4;               // entries of rows that a lane has under way at once
@@ -44,6 +47,12 @@ struct Limits {
     int level;
     int last;     // of the window
     bool silent;  // nothing follows from a decrement: the caller looks at all halves after this round
+};
+
+// The edges of a round, which all shards know.
+struct Departing {
+    const uint2* edge;
+    uint32 edges;
 };
 
 // What a block has in shared memory to work on a round: fewer registers than arguments. What is used for each entry comes as an
@@ -305,12 +314,12 @@ struct Share {
 
 // What this lane has of the items from `first` on.
 __device__ __noinline__ Span span_at(
-    const Round& round, const Arrived& arrived, const Share& share, bool parts, uint32 first, uint2* heavy, uint32* heavy_parts) {
+    const Round& round, const Departing& departing, const Share& share, bool parts, uint32 first, uint2* heavy, uint32* heavy_parts) {
     const uint32 lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
     const Span nothing = {0, 0, {0, 0, 0, 0}, {0, 0}};
     if (share.chunk == 0) {
         if (lane) return nothing;
-        const Span span = look_up(leaving_edge(arrived, first % share.items), round.rows, round.cut);
+        const Span span = look_up(__ldcg(&departing.edge[first % share.items]), round.rows, round.cut);
         const uint32 teams = warps / share.items, size = ((span.size + UNIT - 1) / UNIT + teams - 1) / teams * UNIT;
         return part_of(span, first / share.items * size, size);
     }
@@ -319,9 +328,9 @@ __device__ __noinline__ Span span_at(
     if (parts) {
         const uint2 part = __ldcg(&heavy[item]);
         if (part.x == EMPTY) return nothing;
-        return part_of(look_up(leaving_edge(arrived, part.x), round.rows, round.cut), part.y * PART, PART);
+        return part_of(look_up(__ldcg(&departing.edge[part.x]), round.rows, round.cut), part.y * PART, PART);
     }
-    Span span = look_up(leaving_edge(arrived, item), round.rows, round.cut);
+    Span span = look_up(__ldcg(&departing.edge[item]), round.rows, round.cut);
     if (span.size > PART) {
         const uint32 count = (span.size + PART - 1) / PART, at = atomicAdd(heavy_parts, count);
         const bool fits = at + count <= HEAVY;
@@ -341,21 +350,21 @@ __device__ __forceinline__ uint32 next_items(const Share& share, uint32 warps) {
 
 // One round, up to and with the barrier after it. `counters`, 0 at first: edges taken, heavy parts, heavy parts taken.
 __device__ __forceinline__ void run_round(
-    Work& work, const Rows& rows, int* count, const Round& round, const Arrived& arrived, uint32* counters, uint2* heavy,
-    Barrier* barrier) {
+    Work& work, const Rows& rows, int* count, const Round& round, const Departing& departing, uint32* counters, uint2* heavy,
+    Gate& gate) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
-    const uint32 edges = arrived.edges;
+    const uint32 edges = departing.edges;
     Share share = {edges, edges <= warps ? 0 : max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * SHARES))), &counters[0]};
     for (bool parts = false; true; parts = true) {
         Kept kept = {0, 0};
         uint32 first = share.chunk ? warp * share.chunk : warp < warps / edges * edges ? warp : EMPTY;
         // One place for all kinds of work: it is long, and stays in registers.
         for (bool more = first < share.items || (share.chunk == 0 && first != EMPTY); more; more = first < share.items) {
-            take_spans(work, span_at(round, arrived, share, parts, first, heavy, &counters[1]), kept, rows, count, round);
+            take_spans(work, span_at(round, departing, share, parts, first, heavy, &counters[1]), kept, rows, count, round);
             first = next_items(share, warps);
         }
         settle(work, kept.found, count, round);
-        grid_barrier(barrier, counters);
+        pass(gate);
         if (parts || share.chunk == 0) return;
         share = {min(__ldcg(&counters[1]), HEAVY), 1, &counters[2]};
         if (share.items == 0) return;

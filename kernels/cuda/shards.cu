@@ -16,6 +16,9 @@
 #ifndef PROFILE
 #define PROFILE 0
 #endif
+#ifndef JOIN
+#define JOIN 1  // what messages make leave goes with the round that they came in
+#endif
 #ifndef MANY
 #define MANY 64  // the part of all edges that leaves in a round, after which all halves are looked at
 #endif
@@ -68,42 +71,88 @@ struct Shard {
     uint2* heavy;
     const uint32* low;
     const uint32* high;
+    uint2* departing;  // the edges of a round
 };
 
-// Every block of every shard waits for all others. A warp of the last one posts, while nobody else writes.
-__device__ __forceinline__ void meet(Barrier* barrier, const Shard& shard, uint32 turn, uint32 edges, uint32 news, int least) {
+// Where a shard is between two meetings. A block's first warp changes it while the others do not read it.
+struct Course {
+    uint32 turn;
+    uint32 written;  // exchanges that brought what was written, not only what messages made leave
+    uint32 queued;   // edges of the queue that were sent
+    uint32 told;     // events of the ring that were
+    uint32 room;     // for edges that messages make leave, in the next exchange
+    uint32 levels;
+    uint32 rounds;   // of this launch
+    unsigned long long left;
+};
+
+// What a block brings to a meeting; the same for all blocks of a shard. Its first warp reads it there.
+struct Offer {
+    uint32 room;    // edges that may be sent
+    uint32 spare;   // and how many more in the next exchange, by messages
+    uint32 events;  // that were told
+    uint32 news;
+    uint32 stop_at;
+    int least;
+    bool known;     // the least count is in the state
+    bool written;
+};
+
+// A warp of the last block to come posts for the shard, while nobody else writes.
+__device__ __noinline__ void attend(const Shard& shard, const Course& course, uint32 turn, const Offer& offer) {
+    fence_shards();
+    const Mail& mail = shard.mail;
+    State* const state = shard.state;
+    const uint32 lane = threadIdx.x & 31;
+    const bool posts = lane < static_cast<uint32>(mail.shards);
+    const uint32 messages = posts ? seen(&mail.meeting->out[lane]) : 0;
+    const uint32 queued = seen(&state->queued) - course.queued, events = seen(&state->events) - course.told;
+    const uint32 halves = seen(&state->halves), least = seen(reinterpret_cast<const uint32*>(&state->least));
+    const uint32 edges = min(offer.room, queued), sent = static_cast<uint32>(warp_sum(static_cast<int>(messages)));
+    uint32 news = offer.news;
+    if (sent) news |= SOME_TOLD;
+    if (events > offer.events) news |= SOME_WAIT;
+    if (halves && halves <= offer.stop_at) news |= FEW_LEFT;
+    write_posts(mail, turn, edges, messages, news, offer.known ? static_cast<int>(least) : offer.least);
+    if (posts) mail.meeting->out[lane] = 0;
+    if (lane == 0) {
+        mail.meeting->turn = turn;
+        state->counters[0] = state->counters[1] = state->counters[2] = 0;
+        if (offer.written) state->told[(course.written & 1) ^ 1] = 0;
+        if (events > shard.room) atomicAdd(&shard.sums->faults, 1ull);
+        if (sent) atomicAdd(&shard.sums->sent, static_cast<unsigned long long>(sent));
+        atomicAdd(&state->edges_told, edges);
+        atomicAdd(&state->exchanges, 1u);
+    }
+    spread_posts(mail, turn);
+}
+
+// Every block of every shard waits for all others.
+__device__ __forceinline__ const Arrived& meet(Gate& gate, const Shard& shard, Course& course, const Offer& offer) {
+    __shared__ uint32 until[MOST_SHARDS], messages[MOST_SHARDS];
+    __shared__ Arrived came;
     __syncthreads();
     if (threadIdx.x < 32) {
-        volatile Barrier* shared = barrier;
-        uint32 seen_turn = 0, last = 0;
+        const uint32 turn = course.turn + 1;
+        uint32 last = 0, own = 0;
         if (threadIdx.x == 0) {
-            seen_turn = shared->turn;
-            __threadfence_system();
-            last = atomicAdd(&barrier->arrived, 1u) == gridDim.x - 1;
+            gate.awaited += gridDim.x;
+            fence_shards();
+            last = atomicAdd(gate.arrived, 1u) + 1 == gate.awaited;
         }
-        if (__shfl_sync(ALL_LANES, last, 0)) {
-            __threadfence_system();
-            const uint32 sent = post(shard.mail, edges, news, least);
-            __threadfence();
-            __syncwarp();
-            if (threadIdx.x == 0) {
-                volatile State* state = shard.state;
-                shared->arrived = 0;
-                shard.sums->sent += sent;
-                state->edges_told += edges;
-                state->exchanges += 1;
-                state->told[(turn & 1) ^ 1] = 0;
-                state->counters[0] = state->counters[1] = state->counters[2] = 0;
-                __threadfence();
-                shared->turn = seen_turn + 1;
-            }
-        } else if (threadIdx.x == 0) {
-            while (shared->turn == seen_turn) {
-            }
+        if (__shfl_sync(ALL_LANES, last, 0)) attend(shard, course, turn, offer);
+        __syncwarp();
+        hear(shard.mail, turn, came, until, messages, own);
+        if (threadIdx.x == 0) {
+            course.turn = turn;
+            course.written += offer.written;
+            course.queued += own;
+            course.told += offer.events;
+            course.room = offer.spare;
         }
-        __threadfence();
     }
     __syncthreads();
+    return came;
 }
 
 // Of four loops that follow each other: where this thread starts, so that short ones run side by side.
@@ -191,7 +240,7 @@ __device__ __forceinline__ void send_edges(const Shard& shard, uint32 turn, uint
     for (uint32 i = start_of(1); i < edges; i += threads) {
         const int half = __ldcg(&shard.queue[from + i]);
         const uint2 ends = ends_of(shard, half);
-        for (int64 q = 0; q < shard.mail.shards; ++q) edges_of(shard.mail, q, turn, shard.mail.rank)[i] = ends;
+        for (int64 k = 0; k < shard.mail.copies; ++k) shard.mail.edges[(turn & 1) * shard.mail.copies + k][i] = ends;
     }
 }
 
@@ -202,9 +251,9 @@ __device__ __forceinline__ void send_message(const Shard& shard, uint32 turn, ui
 
 // Halves that gave an alarm in the exchange before, and were not given the other's count, are reporters. What they have lost since
 // is their first report.
-__device__ __noinline__ void settle_alarms(const Shard& shard, uint32 turn, int* count) {
+__device__ __noinline__ void settle_alarms(const Shard& shard, const Course& course, int* count) {
     const uint32 threads = gridDim.x * blockDim.x;
-    const int before = (turn & 1) ^ 1;
+    const uint32 before = (course.written & 1) ^ 1;
     const uint32 size = __ldcg(&shard.state->told[before]);
     int reports = 0;
     for (uint32 i = start_of(2); i < size; i += threads) {
@@ -215,16 +264,17 @@ __device__ __noinline__ void settle_alarms(const Shard& shard, uint32 turn, int*
         count[given.x] = counted(REPORTER, 0);
         const int lost = count_of(now) - given.y;
         if (lost == 0) continue;
-        send_message(shard, turn, ends, lost, REPORT);
+        send_message(shard, course.turn + 1, ends, lost, REPORT);
         ++reports;
     }
     add_up(&shard.sums->reports, reports);
 }
 
-// Tells of the halves in the ring from `from` on. A half may be there twice, so it is changed by compare and swap.
-__device__ __noinline__ void send_events(const Shard& shard, const Round& round, uint32 turn, uint32 from, uint32 events) {
+// Tells of the next halves in the ring. A half may be there twice, so it is changed by compare and swap.
+__device__ __noinline__ void send_events(const Shard& shard, const Round& round, const Course& course, uint32 events) {
     int* const count = round.count;
     const uint32 threads = gridDim.x * blockDim.x;
+    const uint32 turn = course.turn + 1, from = course.told, list = course.written & 1;
     const int alarm = alarm_of(round.limits);
     int alarms = 0, reports = 0, grants = 0;
     for (uint32 i = start_of(3); i < events; i += threads) {
@@ -233,7 +283,7 @@ __device__ __noinline__ void send_events(const Shard& shard, const Round& round,
         const int now = __ldcg(&count[half]), role = role_of(now), left = count_of(now);
         if (role == SPLIT && left <= alarm) {
             if (atomicCAS(&count[half], now, counted(ALARMED, left)) != now) continue;
-            shard.told[turn & 1][room_for_one(&shard.state->told[turn & 1])] = make_int2(half, left);
+            shard.told[list][room_for_one(&shard.state->told[list])] = make_int2(half, left);
             send_message(shard, turn, ends, left, ALARM);
             ++alarms;
         } else if (role == REPORTER && left < 0) {
@@ -252,20 +302,29 @@ __device__ __noinline__ void send_events(const Shard& shard, const Round& round,
 }
 
 // The whole count of an edge is known here: it leaves, or may do so in this window.
-__device__ __forceinline__ void keep(const Round& round, int half, int before, int left) {
+__device__ __forceinline__ void keep(
+    const Shard& shard, const Round& round, const Course& course, uint2 ends, int half, int before, int left) {
     const Lists& lists = round.lists;
     const Limits& limits = round.limits;
     int* const count = round.count;
     if (left <= limits.level) {
         count[half] = counted(QUEUED, 0);
-        lists.queue[room_for_one(lists.queued)] = half;
+        const uint32 place = room_for_one(lists.queued);
+        lists.queue[place] = half;
+#if JOIN
+        const uint32 i = place - course.queued;
+        for (int64 k = 0; i < course.room && k < shard.mail.copies; ++k) {
+            shard.mail.edges[((course.turn + 1) & 1) * shard.mail.copies + k][i] = ends;
+        }
+#endif
         return;
     }
     count[half] = counted(KEEPER, left);
     if (before > limits.last && left <= limits.last) lists.noted[room_for_one(lists.notes)] = half;
 }
 
-__device__ __forceinline__ void take_in(const Shard& shard, const Round& round, uint32 sender, const Message& message) {
+__device__ __forceinline__ void take_in(
+    const Shard& shard, const Round& round, const Course& course, uint32 sender, const Message& message) {
     const int half = half_of(round.rows, round.cut, message.low, message.high), alarm = alarm_of(round.limits);
     const Lists& lists = round.lists;
     int* const count = round.count;
@@ -275,14 +334,15 @@ __device__ __forceinline__ void take_in(const Shard& shard, const Round& round, 
     }
     const int now = __ldcg(&count[half]), role = role_of(now), left = count_of(now), sum = left + message.value;
     if (role < 0) return;
+    const uint2 ends = make_uint2(message.low, message.high);
     if (message.kind == ALARM) {
         if (role == ALARMED && shard.cut.own > sender) return;  // the other shard keeps it
         if (role != SPLIT && role != ALARMED) atomicAdd(&shard.sums->faults, 1ull);
-        keep(round, half, NOTHING, sum);
+        keep(shard, round, course, ends, half, NOTHING, sum);
         if (sum > 2 * alarm + 1) tell(lists, half);
     } else if (message.kind == REPORT) {
         if (role == KEEPER) {
-            keep(round, half, left, sum);
+            keep(shard, round, course, ends, half, left, sum);
         } else {
             if (role != SPLIT) atomicAdd(&shard.sums->faults, 1ull);
             count[half] = now + message.value;
@@ -296,23 +356,23 @@ __device__ __forceinline__ void take_in(const Shard& shard, const Round& round, 
 }
 
 // Takes in messages.
-__device__ __noinline__ void receive(const Shard& shard, const Round& round, uint32 turn) {
+__device__ __noinline__ void receive(const Shard& shard, const Round& round, const Course& course, const Arrived& came) {
     const uint32 threads = gridDim.x * blockDim.x;
     int received = 0;
     for (uint32 q = 0; q < shard.cut.shards; ++q) {
         if (q == shard.cut.own) continue;
-        const uint4* box = reinterpret_cast<const uint4*>(messages_of(shard.mail, shard.mail.rank, turn, q));
-        for (uint32 i = start_of(1 + q % 3), size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
+        const uint4* box = reinterpret_cast<const uint4*>(messages_in(shard.mail, course.turn, q));
+        for (uint32 i = start_of(1 + q % 3), size = came.messages[q]; i < size; i += threads) {
             const uint4 one = __ldcg(&box[i]);
-            take_in(shard, round, q, {one.x, one.y, static_cast<int>(one.z), one.w});
+            take_in(shard, round, course, q, {one.x, one.y, static_cast<int>(one.z), one.w});
             ++received;
         }
     }
     add_up(&shard.sums->received, received);
 }
 
-// Marks the edges that leave in this round.
-__device__ __noinline__ void mark(const Shard& shard, const Round& round, const Arrived& came) {
+// Marks edges that leave in this round, in which `before` were marked before.
+__device__ __noinline__ void mark(const Shard& shard, const Round& round, const Arrived& came, uint32 before) {
     const uint32 threads = gridDim.x * blockDim.x;
     int* const count = round.count;
     unsigned long long fingerprint = 0;
@@ -332,7 +392,8 @@ __device__ __noinline__ void mark(const Shard& shard, const Round& round, const 
                 fingerprint += at_low && at_high ? 0 : at_high ? hash : 0 - hash;
             }
         }
-        shard.leaving[i] = half;
+        shard.leaving[before + i] = half;
+        shard.departing[before + i] = ends;
     }
     marked = warp_sum(marked);
     if (marked == 0) return;
@@ -343,30 +404,25 @@ __device__ __noinline__ void mark(const Shard& shard, const Round& round, const 
     }
 }
 
-// Where a shard is between two meetings. A block's first thread changes it while the others do not read it.
-struct Course {
-    uint32 turn;
-    uint32 queued;  // edges of the queue that were sent
-    uint32 told;    // events of the ring that were
-    uint32 levels;
-    uint32 rounds;  // of this launch
-    unsigned long long left;
-};
-
 // Adds the time since the last call, on one thread of the grid.
 struct Watch {
     int64 before;
+    int64 spent[5];
     __device__ __forceinline__ void start() {
         before = nanoseconds();
+        for (int what = 0; what < 5; ++what) spent[what] = 0;
     }
-    __device__ __forceinline__ void note(Sums* sums, int what) {
+    __device__ __forceinline__ void note(int what) {
 #if PROFILE
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             const int64 now = nanoseconds();
-            sums->spent[what] += now - before;
+            spent[what] += now - before;
             before = now;
         }
 #endif
+    }
+    __device__ __forceinline__ void stop(Sums* sums) {
+        for (int what = 0; what < 5; ++what) sums->spent[what] += spent[what];
     }
 };
 
@@ -378,6 +434,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
     __shared__ Shard shard;
     __shared__ Round round;
     __shared__ Course course;
+    __shared__ Offer offer;
+    __shared__ Gate gate;
     __shared__ Watch watch;
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     work.triangles[threadIdx.x & 31] = 0;
@@ -393,12 +451,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
     __syncthreads();
     State* const state = shard.state;
     if (threadIdx.x == 0) {
-        course = {seen(&shard.mail.meeting->turn), 0, 0, state->levels, 0, shard.sums->left};
+        course = {seen(&shard.mail.meeting->turn), 0, 0, 0, 0, state->levels, 0, shard.sums->left};
+        gate = {&barrier->arrived, 0};
         watch.start();
     }
     uint32 marked = 0;
-    bool open = true, known = false, quiet = true;
-    grid_barrier(barrier, &state->queued);  // all have read the state
+    bool open = true, known = false, quiet = true, joined = false;
+    pass(gate);  // all have read the state
     while (true) {
         if (open) {
             known = round.limits.level > round.limits.last;
@@ -406,40 +465,45 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
                 if (blockIdx.x == 0 && threadIdx.x == 0) state->notes = state->events = 0, state->least = NOTHING;
                 __syncthreads();
                 if (threadIdx.x == 0) round.limits.last = round.limits.level + WINDOW - 1, course.told = 0;
-                grid_barrier(barrier, &state->queued);
+                pass(gate);
                 const int least = look_at_all(shard, round, halves);
                 if ((threadIdx.x & 31) == 0 && least < NOTHING) atomicMin(&state->least, least);
             } else {
                 look_at_noted(shard, round);
             }
-            grid_barrier(barrier, &state->queued);
+            pass(gate);
             open = false;
             quiet = true;
-            watch.note(shard.sums, 0);
+            watch.note(0);
         }
-        const uint32 turn = course.turn + 1;
-        const uint32 edges = min(static_cast<uint32>(shard.mail.most_edges), __ldcg(&state->queued) - course.queued);
-        const uint32 all = __ldcg(&state->events) - course.told, events = min(static_cast<uint32>(shard.mail.most_events), all);
-        for (uint32 i = start_of(0); i < marked; i += gridDim.x * blockDim.x) {
-            const int half = shard.leaving[i];
-            if (half >= 0) count[half] = counted(LEFT, round.limits.level);
+        if (joined) {
+            if (threadIdx.x == 0) offer = {course.room, 0, 0, quit, stop_at, round.limits.level + 1, false, false};
+        } else {
+            const uint32 most_edges = static_cast<uint32>(shard.mail.most_edges);
+            const uint32 all = __ldcg(&state->queued) - course.queued, edges = min(most_edges, all);
+            const uint32 events = min(static_cast<uint32>(shard.mail.most_events), __ldcg(&state->events) - course.told);
+            if (threadIdx.x == 0) {
+                const uint32 spare = all > most_edges ? 0 : most_edges - edges;
+                offer = {most_edges, spare, events, quit, stop_at, round.limits.level + 1, known, true};
+            }
+            for (uint32 i = start_of(0); i < marked; i += gridDim.x * blockDim.x) {
+                const int half = __ldcg(&shard.leaving[i]);
+                if (half >= 0) count[half] = counted(LEFT, round.limits.level);
+            }
+            send_edges(shard, course.turn + 1, course.queued, edges);
+            settle_alarms(shard, course, count);
+            send_events(shard, round, course, events);
+            marked = 0;
         }
-        send_edges(shard, turn, course.queued, edges);
-        settle_alarms(shard, turn, count);
-        send_events(shard, round, turn, course.told, events);
-        const uint32 here = __ldcg(&state->halves);
-        uint32 own = quit;
-        if (all > events) own |= SOME_TOLD;
-        if (here && here <= stop_at) own |= FEW_LEFT;
-        if (all > shard.room && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&shard.sums->faults, 1ull);
-        watch.note(shard.sums, 1);
-        meet(barrier, shard, turn, edges, own, known ? __ldcg(&state->least) : round.limits.level + 1);
-        watch.note(shard.sums, 2);
-        const Arrived& came = arrived(shard.mail, turn);
-        marked = came.edges;
+        watch.note(1);
+        const Arrived& came = meet(gate, shard, course, offer);
+        watch.note(2);
         if (came.news & LOST) break;
-        if (threadIdx.x == 0) course.turn = turn, course.queued += edges, course.told += events;
-        if (!marked && !(came.news & SOME_TOLD)) {
+        const uint32 before = marked;
+        marked += came.edges;
+        if (!marked && !(came.news & (SOME_TOLD | SOME_WAIT))) {
+            if (joined) settle_alarms(shard, course, count);  // nothing was removed since: there is nothing to report
+            joined = false;
             __syncthreads();
             if (threadIdx.x == 0) round.limits.level = max(round.limits.level + 1, quiet ? came.least : 0);
             __syncthreads();
@@ -447,8 +511,17 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
             open = true;
             continue;
         }
-        mark(shard, round, came);
-        if (came.news & SOME_TOLD) receive(shard, round, turn);
+        const bool told = came.news & SOME_TOLD;
+        known = false;
+        if (came.edges) mark(shard, round, came, before);
+        if (told) receive(shard, round, course, came);
+        joined = JOIN && told;
+        if (joined) {
+            watch.note(3);
+            continue;
+        }
+        const bool changed = came.edges || told;
+        __syncthreads();
         if (threadIdx.x == 0 && marked) {
             round.limits.silent = marked > course.left / MANY;
             course.left -= marked;
@@ -456,29 +529,34 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
             ++course.rounds;
             if (round.limits.silent) course.told = 0;
         }
-        known = false;
         quiet = quiet && !marked;
-        grid_barrier(barrier, &state->queued);
-        watch.note(shard.sums, 3);
+        if (changed) {
+            pass(gate);
+        } else {
+            __syncthreads();
+        }
+        watch.note(3);
         if (!marked) continue;
         if (round.limits.silent && blockIdx.x == 0 && threadIdx.x == 0) state->notes = 0, state->events = 0;
-        run_round(work, {row, entry, table, filter}, count, round, came, state->counters, shard.heavy, barrier);
+        run_round(
+            work, {row, entry, table, filter}, count, round, {shard.departing, marked}, state->counters, shard.heavy, gate);
         if (round.limits.silent) {
             look_at_all(shard, round, halves);
-            grid_barrier(barrier, &state->queued);
+            pass(gate);
         }
-        watch.note(shard.sums, 4);
+        watch.note(4);
     }
     if (work.triangles[threadIdx.x & 31]) {
         atomicAdd(&shard.sums->triangles, static_cast<unsigned long long>(work.triangles[threadIdx.x & 31]));
     }
     if ((threadIdx.x & 31) == 0) atomicAdd(&shard.sums->entries, work.entries);
-    grid_barrier(barrier, &state->queued);
+    pass(gate);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
+        watch.stop(shard.sums);
         state->queued = state->notes = state->events = state->told[0] = state->told[1] = 0;
         state->level = round.limits.level;
         state->levels = course.levels;
-        state->news = seen(&shard.mail.meeting->news);
+        state->news = seen(reinterpret_cast<const uint32*>(&shard.mail.meeting->said[0].word[2]));
         state->rounds += course.rounds;
         shard.sums->left = course.left;
     }
@@ -494,23 +572,29 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) gather_halves(
     const Rows rows = {row, entry, table, filter};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     const uint32 most = static_cast<uint32>(shard.mail.most_events);
-    uint32 turn = seen(&shard.mail.meeting->turn), news = SOME_TOLD;
-    grid_barrier(barrier, &shard.state->queued);
-    for (uint32 base = 0; news == SOME_TOLD; base += min(most, halves - base)) {
-        ++turn;
+    __shared__ Course course;
+    __shared__ Gate gate;
+    if (threadIdx.x == 0) {
+        course = {seen(&shard.mail.meeting->turn), 0, 0, 0, 0, 0, 0, 0};
+        gate = {&barrier->arrived, 0};
+    }
+    uint32 news = SOME_WAIT;
+    pass(gate);
+    for (uint32 base = 0; news & (SOME_TOLD | SOME_WAIT); base += min(most, halves - base)) {
         const uint32 stop = base + min(most, halves - base);
         for (uint32 half = base + thread; half < stop; half += threads) {
             const int now = count[half];
             const uint2 ends = ends_of(shard, half);
-            if (stands(now) && class_of(shard.cut, ends.y) != shard.cut.own) send_message(shard, turn, ends, count_of(now), REPORT);
+            if (!stands(now) || class_of(shard.cut, ends.y) == shard.cut.own) continue;
+            send_message(shard, course.turn + 1, ends, count_of(now), REPORT);
         }
-        meet(barrier, shard, turn, 0, stop < halves ? SOME_TOLD : 0, 0);
-        news = arrived(shard.mail, turn).news;
+        const Arrived& came = meet(gate, shard, course, {0, 0, 0, stop < halves ? SOME_WAIT : 0, 0, 0, false, false});
+        news = came.news;
         if (news & LOST) break;
         int received = 0, faults = 0;
         for (uint32 q = 0; q < shard.cut.shards; ++q) {
-            const uint4* box = reinterpret_cast<const uint4*>(messages_of(shard.mail, shard.mail.rank, turn, q));
-            for (uint32 i = thread, size = seen(&shard.mail.meeting->messages[q]); i < size; i += threads) {
+            const uint4* box = reinterpret_cast<const uint4*>(messages_in(shard.mail, course.turn, q));
+            for (uint32 i = thread, size = came.messages[q]; i < size; i += threads) {
                 const uint4 one = __ldcg(&box[i]);
                 const int half = half_of(rows, shard.cut, one.x, one.y);
                 if (half >= 0) sum[half] += static_cast<int>(one.z);
@@ -520,6 +604,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) gather_halves(
         add_up(&shard.sums->received, received);
         add_up(&shard.sums->faults, faults);
     }
-    grid_barrier(barrier, &shard.state->queued);
+    pass(gate);
     if (thread == 0) shard.state->news = news;
 }

@@ -1,35 +1,40 @@
 """The GPU twins: CUDA kernels over CuPy arrays."""
 
 from .cascade import Cascade
+from .closing import arrange, close_rows, count_closed, merge_rows
 from .fixpoint import Fixpoint
-from .intersect import compile_all, intersect
+from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .nest import nest
 from .peel import Peeling
-from .peers import GhostMailbox, Links, PeerPeeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
-from .shards import ShardMailbox, ShardPeeling
+from .shard_mail import DirectMail, RelayedMail, ShardMailbox
+from .shards import ShardPeeling
 from .sort import order_pairs, sort_keys
+from .tables import compile_all
 from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
+    "DirectMail",
     "Fixpoint",
-    "GhostMailbox",
-    "Links",
     "Peeling",
-    "PeerPeeling",
+    "RelayedMail",
     "ShardMailbox",
     "ShardPeeling",
     "adjacency",
+    "arrange",
+    "close_rows",
     "compact",
     "compile_all",
+    "count_closed",
     "intersect",
     "lookup",
     "maxima_at",
+    "merge_rows",
     "nest",
     "order_pairs",
     "pack_lists",

@@ -29,18 +29,12 @@ class Rounds:
         self.state = cupy.zeros(20, np.uint32)
         self._heavy = cupy.empty((_HEAVY, 2), np.int32)
 
-    def launch(
-        self, name: str, rows: HashedRows, *own: Any, size: tuple[Any, ...] = (), share: int = 1, **defines: int
-    ) -> None:
-        """Run the kernel on the present state; `size` goes before the graph's arrays, `own` after them.
-
-        It takes one part in `share` of the device: so many may run at once, and wait for each other.
-        """
-        # The driver may run cooperative kernels one after another. Others run together where all have room.
-        kernel = source.kernel(name, cooperative=share == 1, **defines)
+    def launch(self, name: str, rows: HashedRows, *own: Any, size: tuple[Any, ...] = ()) -> None:
+        """Run the kernel on the present state; `size` goes before the graph's arrays, `own` after them."""
+        kernel = source.kernel(name, cooperative=True)
         block = 32 * WARPS
         graph = (self._low, self._high, rows.offsets, rows.length, rows.buckets, rows.pairs, rows.table, rows.filters)
         barrier = cupy.zeros(3, np.uint32)
         arguments = (self.queue, self.state, barrier, self._heavy, *size, *graph, *own)
-        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        blocks = source.resident(kernel, block, _SHARED)
         kernel((blocks,), (block,), arguments, shared_mem=_SHARED)

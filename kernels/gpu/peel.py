@@ -28,6 +28,8 @@ class Peeling:
     def __init__(self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0) -> None:
         self.left = topology.edges
         self.level, self.levels = level, levels
+        self._in_rows = 0
+        self._fell_at: Any = None
         self._origin: Any = None  # number at the start of each edge there is now; None for the same
         if low is None:
             self._low = cupy.zeros(topology.edges, np.int32)
@@ -56,25 +58,13 @@ class Peeling:
 
     def advance(self) -> None:
         """Let levels fall until it is worth to take the fallen edges out of what is read, and do so."""
-        self._launch()
-        self._look()
-        self._take_out(SHRINK_AT)
-
-    def _launch(self, *peers: Any, share: int = 1) -> None:
         stop_at = max(int(SHRINK_AT * len(self._count)), int(TRIM_AT * self._in_rows))
         limits = (np.uint32(stop_at), np.uint32(MOST_ROUNDS))
-        arguments = (self._count, self._noted, self._fell_at, *limits, *peers)
         size = (np.int32(len(self._count)),)
-        self._rounds.launch("peel", self._rows, *arguments, size=size, share=share, PEERS=int(bool(peers)))
-
-    def _look(self) -> int:
-        """Wait for a launch; gives what the last meeting said."""
-        fallen, _, news, self.level, self.levels = self._rounds.state[:5].get().tolist()
+        self._rounds.launch("peel", self._rows, self._count, self._noted, self._fell_at, *limits, size=size)
+        fallen, _, _, self.level, self.levels = self._rounds.state[:5].get().tolist()
         self.left = len(self._count) - fallen
-        return int(news)
-
-    def _take_out(self, shrink_at: float) -> None:
-        if 0 < self.left <= int(shrink_at * len(self._count)):
+        if 0 < self.left <= int(SHRINK_AT * len(self._count)):
             self._shrink()
         elif self.left:
             trim(self._rows, self._count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from typing import Any
 
 import cupy
@@ -11,10 +10,11 @@ import numpy as np
 from cupy.cuda import runtime
 from numpy.typing import NDArray
 
-from ..held import Held
 from ..peers import MOST_PEERS
+from ..shard_sums import ShardSums
 from . import source
-from .peers import NEVER, PATIENCE_SECONDS, Links, Mailbox
+from .peers import PATIENCE_SECONDS
+from .shard_mail import LOST, DirectMail, RelayedMail
 from .shard_rows import LEFT, MOST_TRIANGLES, STANDING, Part, build_part, owned, split_counts, trim_part
 
 SHRINK_AT = 0.5
@@ -27,65 +27,19 @@ TRIM_WITH = 0.9
 """The same while another shard does so."""
 MOST_ROUNDS = 2000
 """Rounds of one launch, after which limits are looked at and progress is told."""
-MOST_EDGES = 2**22
-"""Edges of one shard that leave in one exchange. The others wait for the next."""
-MOST_EVENTS = 2**20
-"""Likewise halves that have something to tell."""
 WARPS = 16
 """Of a block; as in shard_round.cuh."""
 _SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
 """Bytes of a block: Work of shard_round.cuh for each of its warps."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in shard_round.cuh."""
-_QUIT, _LOST = 8, 16
-_POST_BYTES, _EDGE_BYTES, _MESSAGE_BYTES = 32, 8, 16
+_QUIT = 8
 _STANDING, _LEVEL, _LEVELS, _NEWS, _ROUNDS, _EXCHANGES, _TOLD = range(9, 16)
 """Words of State in shards.cu."""
 
 
-class ShardMailbox(Mailbox):
-    """What others write into are edges that leave, and messages about halves; shard_mail.cuh."""
-
-    def __init__(self, shards: int, edges: int, most_edges: int = MOST_EDGES, most_events: int = MOST_EVENTS) -> None:
-        # The same at all shards of a run, as `edges` are those of the whole graph.
-        self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
-        never = np.array([0, 0, _LOST, 0, NEVER, 0, 0, 0], np.uint32)
-        each = self.most_edges * _EDGE_BYTES + 2 * self.most_events * _MESSAGE_BYTES
-        super().__init__(shards, never, 2 * shards * each)
-
-
-@dataclass(frozen=True)
-class ShardSums(Held):
-    """What one shard has counted; sums over all shards obey the rules of conservation."""
-
-    left: int
-    """Edges of the whole graph that stand."""
-    entries: int
-    """Entries of rows read."""
-    triangles: int
-    """Triangles removed."""
-    fingerprint: int
-    """Sum of the hashes of edges that left, added where the high end is, subtracted where the low end is; mod 2^64."""
-    sent: int
-    """Messages."""
-    received: int
-    alarms: int
-    reports: int
-    grants: int
-    faults: int
-    """Messages and edges that did not fit the halves here: 0."""
-    spent: tuple[int, ...]
-    """Nanoseconds of looking at halves, writing, meeting, taking in and removing, where the kernel measures."""
-
-    @classmethod
-    def of(cls, words: NDArray[np.uint64]) -> ShardSums:
-        """From Sums of shards.cu."""
-        counted = dict(zip((field.name for field in fields(cls)), map(int, words), strict=False))
-        return cls(**{**counted, "spent": tuple(map(int, words[10:]))})  # type: ignore[arg-type]
-
-
 class ShardPeeling:
-    """The peeling of the shard `links.rank` of a graph of `vertices` vertices and `edges` edges.
+    """The peeling of the shard `mail.rank` of a graph of `vertices` vertices and `edges` edges.
 
     `low`, `high` [local edges] uint32 are the ends of the edges with an end of its class, as ranks by ascending degree,
     sorted by (low, high). `support` [local edges] int32 has their triangles at the start; later, `count`, `sums`,
@@ -98,18 +52,16 @@ class ShardPeeling:
         high: Any,
         vertices: int,
         edges: int,
-        links: Links,
+        mail: DirectMail | RelayedMail,
         support: Any = None,
         count: Any = None,
         sums: Any = None,
         level: int = 0,
         levels: int = 0,
     ) -> None:
-        self.part = Part(vertices, len(links.pointers), links.rank)
-        self._links, self.level, self.levels = links, level, levels
+        self.part = Part(vertices, mail.shards, mail.rank)
+        self._mail, self.level, self.levels = mail, level, levels
         self._in_rows = 0
-        box: Any = links.mailbox
-        self._most_edges, self._most_events = int(box.most_edges), int(box.most_events)
         self.in_progress = edges > 0
         """Whether edges are left, and no shard has quit."""
         self._ends = (low, high)
@@ -117,6 +69,8 @@ class ShardPeeling:
         self._sums: Any = cupy.zeros(15, np.uint64) if sums is None else cupy.asarray(sums)
         self.supports = 0
         """Triangles of the edges of which this shard has the high end, added up."""
+        self.standing = self.remaining = 0
+        """Of these edges how many stand, and the triangles that they have left; after `intervals`."""
         if support is not None:
             if int(support.max() if len(support) else 0) >= MOST_TRIANGLES:
                 raise ValueError(
@@ -126,7 +80,7 @@ class ShardPeeling:
             self._sums[0] = edges
         self.rounds = self.exchanges = self.told = 0
         self._stream = cupy.cuda.get_current_stream()
-        if links.here > 1:
+        if mail.here > 1:
             self._stream.synchronize()
             self._stream = cupy.cuda.Stream(non_blocking=True)
         with self._stream:
@@ -208,7 +162,9 @@ class ShardPeeling:
                 whole = self._gathered[stand]
                 whole -= (whole + 2**27 >> 28) << 28
                 high[stand if self._origin is None else self._origin[stand]] = whole
+                left = known[mine] >= STANDING
                 high = high[mine]
+                self.standing, self.remaining = int(left.sum()), int(high[left].sum(dtype=np.int64))
         self._stream.synchronize()
         return low, high
 
@@ -219,50 +175,56 @@ class ShardPeeling:
 
     def _heard(self, state: list[int]) -> int:
         news = state[_NEWS]
-        if news & _LOST:
+        if news & LOST:
             raise ConnectionError(f"another shard has failed, or not moved for {PATIENCE_SECONDS:.0f} s")
         return news
 
     def _run(self, name: str, *own: Any) -> None:
-        share = self._links.here
+        share, spare = self._mail.here, self._mail.spare
         kernel = source.kernel(f"shards:{name}", cooperative=share == 1)
         block = 32 * WARPS
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
         arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
-        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        most = source.resident(kernel, block, _SHARED)
+        most -= spare * (most // source.processors(cupy.cuda.runtime.getDevice()))
+        blocks = max(1, most // share)
         kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
 
     def _open_lists(self) -> None:
         """What does not depend on the halves that are left."""
-        shards = self.part.shards
+        mail = self._mail
         self._state = cupy.zeros(16, np.uint32)
         self._state[_LEVEL], self._state[_LEVELS] = self.level, self.levels
-        self._meeting = cupy.zeros(4 + 3 * MOST_PEERS, np.uint32)
-        self._told = cupy.empty((2, self._most_events, 2), np.int32)
-        self._leaving = cupy.empty(shards * self._most_edges, np.int32)
+        self._meeting = cupy.zeros(8 + 9 * MOST_PEERS, np.uint32)
+        self._told = cupy.empty((2, mail.most_events, 2), np.int32)
+        self._leaving = cupy.empty(mail.shards * mail.most_edges, np.int32)
+        self._departing = cupy.empty((mail.shards * mail.most_edges, 2), np.uint32)
         self._heavy = cupy.empty((_HEAVY, 2), np.uint32)
-        self._boxes = cupy.asarray(np.array(self._links.pointers, np.uint64))
+        self._tables = [cupy.asarray(table) for table in mail.tables()]
 
     def _start(self, low: Any, high: Any, count: Any) -> None:
         self._low, self._high, self._count = low, high, count
         self._rows: Any = build_part(self.part, low, high)
         self._in_rows = standing = int((count >= STANDING).sum())
         self._state[_STANDING] = standing
-        room = len(count) + 2 * self._most_events
+        room = len(count) + 2 * self._mail.most_events
         self._queue, self._noted = cupy.empty_like(count), cupy.empty_like(count)
         self._event: Any = cupy.empty(room, np.int32)
-        part = self.part
+        part, mail = self.part, self._mail
         words = [
             part.vertices | part.shards << 32,
             part.own | room << 32,
             part.own,
             part.shards,
             int(PATIENCE_SECONDS * 1e9),
-            self._most_edges,
-            self._most_events,
+            mail.most_edges,
+            mail.most_events,
+            self._tables[1].shape[1],
             self._meeting.data.ptr,
-            self._boxes.data.ptr,
+            mail.inbox,
+            *(table.data.ptr for table in self._tables),
+            mail.lost.ctypes.data,
             self._state.data.ptr,
             self._sums.data.ptr,
             self._queue.data.ptr,
@@ -274,6 +236,7 @@ class ShardPeeling:
             self._heavy.data.ptr,
             low.data.ptr,
             high.data.ptr,
+            self._departing.data.ptr,
         ]
         self._described = cupy.asarray(np.array(words, np.uint64))
 

@@ -99,7 +99,7 @@ class PartitioningSection(TypedDict, total=False):
     """How the edges are spread over partitions."""
 
     count: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
+    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, see docs/planning.md."""
     method: Literal["auto", "range", "hash"]
     """Vertex to partition, see docs/partitioning.md; `auto`: `range`. Without effect on shards."""
 
@@ -108,9 +108,9 @@ class BoundingSection(TypedDict, total=False):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
-    carrier: Literal["auto", "shared-memory", "dask"]
-    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
+    """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory`, `dask`, `nccl`; `auto`: not the last."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
@@ -241,9 +241,9 @@ class Keywords(TypedDict, total=False):
     output_format: Literal["parquet", "delta"]
     """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
     partitions: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, up to 256 on GPUs."""
+    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, see docs/planning.md."""
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (alone, in shards, or GPUs in step), `band`, `fixpoint` (for study); `auto`: peel if it can, or band."""
+    """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
     max_exchanges: int | None
     """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
     max_seconds: float | None
@@ -296,8 +296,8 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    carrier: Literal["auto", "shared-memory", "dask"]
-    """Between workers that peel shards: `shared-memory` of one host, or `dask`, its connections; `auto`: what works."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory`, `dask`, `nccl`; `auto`: not the last."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     every_seconds: float | None

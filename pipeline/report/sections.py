@@ -20,8 +20,10 @@ MOST_BARS = 48
 MOST_PARTITIONS = 16
 _CARRIERS = {
     "memory": "the memory of one process",
+    "mailboxes": "the memory of GPUs",
     "shared-memory": "memory that the workers of a host share",
     "dask": "Dask's connections",
+    "nccl": "NCCL",
 }
 OUTSIDE = "outside of stages"
 """A row beside those of stages, with which they add up to the run."""

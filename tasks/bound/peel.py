@@ -42,9 +42,6 @@ class Peeled(Held):
     left: int
     """Edges that are left."""
 
-    messages: int = 0
-    """Edges told to other partitions."""
-
     @property
     def evaluations(self) -> int:
         """Edges that left: each is looked at once."""
@@ -52,7 +49,7 @@ class Peeled(Held):
 
     @property
     def exchanges(self) -> int:
-        """0: partitions in step meet within a kernel, which does not count how often."""
+        """0: there is no other partition."""
         return 0
 
     def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> Peeled:

@@ -7,10 +7,12 @@ a group starts from, and `state` what it ends with. May import `kernels`.
 from .carrier import Carrier, Letter, MemoryCarrier, Words
 from .edges import ShardEdges
 from .file_room import FileRoom
+from .gpu_groups import peel_groups_on_gpu
 from .groups import first_shards
+from .on_gpu import ShardOnGpu
 from .peeling import peel_shards
 from .state import Figures, ShardState
-from .warm import warm_shards
+from .warm import warm_shards, warm_shards_on_gpu
 
 __all__ = [
     "Carrier",
@@ -19,9 +21,12 @@ __all__ = [
     "Letter",
     "MemoryCarrier",
     "ShardEdges",
+    "ShardOnGpu",
     "ShardState",
     "Words",
     "first_shards",
+    "peel_groups_on_gpu",
     "peel_shards",
     "warm_shards",
+    "warm_shards_on_gpu",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...kernels.held import Held
 from .. import order
+from ..device import beside
 from ..errors import InternalError
 from ..ingest import OwnedRows
 from ..messages import Bundle, bundle
@@ -40,7 +41,8 @@ class EdgeIntervals(Held):
 def send_intervals(owned: OwnedRows, low: NDArray[np.int32], high: NDArray[np.int32]) -> Bundle[EdgeIntervals]:
     """Group → buckets: λ of its own edges (each [owned edges]) to the bucket that publishes them.
 
-    Where all λ are known, less is sent. Raises InternalError unless there is an interval for each.
+    It lies where `owned` does. Where all λ are known, less is sent. Raises InternalError unless there is an interval
+    for each.
     """
     if not len(low) == len(high) == len(owned):
         raise InternalError(f"group {owned.partition} owns {len(owned)} edges and found λ of {len(low)}")
@@ -48,6 +50,8 @@ def send_intervals(owned: OwnedRows, low: NDArray[np.int32], high: NDArray[np.in
         return bundle(owned.partition, {})
     if low is not high and np.array_equal(low, high):
         high = low
+    known, low = high is low, beside(owned.row, low)
+    high = low if known else beside(owned.row, high)
     by_bucket, cuts = order.group(owned.bucket, int(owned.bucket.max()) + 1)
     parts = {}
     for b in np.flatnonzero(np.diff(cuts)).tolist():
@@ -64,14 +68,14 @@ def collect_intervals(supports: BucketSupports, parts: Mapping[int, EdgeInterval
     """
     low = np.zeros_like(supports.support)
     high = low if all(part.low is part.high for part in parts.values()) else np.zeros_like(low)
-    arrived = np.zeros(len(low), np.bool_)
+    arrived = np.zeros_like(low, np.bool_)
     for part in parts.values():
         arrived[part.row] = True
         low[part.row] = part.low
         if high is not low:
             high[part.row] = part.high
     came = sum(map(len, parts.values()))
-    if came != np.count_nonzero(arrived) or not np.array_equal(arrived, supports.support > 0):
+    if came != int(np.count_nonzero(arrived)) or not np.array_equal(arrived, supports.support > 0):
         raise InternalError(
             f"bucket {supports.bucket} has {supports.closed} edges with triangles, and {came} answers came, "
             "not one for each"

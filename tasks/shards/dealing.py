@@ -50,9 +50,12 @@ class Dealing:
         return int(self.cut.members[first[group] : first[group + 1]].sum())
 
     def group_of(self, vertex: NDArray[np.uint32]) -> NDArray[np.int16]:
-        """The group of each vertex, int16."""
+        """The group of each vertex, int16, where these lie."""
         if self.groups == 1:
-            return np.zeros(len(vertex), np.int16)
+            return np.zeros_like(vertex, np.int16)
+        classes = self.cut.classes(vertex)
+        if self.groups == self.cut.shards:
+            return classes.astype(np.int16)
         group = np.repeat(np.arange(self.groups, dtype=np.int16), np.diff(self.first))
-        found: NDArray[np.int16] = group[self.cut.classes(vertex)]
+        found: NDArray[np.int16] = np.asarray(group, like=classes)[classes]
         return found

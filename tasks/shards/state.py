@@ -86,11 +86,6 @@ class ShardState(Held):
         return self.figures.edges
 
     @property
-    def messages(self) -> int:
-        """Alarms, reports and grants of this group."""
-        return self.figures.messages
-
-    @property
     def exchanges(self) -> int:
         """Meetings of all groups."""
         return self.figures.exchanges

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.held import Held
 from .. import order
 from ..degrees import OrientedEdges
@@ -34,7 +36,9 @@ class EdgeStream(Held):
 
     def lows(self) -> NDArray[np.uint32]:
         """[edges] rank of each edge's low end."""
-        return np.repeat(self.low, np.diff(self.starts))
+        if kernels.on_host(self.low):
+            return np.repeat(self.low, np.diff(self.starts))
+        return self.low[kernels.row_numbers(self.starts.astype(np.int64))]
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,17 @@ class EdgeRun(Held):
 
     def __len__(self) -> int:
         return len(self.low)
+
+
+def joined(streams: Sequence[EdgeStream]) -> EdgeStream:
+    """Several streams, one behind the other, as one; a vertex may have a row of each."""
+    if len(streams) == 1:
+        return streams[0]
+    ends = order.offsets(np.array(list(map(len, streams)))).astype(np.uint32)
+    starts = [own.starts[:-1] + end for own, end in zip(streams, ends, strict=False)]
+    starts.append(streams[-1].starts[-1:] + ends[-2])
+    low, high = (np.concatenate([getattr(own, name) for own in streams]) for name in ("low", "high"))
+    return EdgeStream(streams[0].bucket, low, np.concatenate(starts), high)
 
 
 def sort_edges(oriented: OrientedEdges) -> SortedEdges:

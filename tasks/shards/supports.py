@@ -8,6 +8,8 @@ In order, with B buckets; a triangle a < b < c belongs to the group of c, which 
     every bucket  add_partials    the partial counts of all groups
     exchange 2    send_sums       groups → buckets: collect_supports
                   sum(), triangles           → driver: check_triangles
+
+Buckets may lie on the host and groups on a GPU: what arrives is moved to where the receiver lies.
 """
 
 from __future__ import annotations
@@ -18,17 +20,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.shards.closing import ClosingRows, close_rows, count_closed, merge_rows
+from ... import kernels
+from ...kernels.cpu.shards.closing import ClosingRows
+from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.held import Held
 from .. import order
+from ..device import beside, moved
 from ..errors import InternalError, OutOfRoom
+from ..identity import Put
 from ..messages import Bundle, bundle
 from ..triangulate import check_supports
 from .dealing import Dealing
-from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner
+from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner, joined
 
 MOST_EDGES = 2**32 - 2
 """Of one group: their numbers are uint32."""
+MOST_VERTICES_ON_GPU = 2**31 - 1
+"""Of the graph: ranks are int32 there."""
 
 
 @dataclass(frozen=True)
@@ -89,24 +97,33 @@ class BucketSupports(Held):
         return int(self.support.sum(dtype=np.int64))
 
 
-def check_room(group: int, edges: int) -> None:
-    """Raises OutOfRoom for more edges than a group tells apart."""
-    if edges > MOST_EDGES:
+def check_room(group: int, dealing: Dealing, edges: int, on_gpu: bool) -> None:
+    """Raises OutOfRoom for more edges than a group tells apart, and on a GPU for more vertices of the graph."""
+    most = MAX_LOCAL_EDGES if on_gpu else MOST_EDGES
+    if edges > most:
         raise OutOfRoom(
-            f"group {group} has {edges:,} edges, over the {MOST_EDGES:,} allowed; use more workers (cluster.workers=…)"
+            f"group {group} has {edges:,} edges, over the {most:,} allowed; use more workers (cluster.workers=…)"
+        )
+    if on_gpu and dealing.cut.vertices > MOST_VERTICES_ON_GPU:
+        raise OutOfRoom(
+            f"the graph has {dealing.cut.vertices:,} vertices, over the {MOST_VERTICES_ON_GPU:,} that GPUs tell apart; "
+            "use cluster.device=cpu"
         )
 
 
-def collect_closing(group: int, dealing: Dealing, parts: Mapping[int, EdgeRun]) -> ClosingEdges:
-    """The edges of one group, from those each bucket sent. Raises OutOfRoom as `check_room` does."""
+def collect_closing(group: int, dealing: Dealing, put: Put, parts: Mapping[int, EdgeRun]) -> ClosingEdges:
+    """The edges of one group, where `put` has them, from those each bucket sent.
+
+    Takes 8 bytes an edge; on a GPU as many a vertex of the graph more, and about 56 an edge meanwhile. Raises OutOfRoom
+    as `check_room` does.
+    """
     senders = sorted(parts)
     runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
-    check_room(group, int(runs[-1]))
-    low, high = (
-        np.concatenate([getattr(parts[b], end) for b in senders] or [np.zeros(0, np.uint32)]) for end in ("low", "high")
-    )
-    merged = merge_rows(low, high, runs, dealing.cut.vertices)
-    rows = close_rows(merged, dealing.cut, dealing.first[group], dealing.shards(group))
+    none = put(np.zeros(0, np.uint32))
+    check_room(group, dealing, int(runs[-1]), not kernels.on_host(none))
+    low, high = (np.concatenate([put(getattr(parts[b], end)) for b in senders] or [none]) for end in ("low", "high"))
+    merged = kernels.merge_rows(low, high, runs, dealing.cut.vertices)
+    rows = kernels.close_rows(merged, dealing.cut, dealing.first[group], dealing.shards(group))
     return ClosingEdges(group, rows, merged.origin, np.array(senders, np.int64), runs)
 
 
@@ -115,11 +132,13 @@ def count_streams(closing: ClosingEdges, streams: Sequence[EdgeStream], before: 
 
     Raises OutOfRoom as `check_supports` does.
     """
-    sums = np.zeros(len(closing), np.int32) if before is None else before.sums.copy()
+    sums = np.zeros_like(closing.origin, np.int32) if before is None else before.sums.copy()
     triangles = 0 if before is None else before.triangles
+    if not kernels.on_host(sums):  # all at once: tables are built for each call
+        streams = [joined([moved(stream, kernels.to_device) for stream in streams])]
     partial = []
     for stream in streams:
-        found, closed = count_closed(closing.rows, stream.starts, stream.low, stream.high, sums)
+        found, closed = kernels.count_closed(closing.rows, stream.starts, stream.low, stream.high, sums)
         check_supports(sums)
         check_supports(found)
         partial.append(found)
@@ -153,13 +172,14 @@ def collect_supports(
     edges: SortedEdges, dealing: Dealing, partial: NDArray[np.int32], start: int, parts: Mapping[int, NDArray[np.int32]]
 ) -> BucketSupports:
     """The triangles of a bucket's edges: the `partial` counts of its stream, which begin at `start`, and what owners
-    found. Raises InternalError unless each edge has both, OutOfRoom as `check_supports` does.
+    found. They lie where the edges do. Raises InternalError unless each edge has both, OutOfRoom as `check_supports`
+    does.
     """
-    total = partial[start : start + len(edges)].copy()
+    total = beside(edges.row, partial[start : start + len(edges)]).copy()
     if len(total) != len(edges):
         raise InternalError(f"bucket {edges.stream.bucket} has {len(edges)} edges; {len(total)} were counted")
     for group, own in enumerate(by_owner(edges, dealing)):
-        sums = parts.get(group, total[:0])
+        sums = beside(total, parts.get(group, total[:0]))
         if len(sums) != len(own):
             raise InternalError(
                 f"bucket {edges.stream.bucket} sent {len(own)} edges to group {group}, and got {len(sums)} sums"

@@ -13,14 +13,12 @@ import pyarrow as pa
 import pytest
 from distributed import Client
 
-import peers_here
 import runs
 from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
 from edgemill.pipeline.checkpoint_index import opened
-from edgemill.pipeline.plan import Plan
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 from edgemill.tasks.storing import DamagedFile, StoredFile, restore
@@ -35,7 +33,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
         "checkpoint": {"every_exchanges": 2},
     },
     "peel": {"partitions": 1, "method": "peel", "checkpoint": {"every_seconds": 0.0}},
-    "in step": {"partitions": 3, "method": "peel", "checkpoint": {"every_seconds": 0.0}},
+    "shards": {"partitions": 3, "method": "peel", "checkpoint": {"every_seconds": 0.0}},
 }
 MOMENTS = ("exchange", "kept", "task_done", "stage_started")
 """Events that a run may end with, all of them while it looks for λ or after it."""
@@ -52,13 +50,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client() -> Iterator[Client]:
     with runs.cluster(n_workers=1, processes=False, threads_per_worker=2) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    peers_here.stand_in(monkeypatch)
-    peers_here.plan_partitions(monkeypatch)
-    monkeypatch.setattr(Plan, "can_peel_in_step", property(lambda plan: plan.partitions > 1))
 
 
 @pytest.fixture
@@ -211,7 +202,6 @@ def test_what_is_quick_is_one_task(go: Callable[..., Result], tmp_path: Path, mo
         ("band", {"method": "fixpoint"}, "bounding.method"),
         ("fixpoint", {"method": "band"}, "bounding.method"),
         ("fixpoint", SCHEDULES["tridn"], "bounding.operator"),
-        ("in step", {"method": "band"}, "bounding.method"),
         ("peel", {"method": "fixpoint"}, "bounding.method"),
     ],
 )
@@ -266,7 +256,8 @@ def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], trials: Trials,
     names = ["graph", "progress", "progress.before"]
     files = [StoredFile(**file) for name in names for own in index_of(folder, name)["files"].values() for file in own]
     kinds = {Path(file.url).name.rpartition("-")[0] for file in files}
-    assert kinds == {"ids", "edges", "degrees", "rows", "subgraphs", "states"}
+    assert kinds - {"supports"} == {"ids", "edges", "degrees", "rows", "subgraphs", "states"}
+    assert ("supports" in kinds) is (schedule == "shards")
     assert {file.url for file in files} == {f"file://{path}" for path in folder.rglob("*.zip")}
     chosen: list[str | StoredFile] = [*names, *files]
     for _ in range(changes):

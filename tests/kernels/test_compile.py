@@ -8,18 +8,20 @@ import pytest
 from cupy_backends.cuda.libs import nvrtc
 
 from edgemill.kernels.gpu import source
-from edgemill.kernels.gpu.intersect import SIZES
+from edgemill.kernels.gpu.tables import SIZES
 
+TABLES: list[dict[str, int]] = [
+    {"SIDE": side, "SLOTS": slots, "WARPS": warps, "ONE_WARP": one_warp}
+    for side in (0, 1)
+    for _, slots, warps, one_warp in SIZES
+]
 VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
+    "closing": TABLES,
     "fixpoint": [{}],
-    "intersect": [
-        {"SIDE": side, "SLOTS": slots, "WARPS": warps, "ONE_WARP": one_warp}
-        for side in (0, 1)
-        for _, slots, warps, one_warp in SIZES
-    ],
+    "intersect": TABLES,
     "nest": [{}],
-    "peel": [{"PEERS": 0}, {"PEERS": 1}],
+    "peel": [{}],
     "reband": [{}],
     "rows": [{}],
     "shard_rows": [{}],

@@ -29,12 +29,16 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("partitions", "schedule"), [(1, "peel"), (3, "peel"), (8, "peel"), (3, "band"), (8, "band")])
-@pytest.mark.parametrize("method", ["range", "hash"])
-def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule: Any, method: str) -> None:
-    how = {"count": partitions, "method": method}
+BY_SHARDS: list[tuple[dict[str, Any], str]] = [({"count": count}, "peel") for count in (1, 3, 8)]
+BY_BANDS: list[tuple[dict[str, Any], str]] = [
+    ({"count": count, "method": method}, "band") for count in (3, 8) for method in ("range", "hash")
+]
+
+
+@pytest.mark.parametrize(("how", "schedule"), BY_SHARDS + BY_BANDS)
+def test_equal_to_the_cpu(rows: Path, tmp_path: Path, how: dict[str, Any], schedule: Any) -> None:
     results = [
-        mine(rows, tmp_path / "cpu", device="cpu", partitioning=how),
+        mine(rows, tmp_path / "cpu", device="cpu", partitions=1),
         mine(rows, tmp_path / "gpu", device="gpu", partitioning=how, method=schedule),
     ]
     assert results[0].edges.to_table() == results[1].edges.to_table()
@@ -42,14 +46,26 @@ def test_equal_to_the_cpu(rows: Path, tmp_path: Path, partitions: int, schedule:
     for table in ("hierarchy", "dn_graphs", "dn_graph_members"):
         assert getattr(results[0], table).to_table() == getattr(results[1], table).to_table()
     assert results[0].manifest.device == "cpu"
-    assert "NVIDIA" in results[1].manifest.device
-    assert results[1].manifest.bounding.method == schedule
+    manifest = results[1].manifest
+    assert "NVIDIA" in manifest.device
+    assert manifest.bounding.method == schedule
+    assert (manifest.bounding.shards is not None) is (schedule == "peel" and how["count"] > 1)
 
 
-def test_partitions_on_one_gpu_are_peeled_in_step(rows: Path, tmp_path: Path) -> None:
-    manifest = mine(rows, tmp_path / "out", device="gpu", partitions=3).manifest
-    assert manifest.bounding.method == "peel"
-    assert manifest.exchanges[0].messages == sum(partition.ghost for partition in manifest.partitions)
+@pytest.mark.parametrize("partitions", [3, 8])
+def test_shards_on_one_gpu(rows: Path, tmp_path: Path, partitions: int) -> None:
+    """One shard in each group. Together they store every edge with triangles once for each of its ends."""
+    manifest = mine(rows, tmp_path / "out", device="gpu", partitions=partitions).manifest
+    shards = manifest.bounding.shards
+    assert shards is not None
+    assert (manifest.bounding.method, shards.shards, shards.groups) == ("peel", partitions, partitions)
+    assert shards.exchanges >= shards.rounds >= manifest.bounding.steps > 0
+    assert shards.alarms > 0 and shards.bytes > 0 and shards.busiest >= 1
+    assert len(manifest.partitions) == partitions
+    assert sum(partition.ghost for partition in manifest.partitions) == 0
+    (exchange,) = manifest.exchanges
+    assert exchange.messages == shards.alarms + shards.reports + shards.grants
+    assert (exchange.settled, exchange.unsettled) == (sum(own.owned for own in manifest.partitions), 0)
 
 
 def test_strings_are_numbered_on_the_host(rows: Path, tmp_path: Path) -> None:
@@ -113,7 +129,8 @@ def test_a_gpu_too_small(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("edgemill.pipeline.plan.GPU_EDGE_BYTES", 10**9)
     with pytest.raises(
         OutOfRoom,
-        match=r"the largest of 1 partitions would need about .* on a GPU of .*: raise partitions, or use device=.cpu.",
+        match=r"the largest of 1 partitions would need about .* on a GPU of .*: start more workers, each with a GPU of "
+        r"its own, use method=.band. with more partitions, or use device=.cpu.",
     ):
         mine(rows, tmp_path / "out", device="gpu", partitions=1)
 

@@ -1,39 +1,26 @@
-"""What must hold over the sums of all shards on GPUs. No GPU is needed to tell."""
+"""What must hold over the totals of all shards on GPUs. No GPU is needed to tell."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from edgemill.tasks.errors import InternalError
-from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums
-
-shards = pytest.importorskip("edgemill.kernels.gpu.shards", exc_type=ImportError)
+from edgemill.tasks.shards.on_gpu import Totals, check_totals
 
 
-def state(group: int, supports: int, **sums: int) -> ShardOnGpu:
-    """Of one of two shards, at the end."""
-    nothing = np.empty(0, np.int32)
-    words = np.zeros(15, np.uint64)
-    names = [field for field in shards.ShardSums.__dataclass_fields__ if field != "spent"]
-    for name, value in sums.items():
-        words[names.index(name)] = value
-    counted = shards.ShardSums.of(words)
-    return ShardOnGpu(group, 2, 3, 2, counted.left, nothing, nothing, nothing, supports, 9, 7, words, counted)
-
-
-def both(left: int = 0) -> list[ShardOnGpu]:
+def both(remaining: int = 0, standing: int = 0, left: int = 0) -> list[Totals]:
+    """Of two shards."""
     return [
-        state(0, 20, sent=5, received=1, triangles=7, fingerprint=100, left=left),
-        state(1, 10, sent=1, received=5, triangles=3, fingerprint=2**64 - 100, left=left),
+        Totals(5, 1, 100, 7, 20, standing, remaining, left, 4),
+        Totals(1, 5, 2**64 - 100, 3, 10 + remaining, 0, 0, left, 4),
     ]
 
 
-def test_sums_that_agree() -> None:
-    check_sums(both())
+@pytest.mark.parametrize("left", [0, 4])
+def test_totals_that_agree(left: int) -> None:
+    check_totals(both(remaining=6 * bool(left), standing=left, left=left))
 
 
 @pytest.mark.parametrize(
@@ -41,15 +28,13 @@ def test_sums_that_agree() -> None:
     [
         ({"sent": 6}, "shards sent 7 messages, and 6 arrived"),
         ({"fingerprint": 101}, "do not agree on the λ of an edge"),
-        ({"triangles": 8}, "shards removed 11 triangles; the supports say 10"),
+        ({"triangles": 8}, "shards removed 11 triangles and count 0 more; the supports say 10"),
+        ({"standing": 2}, "shards have 2 edges left instead of 0"),
+        ({"left": 2}, "do not agree on how many edges are left"),
+        ({"level": 5}, "do not agree on how many edges are left"),
     ],
 )
-def test_sums_that_do_not_agree(change: dict[str, Any], message: str) -> None:
+def test_totals_that_do_not_agree(change: dict[str, Any], message: str) -> None:
     one, other = both()
     with pytest.raises(InternalError, match=message):
-        check_sums([replace(one, sums=replace(one.sums, **change)), other])
-
-
-def test_triangles_are_left_while_edges_are() -> None:
-    one, other = both(left=4)
-    check_sums([replace(one, supports=50), other])
+        check_totals([one._replace(**change), other])

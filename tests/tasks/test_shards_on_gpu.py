@@ -9,18 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
 from edgemill import kernels
-from edgemill.kernels.cpu.shards import Cut
-from edgemill.kernels.graph import Topology
 from edgemill.tasks.errors import ClusterLost
 from edgemill.tasks.shards.edges import ShardEdges
-from edgemill.tasks.shards.on_gpu import ShardOnGpu, check_sums, open_shard_mailbox, peel_shards_on_gpu
-from oracles import brute_force_lambda, simple_edges
-from sharding import Edge, Graph, ordered
+from edgemill.tasks.shards.on_gpu import (
+    ShardOnGpu,
+    check_totals,
+    direct_mail,
+    open_shard_mailbox,
+    peel_shards_on_gpu,
+)
+from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, drawn, exact, intervals
+from oracles import simple_edges
+from sharding import Edge, ordered
 
 SHAPES: dict[str, list[Edge]] = {
     "triangle": [(0, 1), (0, 2), (1, 2)],
@@ -32,7 +37,7 @@ SHAPES: dict[str, list[Edge]] = {
 }
 pytestmark = pytest.mark.gpu
 shards_on_gpu = pytest.importorskip("edgemill.kernels.gpu.shards", exc_type=ImportError)
-SHARED_PATCH = [HealthCheck.function_scoped_fixture]  # the same for every example
+shard_mail = pytest.importorskip("edgemill.kernels.gpu.shard_mail", exc_type=ImportError)
 
 
 @pytest.fixture(autouse=True)
@@ -41,60 +46,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def dealt(graph: Graph, shards: int) -> list[ShardEdges]:
-    """What each shard stores, on the device."""
-    cut, closed = Cut(graph.vertices, shards), graph.support > 0
-    low, high, support = graph.low[closed], graph.high[closed], graph.support[closed]
-    found = []
-    for shard in range(shards):
-        mine = (cut.classes(low) == shard) | (cut.classes(high) == shard)
-        ends = [kernels.to_device(array[mine]) for array in (low, high, support)]
-        found.append(ShardEdges(shard, shards, cut, ends[0], ends[1], ends[2], len(low)))
-    return found
-
-
 def peel(edges: Sequence[ShardEdges], **named: Any) -> list[ShardOnGpu]:
     mailboxes = [open_shard_mailbox(one) for one in edges]
-    return peel_shards_on_gpu(edges, mailboxes, [mailbox.address() for mailbox in mailboxes], **named)
+    with direct_mail(edges, mailboxes, [mailbox.address() for mailbox in mailboxes]) as mails:
+        return peel_shards_on_gpu(edges, mails, **named)
 
 
-def intervals(graph: Graph, edges: Sequence[ShardEdges], states: Sequence[ShardOnGpu]) -> dict[Edge, tuple[int, int]]:
-    """Bounds of λ by edge, with the vertices' own names; each edge must be there once."""
-    ends = zip(graph.low.tolist(), graph.high.tolist(), graph.support.tolist(), strict=True)
-    found = {_named(graph, low, high): (0, 0) for low, high, support in ends if not support}
-    for one, state in zip(edges, states, strict=True):
-        low, high = kernels.to_host(one.low), kernels.to_host(one.high)
-        owned = one.cut.classes(high) == one.group
-        bounds = kernels.to_host(state.low).tolist(), kernels.to_host(state.high).tolist()
-        for u, v, *both in zip(low[owned].tolist(), high[owned].tolist(), *bounds, strict=True):
-            assert _named(graph, u, v) not in found
-            found[_named(graph, u, v)] = (both[0], both[1])
-    return found
-
-
-def _named(graph: Graph, low: int, high: int) -> Edge:
-    u, v = sorted((graph.name[low], graph.name[high]))
-    return u, v
-
-
-def drawn(seed: int, vertices: int, edges: int) -> list[Edge]:
-    """A graph with hubs: the ends of an edge are near 0 more often."""
-    ends = (vertices * np.random.default_rng(seed).random((edges, 2)) ** 3).astype(np.int64)
-    return sorted(simple_edges(map(tuple, ends.tolist())))
-
-
-def by_the_other_peel(graph: Graph) -> dict[Edge, tuple[int, int]]:
-    """On the CPU."""
-    topology = Topology(graph.low.astype(np.int32), graph.high.astype(np.int32), graph.vertices)
-    peeling = kernels.peeling(topology, graph.support)
-    while peeling.left:
-        peeling.advance()
-    ends = zip(graph.low.tolist(), graph.high.tolist(), peeling.low.tolist(), strict=True)
-    return {_named(graph, low, high): (level, level) for low, high, level in ends}
-
-
-def exact(edges: Sequence[Edge]) -> dict[Edge, tuple[int, int]]:
-    return {edge: (level, level) for edge, level in brute_force_lambda(edges).items()}
+def check_sums(states: Sequence[ShardOnGpu]) -> None:
+    check_totals([state.totals for state in states])
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 4, 8])
@@ -128,7 +87,7 @@ def test_levels_by_definition(
 
 def with_room_for(monkeypatch: pytest.MonkeyPatch, most_at_once: int, parts: list[ShardEdges]) -> list[ShardOnGpu]:
     with monkeypatch.context() as patch:
-        box = shards_on_gpu.ShardMailbox
+        box = shard_mail.ShardMailbox
         patch.setattr(
             kernels, "shard_mailbox", lambda like, shards, edges: box(shards, edges, most_at_once, most_at_once)
         )
@@ -170,8 +129,12 @@ def test_a_shard_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards_on_gpu, "PATIENCE_SECONDS", 0.2)
     parts = dealt(ordered(drawn(1, 30, 300)), 2)
     mailboxes = [open_shard_mailbox(one) for one in parts]
-    with pytest.raises(ClusterLost, match="another shard has failed"):
-        peel_shards_on_gpu(parts[:1], mailboxes[:1], [mailbox.address() for mailbox in mailboxes])
+    addresses = [mailbox.address() for mailbox in mailboxes]
+    with (
+        direct_mail(parts[:1], mailboxes[:1], addresses) as mails,
+        pytest.raises(ClusterLost, match="another shard has failed"),
+    ):
+        peel_shards_on_gpu(parts[:1], mails)
 
 
 def test_too_many_triangles() -> None:

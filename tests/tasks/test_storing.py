@@ -25,7 +25,7 @@ from edgemill.tasks.bound.band import start_bands
 from edgemill.tasks.bound.fixpoint import FallenBounds, start_bounds
 from edgemill.tasks.bound.peel import Peeled
 from edgemill.tasks.ingest import rows_to_publish
-from edgemill.tasks.shards import Figures, ShardEdges, ShardState
+from edgemill.tasks.shards import Figures, ShardEdges, ShardOnGpu, ShardState
 from edgemill.tasks.shards.supports import BucketSupports
 from edgemill.tasks.sources import open_source
 from edgemill.tasks.storing import TYPES, DamagedFile, StoredFile, restore, store
@@ -59,7 +59,7 @@ def values(folder: Path, strings: bool, partitions: int, put: Any, rows: strateg
     bands = [start_bands(s, 3).kept(s, {2: s.owned, 5: s.number[:0]}) for s in subgraphs]
     fallen = [FallenBounds(s.number, s.owned) for s in subgraphs]
     bounds = [start_bounds(s, 3).kept(s, {2: fell}) for s, fell in zip(subgraphs, fallen, strict=True)]
-    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5, 7) for s in subgraphs]
+    peeled = [Peeled(s.first_counts(), s.first_counts(), 2, 1, 5) for s in subgraphs]
     graph = [*ingested.ids, *ingested.edges, *ingested.degrees, *ingested.owned, *rows_kept, *subgraphs]
     return [*graph, *bands, *fallen, *bounds, *peeled, *shards(ids)]
 
@@ -71,7 +71,8 @@ def shards(ids: NDArray[np.int64]) -> list[Any]:
     cut, figures = Cut(7, 3), Figures(exchanges=4, entries=(5, 6, 0), triangles=(), bytes=8)
     edges = ShardEdges(1, 2, cut, low, high, count, len(ids))
     state = ShardState(1, 2, 3, 4, 5, count, count.astype(np.uint8), count, count, 6, -7, figures)
-    return [cut, figures, edges, state, BucketSupports(1, count)]
+    on_gpu = ShardOnGpu(1, 2, 3, 4, 5, count, count, count, 6, 7, 8, 9, 10, 11, np.arange(15, dtype=np.uint64))
+    return [cut, figures, edges, state, on_gpu, BucketSupports(1, count)]
 
 
 @given(

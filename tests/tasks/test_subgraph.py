@@ -140,9 +140,7 @@ def test_counts_and_marks_stay_apart() -> None:
     assert GONE + MOST_TRIANGLES < 0
     cascade = resources.files("edgemill.kernels.cuda").joinpath("cascade.cuh").read_text()
     assert "constexpr int FALLS = -(1 << 27);" in cascade
-    assert "constexpr int GHOSTS = 1 << 28;" in cascade
     assert MOST_TRIANGLES_ON_GPU < 2**27 // 2
-    assert UNCOUNTED - MOST_TRIANGLES_ON_GPU > 2**28
 
 
 def test_fewer_triangles_are_counted_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from ...device import on_host
+
 
 @njit(cache=True, nogil=True, inline="always")
 def class_of(vertex, vertices, shards):
@@ -44,7 +46,13 @@ class Cut:
     """Classes, and so shards; at least 1."""
 
     def classes(self, vertex: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The class of each vertex, uint32."""
+        """The class of each vertex, uint32, where these lie."""
+        if not on_host(vertex):
+            rank = np.uint32(max(self.vertices, 1) - 1) - vertex
+            block = rank // np.uint32(self.shards)
+            step = rank - block * np.uint32(self.shards)
+            elsewhere: NDArray[np.uint32] = np.where(block & np.uint32(1), np.uint32(self.shards - 1) - step, step)
+            return elsewhere
         vertex = np.asarray(vertex, np.uint32)
         found = np.empty(vertex.shape, np.uint32)
         _classes(vertex, np.uint32(self.vertices), np.uint32(self.shards), found)

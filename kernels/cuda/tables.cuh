@@ -1,0 +1,90 @@
+// Hash tables in shared memory, each of one set, past which other sets are streamed: what intersect.cu and closing.cu share.
+//
+// A team of TEAM threads, a warp or a block, builds a table for up to PART sets (a hub's table is built by many teams). Each
+// of its warps streams a set at a time.
+#pragma once
+#include "common.cuh"
+
+#ifndef SIDE
+#define SIDE 0
+#endif
+#ifndef WARPS
+#define WARPS 8
+#endif
+#ifndef ONE_WARP  // a team is one warp of the block, or else the whole block
+#define ONE_WARP 1
+#endif
+#ifndef SLOTS
+#define SLOTS 128
+#endif
+
+constexpr int TEAM = ONE_WARP ? 32 : 32 * WARPS;
+constexpr int MEMBERS = SLOTS / 2;  // most members of a table at once; larger sets take several passes
+constexpr int PER_LANE = 4;
+constexpr int PART = 1024;   // sets that one team streams past a table; as in tables.py
+constexpr int BUILDING = 4;  // what a member costs in a table's building, in members streamed
+
+__device__ __forceinline__ void team_barrier() {
+#if ONE_WARP
+    __syncwarp();
+#else
+    __syncthreads();
+#endif
+}
+
+// The number of the table that the team builds next; the same for all of its threads.
+__device__ __forceinline__ int next_turn(unsigned long long* cursor) {
+#if ONE_WARP
+    int turn;
+    if ((threadIdx.x & 31) == 0) turn = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
+    return __shfl_sync(ALL_LANES, turn, 0);
+#else
+    __shared__ int taken;
+    if (threadIdx.x == 0) taken = static_cast<int>(min(atomicAdd(cursor, 1ull), 0x7FFFFFFFull));
+    __syncthreads();
+    return taken;
+#endif
+}
+
+struct Table {
+    int* key;
+    int* hits;
+    uint32 mask;
+    int shift;
+
+    __device__ __forceinline__ int place_of(int vertex) const {
+        uint32 at = scramble(vertex) >> shift;
+        while (true) {
+            const int there = key[at];
+            if (there == vertex) return static_cast<int>(at);
+            if (there == -1) return -1;
+            at = (at + 1) & mask;
+        }
+    }
+
+    // Put in `size` members, at most MEMBERS; those of -1 are left out.
+    __device__ __forceinline__ void fill(const int* __restrict__ members, int size, int thread) {
+        const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there is room
+        shift = 32 - bits;
+        mask = (1u << bits) - 1;
+        for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
+        team_barrier();
+        for (int i = thread; i < size; i += TEAM) {
+            const int vertex = members[i];
+            uint32 at = scramble(vertex) >> shift;
+            while (vertex >= 0 && atomicCAS(&key[at], -1, vertex) != -1) at = (at + 1) & mask;
+        }
+        team_barrier();
+    }
+
+    // Add what was hit to the counts of the members.
+    __device__ __forceinline__ void flush(const int* __restrict__ members, int size, int thread, int* counts) const {
+        team_barrier();
+        for (int i = thread; i < size; i += TEAM) {
+            const int vertex = members[i];
+            const int at = vertex < 0 ? -1 : place_of(vertex);
+            if (at >= 0 && hits[at]) atomicAdd(&counts[i], hits[at]);
+        }
+        team_barrier();
+    }
+};

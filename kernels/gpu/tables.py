@@ -1,0 +1,72 @@
+"""Tables in shared memory past which sets are streamed: one launch for each size of tables; see tables.cuh."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import cupy
+import numpy as np
+
+from . import source
+from .rows import row_numbers, starts_of
+
+SIZES = (
+    # members, slots of a table (a quarter full, the largest half), warps of a block, whether a table is one warp's work
+    (32, 128, 8, 1),
+    (256, 1024, 4, 0),
+    (1024, 4096, 16, 0),
+    (2**31, 8192, 32, 0),
+)
+"""Kernels by the size of their tables."""
+_PART = 1024
+"""Sets that one team streams past a table; as in tables.cuh."""
+
+
+def group(members: Any, side: Any, grouped: Any) -> tuple[Any, Any]:
+    """The entries of side 1, those of each member together: where each member's start [vertices + 1], and entries.
+
+    `grouped` [vertices] counts them.
+    """
+    starts = starts_of(grouped)
+    entry = cupy.empty(int(starts[-1]), np.int64)
+    source.kernel("intersect:group")(
+        (source.grid(len(members), 256, 32),),
+        (256,),
+        (members, np.int64(len(members)), side, starts.astype(np.uint64), entry),
+    )
+    return starts, entry
+
+
+def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any, ...]) -> None:
+    """Run the kernel `name` for tables of so many members, `sizes`, past each of which so many sets stream."""
+    least = 0
+    for most, slots, warps, one_warp in SIZES:
+        tables = cupy.flatnonzero((sizes > least) & (sizes <= most)).astype(np.int32)
+        least = most
+        if not len(tables):
+            continue
+        tables, part = _in_parts(tables, streams)
+        kernel = _kernel(name, side, slots, warps, one_warp)
+        shared = 8 * slots * (warps if one_warp else 1)
+        kernel.max_dynamic_shared_size_bytes = shared
+        blocks = source.grid(len(tables), warps if one_warp else 1, 16)
+        cursor = cupy.zeros(1, np.uint64)
+        kernel((blocks,), (32 * warps,), (tables, part, np.int32(len(tables)), cursor, *arguments), shared_mem=shared)
+
+
+def compile_all() -> None:
+    """Load the kernels for tables of every size."""
+    for name, side, (_, slots, warps, one_warp) in product(("intersect", "closing"), (0, 1), SIZES):
+        _kernel(name, side, slots, warps, one_warp).compile()
+
+
+def _kernel(name: str, side: int, slots: int, warps: int, one_warp: int) -> Any:
+    return source.kernel(name, SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
+
+
+def _in_parts(tables: Any, streams: Any) -> tuple[Any, Any]:
+    """The tables, each as often as `streams` of it need teams, and which of its parts each team takes."""
+    first = starts_of(-(-streams[tables] // _PART))
+    of_table = row_numbers(first)
+    return tables[of_table], cupy.arange(len(of_table), dtype=np.int32) - first[of_table].astype(np.int32)

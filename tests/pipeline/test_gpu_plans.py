@@ -1,0 +1,241 @@
+"""What a plan chooses on workers with GPUs: one partition, shards, or partitions with ghosts if these are asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgemill.kernels.cpu.shards import Cut
+from edgemill.kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
+from edgemill.pipeline import OutOfRoom, UsageError, gpu_memory, planning
+from edgemill.pipeline.config import make_settings
+from edgemill.pipeline.engine import Capacity
+from edgemill.pipeline.gpu_memory import halves_of_a_shard, mailbox_bytes, shards_bytes
+from edgemill.pipeline.plan import GPU_EDGE_BYTES, GPU_FILL, Plan
+from edgemill.pipeline.plan_text import describe
+from edgemill.pipeline.planning import LEAST_GPU_EDGES, open_input, plan_run
+from edgemill.pipeline.summary.planned import plan_document
+from edgemill.tasks.generate import generate
+from edgemill.tasks.sources import Source
+
+GIGABYTE = 10**9
+HERE = Capacity(1, 4, 0, GIGABYTE, in_process=True)
+"""One GPU, in this process."""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
+    return open_input(make_settings(str(folder), "out"))
+
+
+def planned(source: Source, capacity: Capacity, **how: object) -> Plan:
+    return plan_run(make_settings(source.path, "out", **how), source, capacity)
+
+
+def processes(workers: int, device_bytes: int = GIGABYTE) -> Capacity:
+    return Capacity(workers, 4, 0, device_bytes)
+
+
+def least_memory(plan: Plan) -> int:
+    """Of a GPU that it fits."""
+    return int(plan.device_bytes / GPU_FILL) + 1
+
+
+@pytest.mark.parametrize("method", ["auto", "peel"])
+def test_one_gpu_takes_one_partition(source: Source, method: str) -> None:
+    for capacity in (HERE, processes(1)):
+        plan = planned(source, capacity, method=method)
+        assert (plan.partitions, plan.shards, plan.method) == (1, 0, "peel")
+        assert plan.reason == "one worker holds them all"
+        assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES > 0
+
+
+@pytest.mark.parametrize("method", ["auto", "peel"])
+@pytest.mark.parametrize(
+    ("capacity", "count", "groups", "reason"),
+    [
+        (HERE, 1, 1, "as partitioning.count says"),
+        (HERE, 3, 3, "as partitioning.count says"),
+        (HERE, 8, 8, "as partitioning.count says"),
+        (HERE, 33, 8, "as many as one GPU works on at once; partitioning.count is 33"),
+        (processes(4), 1, 1, "as partitioning.count says"),
+        (processes(4), 3, 3, "as partitioning.count says"),
+        (processes(4), 4, 4, "as partitioning.count says"),
+        (processes(4), 5, 4, "one for each worker; partitioning.count is 5"),
+        (processes(1), 2, 1, "one for each worker; partitioning.count is 2"),
+        (
+            processes(40),
+            64,
+            32,
+            "as many as are allowed, of 40 workers the others have none; partitioning.count is 64",
+        ),
+    ],
+)
+def test_as_many_groups_as_are_asked_for(
+    source: Source, capacity: Capacity, count: int, groups: int, reason: str, method: str
+) -> None:
+    """Of one shard each, and no more than there are GPUs, or than one GPU works on."""
+    assert (MOST_ON_ONE_DEVICE, MOST_PEERS) == (8, 32)
+    plan = planned(source, capacity, partitions=count, method=method)
+    assert (plan.partitions, plan.reason, plan.method) == (groups, reason, "peel")
+    assert plan.shards == (groups if groups > 1 else 0)
+    if plan.in_shards:
+        assert plan.partitioning == "shards"
+        assert (plan.copies.mean, plan.copies.largest) == (
+            plan.graph.with_triangles,
+            plan.graph.with_triangles / groups,
+        )
+        assert (plan.replication, plan.messages, plan.on_disk, plan.in_waves, plan.at_once) == (1, 0, False, False, 1)
+        assert plan.buckets == groups
+        plan.refuse_if_hopeless()
+
+
+def test_several_gpus_share_a_graph_that_is_large_enough(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = planned(source, processes(4))
+    assert (few.partitions, few.shards, few.reason) == (1, 0, "one GPU is enough for its edges")
+    assert few.edges < LEAST_GPU_EDGES == 100_000_000
+    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", few.edges + 1)
+    assert planned(source, processes(4)).partitions == 1
+    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", few.edges)
+    many = planned(source, processes(4))
+    assert (many.partitions, many.shards, many.reason) == (4, 4, "one for each worker")
+    limited = planned(source, processes(40))
+    assert (limited.shards, limited.reason) == (32, "as many as are allowed, of 40 workers the others have none")
+    assert planned(source, replace(HERE, workers=2)).partitions == 1  # workers of one process have one GPU
+    assert planned(source, processes(1)).partitions == 1
+
+
+def test_several_gpus_share_a_graph_that_one_has_no_room_for(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_memory, "MOST_LEAVING", 0)
+    monkeypatch.setattr(gpu_memory, "MOST_TELLING", 0)
+    monkeypatch.setattr(gpu_memory, "BATCH_EDGES", 0)
+    room = least_memory(planned(source, processes(1)))
+    assert planned(source, processes(4, room)).partitions == 1
+    shared = planned(source, processes(4, room - 2))
+    assert (shared.partitions, shared.shards, shared.fits()) == (4, 4, True)
+    alone = planned(source, replace(HERE, device_bytes=room - 2))
+    assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
+
+
+def test_one_gpu_keeps_what_shards_have_no_room_for(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their mailboxes are large beside a small graph."""
+    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr(gpu_memory, "LEAVING_BYTES", 10**6)
+    room = least_memory(planned(source, processes(4), partitions=1))
+    plan = planned(source, processes(4, room))
+    assert (plan.partitions, plan.fits()) == (1, True)
+    assert not planned(source, processes(4, room), partitions=4).fits()
+
+
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
+@pytest.mark.parametrize("how", ["range", "hash"])
+def test_partitions_with_ghosts_if_asked_for(source: Source, method: str, how: str) -> None:
+    for capacity in (HERE, processes(4)):
+        plan = planned(source, capacity, partitioning={"count": 9, "method": how}, method=method)
+        assert (plan.partitions, plan.shards, plan.partitioning, plan.method) == (9, 0, how, method)
+        assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES
+        assert "for the largest partition; " in told(plan, "device")
+        assert plan.copies.mean > 1
+    assert planned(source, processes(4), method=method).partitions == 4
+
+
+def test_a_limit_on_exchanges_is_refused(source: Source) -> None:
+    bounding = {"max_exchanges": 3}
+    with pytest.raises(UsageError, match="this run would peel: leave it out"):
+        planned(source, HERE, partitions=3, bounding=bounding)
+    assert planned(source, HERE, partitions=3, bounding=bounding | {"method": "band"}).method == "band"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "count", "what"),
+    [
+        (HERE, "auto", "the largest of 1 partitions would need {}: start more workers, each with a GPU of its own, "),
+        (HERE, 3, "3 of 3 shards would need {}: start more workers, each with a GPU of its own, "),
+        (processes(4), "auto", "1 of 4 shards would need {}: start more workers, each with a GPU of its own, "),
+        (processes(4), 3, r"1 of 3 shards would need {}: raise partitioning\.count, "),
+        (processes(4), 1, r"the largest of 1 partitions would need {}: raise partitioning\.count, "),
+    ],
+)
+def test_what_gpus_cannot_hold_is_refused(source: Source, capacity: Capacity, count: int | str, what: str) -> None:
+    plan = planned(source, replace(capacity, device_bytes=300_000), partitions=count)
+    assert not plan.fits()
+    needed = what.format(r"about \d+\.\d+ [kM]iB on a GPU of 292\.97 kiB")
+    other = r"use bounding\.method=band with more partitions, or use cluster\.device=cpu$"
+    with pytest.raises(OutOfRoom, match=f"^{needed}{other}"):
+        plan.refuse_if_hopeless()
+    assert plan.excess.startswith("a GPU's shards would need ~" if plan.in_shards else "the largest would need ~")
+
+
+def test_banding_is_not_told_to_band(source: Source) -> None:
+    plan = planned(source, replace(HERE, device_bytes=300_000), partitions=2, method="band")
+    with pytest.raises(OutOfRoom, match=r"kiB: raise partitioning\.count, or use cluster\.device=cpu$"):
+        plan.refuse_if_hopeless()
+
+
+def test_more_halves_than_a_shard_numbers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.MAX_LOCAL_EDGES", 2000)
+    plan = planned(source, processes(4), partitions=2)
+    assert plan.largest_edges == halves_of_a_shard(round(plan.edges * plan.graph.with_triangles), 2) > 2000
+    with pytest.raises(OutOfRoom, match=r"of 2 groups of shards would hold about \d,\d{3} edges, over the 2,000 allow"):
+        plan.refuse_if_hopeless()
+
+
+def told(plan: Plan, name: str) -> str:
+    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
+    return lines[name]
+
+
+def test_what_is_told_of_shards(source: Source) -> None:
+    here, apart = (planned(source, capacity, partitions=3) for capacity in (HERE, processes(4)))
+    assert re.match(r"gpu, ~[\d.]+ [kM]iB of 0.93 GiB for 3 shards; rows cleaned", told(here, "device"))
+    assert re.match(r"gpu, ~[\d.]+ [kM]iB of 0.93 GiB for 1 shard; rows cleaned", told(apart, "device"))
+    assert apart.device_bytes < here.device_bytes < 3 * apart.device_bytes
+    for plan in (here, apart):
+        assert told(plan, "partitions") == "3 shards in 3 groups: as partitioning.count says"
+        assert told(plan, "tasks").endswith(", and 3 that peel, again after each checkpoint")
+        assert "replication" not in describe(plan)
+    document = plan_document(apart)
+    assert (document["partitions"], document["shards"], document["partitioning"]) == (3, 3, "shards")
+    assert document["device_bytes"] == apart.device_bytes
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 8])
+def test_halves_of_a_graph(shards: int) -> None:
+    """Of 20,000 drawn edges: the largest shard has no more than are counted, and not many fewer."""
+    ends = np.random.default_rng(1).integers(0, 1000, (2, 20_000))
+    rank = np.argsort(np.argsort(np.bincount(ends.ravel(), minlength=1000), kind="stable"))
+    low, high = Cut(1000, shards).classes(rank[ends.ravel()].astype(np.uint32)).reshape(ends.shape)
+    largest = max(int(((low == own) | (high == own)).sum()) for own in range(shards))
+    assert halves_of_a_shard(20_000, shards) / 1.1 <= largest <= halves_of_a_shard(20_000, shards)
+
+
+@pytest.mark.parametrize("edges", [1, 10**6, 3 * 10**6, 10**9])
+def test_a_mailbox_is_as_large_as_the_kernels_make_it(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
+    peers = pytest.importorskip("edgemill.kernels.gpu.peers", exc_type=ImportError)
+    shards = pytest.importorskip("edgemill.kernels.gpu.shard_mail", exc_type=ImportError)
+    made: list[int] = []
+    monkeypatch.setattr(peers.Mailbox, "__init__", lambda self, shards, never, nbytes: made.append(nbytes))
+    for count in (2, 8, 32):
+        shards.ShardMailbox(count, edges)
+    assert made == [mailbox_bytes(edges, count) for count in (2, 8, 32)]
+
+
+def test_memory_of_a_shard() -> None:
+    """At R-MAT 24, of 260 M edges and 17 M vertices: what a shard takes falls with their number."""
+    edges, vertices = 260_000_000, 2**24
+    sizes = {shards: shards_bytes(edges, edges, vertices, shards) for shards in (2, 4, 8, 16)}
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
+    assert sizes[2] / edges == pytest.approx(84 * 1.1 * 0.75 + 13 / 2, rel=0.01)  # halves are put in order
+    for here in (2, 4, 8):
+        halves, entries = (2 / here - 1 / here**2) * edges, 2 * edges / here
+        peeled = here * (1.1 * (36 * halves + 25 * entries) + 16 * vertices + mailbox_bytes(edges, here)) + 13 * edges
+        assert shards_bytes(edges, edges, vertices, here, here) == pytest.approx(peeled, rel=0.01)
+    without = shards_bytes(edges, 0, vertices, 2)  # nothing is peeled
+    assert without / edges == pytest.approx((76 + 16) * 1.1 / 2 + 13 / 2, rel=0.01)
+    few = shards_bytes(2**20, 0, 2**27, 2)  # of many vertices
+    assert 32 * 2**27 < few < 33 * 2**27

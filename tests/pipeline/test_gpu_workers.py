@@ -1,0 +1,106 @@
+"""Runs by shards on workers with GPUs, two of which share one here: every carrier, and workers that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import Result, UsageError, mine
+from edgemill.pipeline.telemetry import Events
+from edgemill.tasks.generate import generate
+
+pytestmark = pytest.mark.gpu
+
+
+def two_workers() -> Any:
+    """Two worker processes, which say that they have a GPU each."""
+    return runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1})
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return mine(rows, tmp_path_factory.mktemp("plain") / "out", device="cpu", partitions=1)
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Client]:
+    with two_workers() as client:
+        yield client
+
+
+def tables(result: Result) -> list[pa.Table]:
+    found = (result.edges, result.vertices, result.hierarchy, result.dn_graphs, result.dn_graph_members)
+    return [table.to_table() for table in found]
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [("auto", "mailboxes"), ("mailboxes", "mailboxes"), ("shared-memory", "shared-memory"), ("dask", "dask")],
+)
+def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Path, asked: Any, used: str) -> None:
+    result = mine(rows, tmp_path / "out", client=standing, device="gpu", partitions=2, carrier=asked)
+    assert tables(result) == tables(plain)
+    shards = result.manifest.bounding.shards
+    assert shards is not None
+    assert (shards.groups, shards.carrier) == (2, used)
+    runs.assert_nothing_left(standing)
+
+
+def test_nccl_needs_a_gpu_for_each_worker(rows: Path, standing: Client, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"two workers have one GPU|CuPy finds no NCCL"):
+        mine(rows, tmp_path / "out", client=standing, device="gpu", partitions=2, carrier="nccl")
+    assert not (tmp_path / "out").exists()
+
+
+def short_launches() -> None:
+    """Task: have the host hear of levels often."""
+    from edgemill.kernels.gpu import shards
+
+    shards.MOST_ROUNDS = 20
+
+
+@pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask"])
+@pytest.mark.parametrize("levels", [1, 4])
+def test_a_killed_worker(
+    rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carrier: Any, levels: int
+) -> None:
+    """The run goes on from what was kept last, once there is another worker."""
+    emit, told, killed = Events.emit, [0], [0]
+    with two_workers() as client:
+        client.run(short_launches)
+        pid = next(iter(client.run(os.getpid).values()))
+
+        def kill(self: Events, event: str, /, **fields: object) -> None:
+            emit(self, event, **fields)
+            told[0] += event == "level"
+            if told[0] == levels and not killed[0]:
+                killed[0] = pid
+                os.kill(pid, signal.SIGKILL)
+
+        monkeypatch.setattr(Events, "emit", kill)
+        result = mine(
+            rows,
+            tmp_path / "out",
+            client=client,
+            device="gpu",
+            partitions=2,
+            carrier=carrier,
+            checkpoint={"every_seconds": 0.5},
+        )
+    assert killed == [pid]
+    assert tables(result) == tables(plain)
