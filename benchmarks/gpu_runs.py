@@ -1,12 +1,12 @@
 """Whole runs on GPUs, Parquet to Parquet: in one process, or with a worker process on each GPU.
 
     python -m benchmarks gpu_runs --threads 16 --scales 18,22,24 --repeats 2
-    python -m benchmarks gpu_runs --threads 64 --scales 18,22 --layouts 1,4-range,4-hash --protocol ucxx
+    python -m benchmarks gpu_runs --threads 64 --scales 18,22 --layouts 1,2,4 --protocol ucxx
 
-R-MAT graphs, edge factor 16, are generated on first use in 32 files. A layout is a number of partitions and how they
-are made; 1 runs in this process, another has a worker for each partition. The first run compiles kernels and starts
-CUDA; the table has the fastest of the repeats. The answers of all layouts must be the same, edge by edge up to scale
-22. *Bytes/row* is the peak of CuPy's memory pool in this process.
+R-MAT graphs, edge factor 16, are generated on first use in 32 files. A layout is a number of shards, or of partitions
+that are made by range or hash and banded (4-range); 1 runs in this process, another has a worker for each. The first
+run compiles kernels and starts CUDA; the table has the fastest of the repeats. The answers of all layouts must be the
+same, edge by edge up to scale 22. *Bytes/row* is the peak of CuPy's memory pool in this process.
 """
 
 from __future__ import annotations
@@ -52,14 +52,12 @@ def measure(rows: Path, layout: Layout, device: str, protocol: str, scratch: Pat
     """Run once."""
     workers = layout.partitions if layout.partitions > 1 else None
     cluster: dict[str, Any] = {"device": device, "workers": workers, "protocol": protocol}
-    method = "auto" if layout.method == "shards" else layout.method
-    partitioning = {"count": layout.partitions, "method": method}
     in_process = workers is None and device == "gpu"
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         if in_process:
             _pool().free_all_blocks()
         start = time.perf_counter()
-        result = mine(rows, Path(folder) / "out", cluster=cluster, partitioning=partitioning)
+        result = mine(rows, Path(folder) / "out", cluster=cluster, **layout.settings)
         took = time.perf_counter() - start
         manifest = result.manifest
         counts, lam = manifest.counts, manifest.lam
@@ -92,7 +90,9 @@ def compare(name: str, runs: list[GpuRun]) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--scales", default="18,22,24", help="R-MAT scales (18,22,24)")
-    parser.add_argument("--layouts", default="1", help="such as 1,4-range,4-hash: partitions and partitioner (1)")
+    parser.add_argument(
+        "--layouts", default="1", help="such as 1,4,4-hash: shards, or partitions and how they are made (1)"
+    )
     parser.add_argument("--protocol", default="tcp", choices=["tcp", "ucxx"], help="between workers (tcp)")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--device", default="gpu", choices=["gpu", "cpu"])

@@ -40,8 +40,6 @@ class Device:
     """The host it is in; see `peers.this_machine`."""
     bus: str = ""
     """Where the GPU is on the machine's bus: no two have one place."""
-    reaches_all: bool = False
-    """Whether it can write into the memory of all other GPUs that this process sees."""
 
 
 @cache
@@ -65,7 +63,6 @@ def device() -> Device:
             f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}, and "
             f"the kernels need {LEAST_CAPABILITY}.0 or more"
         )
-    reaches_all = all(runtime.deviceCanAccessPeer(0, other) for other in range(1, found.value))
     return Device(
         properties["name"].decode(),
         int(properties["totalGlobalMem"]),
@@ -73,7 +70,6 @@ def device() -> Device:
         "",
         this_machine(),
         runtime.deviceGetPCIBusId(0),
-        reaches_all,
     )
 
 

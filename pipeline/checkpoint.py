@@ -34,7 +34,7 @@ from .telemetry import Events, Stage
 
 __all__ = ["Checkpoint", "Graph", "edges_of", "facts_of", "read_again"]
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 T = TypeVar("T")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import expm1
 
 from dask.utils import format_bytes
 
 from ..kernels.graph import MAX_LOCAL_EDGES
-from ..tasks.coding import PART_BYTES
 from ..tasks.errors import OutOfRoom
 from ..tasks.estimate import Figures
-from ..tasks.order import fits_table
 from ..tasks.replication import Copies
 from ..tasks.sources import Block, Source
 from ..tasks.writing import TEXT_PER_GROUP
@@ -19,28 +16,19 @@ from .cluster import WORKER_BYTES
 from .engine import Capacity
 from .gpu_memory import halves_of_a_shard, shards_bytes
 from .plan_tasks import Layout
+from .row_memory import distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
 
-__all__ = ["WORKER_BYTES", "Plan", "row_bytes"]
+__all__ = ["WORKER_BYTES", "Plan"]
 
-ROW_BYTES = 50
-"""Memory of a row of integers while it is read and cleaned, beside what a worker takes before it holds anything."""
-HASHED_BYTES = 85
-"""More of it for each distinct id of the block, where ids are too far apart for a table of all between them."""
-TEXT_ROW_BYTES = 60
-"""The same of a row of strings."""
-TEXT_BYTES = 4.5
-"""More of it for each byte of an id: both ends are there, twice and more; of rows that are coded together."""
-TEXT_KEPT = 3
-"""Times that the distinct ids of a block are in memory when what was coded apart is merged."""
 NAMES = 1.5
 """Times that the ids of a worker's vertices are in memory, if they are strings, when the result is written."""
 WRITTEN_TEXT = 3
 """Times that the text of a row group is in memory while it is written."""
 HERE = 1.4
 """Times as much if the worker is this process, which has looked at the sample and keeps some of what is free. In worker
-processes, too, for strings that are coded part by part. Fitted, like the four before, to blocks of 1 and 2 M rows read
-by one thread or two (docs/benchmarks.md).
+processes, too, for strings that are coded part by part. Fitted, like the two before and those of `row_memory`, to
+blocks of 1 and 2 M rows read by one thread or two (docs/benchmarks.md).
 """
 EDGE_BYTES = 45
 """Memory of an edge, from ingest to result, beside that of its copies, if the worker is this process.
@@ -268,8 +256,8 @@ class Plan:
         """What is kept of a worker's blocks until their ids have numbers."""
         blocks = -(-len(self.blocks) // self.capacity.workers)
         text = self.source.kind == "string"
-        ids = _distinct(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
-        return int(blocks * (ids + 8 * _distinct(self.edges, self.block_rows)))
+        ids = distinct_of(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
+        return int(blocks * (ids + 8 * distinct_of(self.edges, self.block_rows)))
 
     @property
     def _blocks_at_once(self) -> int:
@@ -438,25 +426,3 @@ class Plan:
                 f"no room left for the result: it takes about {format_bytes(self.graph.output_bytes)}, and the disk of "
                 f"output.path has {format_bytes(self.disk_bytes)}: free some, or choose another output folder"
             )
-
-
-def row_bytes(source: Source, graph: Figures, rows: int) -> float:
-    """Memory of each row of a block while it is read and cleaned, in a block of so many."""
-    if source.kind == "string":
-        text = 2 * rows * graph.id_bytes
-        distinct = _distinct(graph.vertices.likely, 2 * rows) * graph.id_bytes
-        merged = TEXT_KEPT * distinct if in_parts(source, graph, rows) else 0
-        return TEXT_ROW_BYTES + (TEXT_BYTES / 2 * min(text, PART_BYTES) + merged) / max(rows, 1)
-    if fits_table(graph.id_span, 2 * rows):
-        return ROW_BYTES
-    return ROW_BYTES + HASHED_BYTES * _distinct(graph.vertices.likely, 2 * rows) / max(rows, 1)
-
-
-def in_parts(source: Source, graph: Figures, rows: int) -> bool:
-    """Whether the strings of a block are coded part by part and merged: what that frees stays with any process."""
-    return source.kind == "string" and 2 * rows * graph.id_bytes > PART_BYTES
-
-
-def _distinct(among: int, drawn: int) -> float:
-    """How many different ones there are of so many that are drawn: at most, as what lies together repeats more."""
-    return among * -expm1(-drawn / among) if among else 0.0

@@ -20,7 +20,8 @@ from ..tasks.sources import Source, open_source, plan_blocks
 from ..tasks.writing import VALUE_COLUMNS
 from .cluster import check_device, check_least_workers, connect, cores, has_gpu_workers, local_gpu
 from .engine import Capacity, Engine
-from .plan import FILL, WORKER_BYTES, Plan, row_bytes
+from .plan import FILL, WORKER_BYTES, Plan
+from .row_memory import row_bytes
 from .settings import MAX_PARTITIONS, Settings
 
 __all__ = ["make_plan", "open_input", "plan_run", "plan_without_sample", "refuse_few_rows"]

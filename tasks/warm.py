@@ -32,17 +32,16 @@ CLIQUES = 1024
 def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEdges]) -> list[Intervals]:
     """λ of cliques by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only.
 
-    Several partitions are not peeled: shards are (`tasks.shards.warm`). Their triangles are counted, as those of dense
-    groups are in the end, and there is no λ.
+    Peeling is of one: several partitions are peeled as shards, and `tasks.shards` has a run for these.
     """
-    count = min(partitions, 2)
+    count = 1 if method == "peel" else min(partitions, 2)
     owned = [put(_owned(p, count)) for p in range(count)]
     lists = [send_lists(edges, count) for edges in owned]
     counted = [count_triangles(edges, collect(p, lists)) for p, edges in enumerate(owned)]
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        return [peel_intervals(subgraphs[0], peel(subgraphs[0]))] if count == 1 else []
+        return [peel_intervals(subgraphs[0], peel(subgraphs[0]))]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 

@@ -31,7 +31,7 @@ def lack() -> str:
 
 def new_id() -> bytes:
     """An identity of ranks that are to meet; one of them makes it for all."""
-    return bytes(number & 0xFF for number in nccl.get_unique_id())
+    return bytes(nccl.get_unique_id())
 
 
 class Ranks:
@@ -43,16 +43,14 @@ class Ranks:
     def __init__(self, identity: bytes, rank: int, count: int, most_common: int, most_own: int) -> None:
         self.rank, self.count = rank, count
         self._device = runtime.getDevice()
-        signed = tuple(byte - 256 if byte > 127 else byte for byte in identity)
         self._stream = cupy.cuda.Stream(non_blocking=True)
-        self._most = most_common, most_own
         each = most_common + most_own
         # All of it now: an allocation could wait for the kernel that waits for these words.
         self._sent, self._came = cupy.empty(_EAGER_WORDS, np.uint32), cupy.empty((count, _EAGER_WORDS), np.uint32)
         self._sending, self._coming = cupy.empty((count, each), np.uint32), cupy.empty((count, each), np.uint32)
         self._eager, self._eager_came = _pinned(_EAGER_WORDS), _pinned(count * _EAGER_WORDS).reshape(count, -1)
         self._letters = _pinned(count * each).reshape(count, -1)
-        self._communicator: Any = nccl.NcclCommunicator(count, signed, rank)
+        self._communicator: Any = nccl.NcclCommunicator(count, identity, rank)
         # NCCL connects with the first words, which another kernel could keep from it.
         nothing = [np.empty(0, np.uint32)] * count
         for words in (0, min(most_common, _EAGER_WORDS)):

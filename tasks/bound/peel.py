@@ -89,10 +89,8 @@ def peel(
 
 
 def peel_intervals(subgraph: Subgraph, peeled: Peeled) -> Intervals:
-    """The interval of each owned edge: one that is left has λ between the next level and its triangles left."""
+    """The interval of each edge: one that is left has λ between the next level and its triangles left."""
     low, count = peeled.low, peeled.count
-    if len(subgraph.ghost):
-        low, count = low[subgraph.owned], count[subgraph.owned]
     if not peeled.left:
         return intervals(subgraph, low, low)
     standing = count >= 0

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 from dask.utils import format_bytes
 
-from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, planning, stages
+from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine, planning, row_memory, stages
 from edgemill.pipeline import plan as plan_module
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.manifest import Manifest
-from edgemill.pipeline.plan import row_bytes
 from edgemill.pipeline.plan_text import describe
 from edgemill.pipeline.planning import make_plan, open_input, plan_run
+from edgemill.pipeline.row_memory import row_bytes
 from edgemill.pipeline.settings import MAX_PARTITIONS
 from edgemill.tasks.estimate import Estimate, estimate
 from edgemill.tasks.generate import generate
@@ -77,9 +77,9 @@ def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
         assert (plan.graph.id_span > 0) is (name != "text")
         assert plan._reading_bytes == int(4000 * found[name] * plan_module.HERE)
         assert replace(plan, capacity=Capacity(1, 1, 0))._reading_bytes == int(4000 * found[name])
-    assert found["near"] == plan_module.ROW_BYTES
-    assert found["apart"] == pytest.approx(found["near"] + plan_module.HASHED_BYTES * 500 / 4000, rel=0.01)
-    assert found["text"] == pytest.approx(plan_module.TEXT_ROW_BYTES + plan_module.TEXT_BYTES * 20, rel=0.02)
+    assert found["near"] == row_memory.ROW_BYTES
+    assert found["apart"] == pytest.approx(found["near"] + row_memory.HASHED_BYTES * 500 / 4000, rel=0.01)
+    assert found["text"] == pytest.approx(row_memory.TEXT_ROW_BYTES + row_memory.TEXT_BYTES * 20, rel=0.02)
 
 
 def test_what_is_read_is_left_to_dask(rows: Path) -> None:
@@ -107,7 +107,7 @@ def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.Mo
         figures = plan_run(settings, source, capacity).graph
         return planning._rows_per_block(3000, source, figures, capacity)
 
-    room = int((plan_module.WORKER_BYTES + 1600 * plan_module.ROW_BYTES) / plan_module.FILL)
+    room = int((plan_module.WORKER_BYTES + 1600 * row_memory.ROW_BYTES) / plan_module.FILL)
     assert most(1, 0) == most(1, 2**40) == 3000
     assert most(1, room) == 1500
     assert most(2, room) == 750
@@ -159,7 +159,7 @@ def test_shards_that_cannot_fit_are_refused(
     rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, more: str
 ) -> None:
     """Even with their rows in files."""
-    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.row_memory.ROW_BYTES", 0)
     settings = make_settings(str(rows), "out", partitions=1)
     plan = plan_run(settings, open_input(settings), Capacity(workers, 2, plan_module.WORKER_BYTES))
     assert (plan.shards, plan.on_disk) == (2, True)
@@ -221,7 +221,7 @@ def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: 
 def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
     monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 0)
-    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.row_memory.ROW_BYTES", 0)
     settings = make_settings(str(rows), "out", method="band")
     source = open_input(settings)
     roomy = plan_run(settings, source, Capacity(2, 1, 0))
@@ -240,7 +240,7 @@ def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: p
     """Threads work at one together rather than that there are more of them, which would hold more copies."""
     monkeypatch.setattr("edgemill.pipeline.plan.FILL", 1.0)
     monkeypatch.setattr("edgemill.pipeline.plan.WORKER_BYTES", 1000)
-    monkeypatch.setattr("edgemill.pipeline.plan.ROW_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.row_memory.ROW_BYTES", 0)
     settings = make_settings(str(rows), "out", method="band")
     source = open_input(settings)
     roomy = plan_run(settings, source, Capacity(1, 4, 0))
