@@ -30,13 +30,6 @@ MOST_CHOSEN = 256
 """`auto` stops here: beyond, replication takes what smaller partitions give."""
 LEAST_EDGES = 500_000
 """`auto` takes a worker more for so many edges: with fewer, rounds take longer than the work in them."""
-LEAST_GPU_EDGES = 100_000_000
-"""`auto` takes one GPU, if the graph fits it, for fewer edges; for so many it takes all of them.
-
-One GPU takes 5 ns an edge (R-MAT 24: 1.34 s for 260 M edges, docs/performance.md), so 0.5 s for these. More GPUs share
-that out. Their thousands of exchanges are as many for any number of GPUs, and take 31 µs each between shards of one GPU
-(docs/shards.md) and 76 to 118 µs between two GPUs over NVLink: half a second and more.
-"""
 WORTH = 1.1
 """Where nothing fits well, more partitions are worth it that bring the need below this many times the least."""
 MIN_BLOCK_ROWS = 250_000
@@ -151,8 +144,11 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
 
 def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
-    """One partition on one GPU, if it fits and is asked for or as quick, else shards: one on each worker's GPU. In one
-    process only a given `count` makes shards: all lie on its GPU, and take more room there than one partition.
+    """One partition on one GPU, if it fits, else shards: one on each worker's GPU. In one process only a given `count`
+    makes shards: all lie on its GPU, and take more room there than one partition.
+
+    Two GPUs peel the largest graph that fits one hardly quicker, and take longer to bring the edges together
+    (docs/performance.md).
     """
     capacity = one.capacity
     most, why_most = min(capacity.workers, MOST_PEERS), _EACH
@@ -167,9 +163,7 @@ def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
     if most == 1 or capacity.in_process:
         return one
     every = _in_shards(one, most, most, why_most)
-    if one.fits() and (one.edges < LEAST_GPU_EDGES or not every.fits()):
-        return replace(one, reason="one GPU is enough for its edges")
-    return every
+    return replace(one, reason="one GPU has room for its edges") if one.fits() else every
 
 
 def _plan_on_cpus(one: Plan, count: int | str) -> Plan:

@@ -5,6 +5,7 @@ NVIDIA's Collective Communications Library (docs.nvidia.com/deeplearning/nccl), 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 SPARE = 4
 """Multiprocessors that a kernel which waits for NCCL leaves to its kernels."""
+_SMALL_BLOCKS = {"NCCL_NTHREADS": "256", "NCCL_MAX_CTAS": "1"}
+"""NCCL's blocks: few enough, and so small that one runs beside a block of the other kernel."""
 _EAGER_WORDS = 4096
 """What every rank tells all at once: numbers, and its words where they have room."""
 _WORD = 4
@@ -50,6 +53,8 @@ class Ranks:
         self._sending, self._coming = cupy.empty((count, each), np.uint32), cupy.empty((count, each), np.uint32)
         self._eager, self._eager_came = _pinned(_EAGER_WORDS), _pinned(count * _EAGER_WORDS).reshape(count, -1)
         self._letters = _pinned(count * each).reshape(count, -1)
+        for name, value in _SMALL_BLOCKS.items():
+            os.environ.setdefault(name, value)
         self._communicator: Any = nccl.NcclCommunicator(count, identity, rank)
         # NCCL connects with the first words, which another kernel could keep from it.
         nothing = [np.empty(0, np.uint32)] * count

@@ -31,6 +31,8 @@ WARPS = 16
 """Of a block; as in shard_round.cuh."""
 _SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
 """Bytes of a block: Work of shard_round.cuh for each of its warps."""
+_ALONE = 120 * 2**10
+"""More than half of what a multiprocessor has."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in shard_round.cuh."""
 _QUIT = 8
@@ -127,6 +129,8 @@ class ShardPeeling:
 
         Raises ConnectionError if another shard did not come.
         """
+        # Who waits for a copy keeps other threads of this process from the GPU; who waits for a stream does not.
+        self._stream.synchronize()
         with self._stream:
             state = self._state.get().tolist()
             news = self._heard(state)
@@ -149,6 +153,7 @@ class ShardPeeling:
 
     def intervals(self) -> tuple[Any, Any]:
         """Bounds of λ of the edges of which this shard has the high end, int32; after `gather` if edges are left."""
+        self._stream.synchronize()  # as in `settle`
         with self._stream:
             mine = owned(self.part, self._ends[1])
             known = self.count
@@ -186,10 +191,11 @@ class ShardPeeling:
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
         arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
-        most = source.resident(kernel, block, _SHARED)
-        most -= spare * (most // source.processors(cupy.cuda.runtime.getDevice()))
-        blocks = max(1, most // share)
-        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
+        # With so much shared memory a block has a multiprocessor to itself, and those that are spared stay empty.
+        shared = _ALONE if spare else _SHARED
+        most = source.resident(kernel, block, shared) - spare
+        kernel.max_dynamic_shared_size_bytes = shared
+        kernel((max(1, most // share),), (block,), arguments, shared_mem=shared)
 
     def _open_lists(self) -> None:
         """What does not depend on the halves that are left."""

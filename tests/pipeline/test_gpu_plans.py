@@ -10,13 +10,13 @@ import pytest
 
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.peers import MOST_ON_ONE_DEVICE, MOST_PEERS
-from edgemill.pipeline import OutOfRoom, UsageError, gpu_memory, planning
+from edgemill.pipeline import OutOfRoom, UsageError, gpu_memory
 from edgemill.pipeline.config import make_settings
 from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.gpu_memory import halves_of_a_shard, mailbox_bytes, shards_bytes
 from edgemill.pipeline.plan import GPU_EDGE_BYTES, GPU_FILL, Plan
 from edgemill.pipeline.plan_text import describe
-from edgemill.pipeline.planning import LEAST_GPU_EDGES, open_input, plan_run
+from edgemill.pipeline.planning import open_input, plan_run
 from edgemill.pipeline.summary.planned import plan_document
 from edgemill.tasks.generate import generate
 from edgemill.tasks.sources import Source
@@ -95,17 +95,10 @@ def test_as_many_groups_as_are_asked_for(
         plan.refuse_if_hopeless()
 
 
-def test_several_gpus_share_a_graph_that_is_large_enough(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = planned(source, processes(4))
-    assert (few.partitions, few.shards, few.reason) == (1, 0, "one GPU is enough for its edges")
-    assert few.edges < LEAST_GPU_EDGES == 100_000_000
-    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", few.edges + 1)
-    assert planned(source, processes(4)).partitions == 1
-    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", few.edges)
-    many = planned(source, processes(4))
-    assert (many.partitions, many.shards, many.reason) == (4, 4, "one for each worker")
-    limited = planned(source, processes(40))
-    assert (limited.shards, limited.reason) == (32, "as many as are allowed, of 40 workers the others have none")
+def test_one_gpu_keeps_what_it_has_room_for(source: Source) -> None:
+    for workers in (processes(4), processes(40)):
+        plan = planned(source, workers)
+        assert (plan.partitions, plan.shards, plan.reason) == (1, 0, "one GPU has room for its edges")
     assert planned(source, replace(HERE, workers=2)).partitions == 1  # workers of one process have one GPU
     assert planned(source, processes(1)).partitions == 1
 
@@ -118,18 +111,11 @@ def test_several_gpus_share_a_graph_that_one_has_no_room_for(source: Source, mon
     assert planned(source, processes(4, room)).partitions == 1
     shared = planned(source, processes(4, room - 2))
     assert (shared.partitions, shared.shards, shared.fits()) == (4, 4, True)
+    assert shared.reason == "one for each worker"
+    many = planned(source, processes(40, room - 2))
+    assert (many.shards, many.reason) == (32, "as many as are allowed, of 40 workers the others have none")
     alone = planned(source, replace(HERE, device_bytes=room - 2))
     assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
-
-
-def test_one_gpu_keeps_what_shards_have_no_room_for(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their mailboxes are large beside a small graph."""
-    monkeypatch.setattr(planning, "LEAST_GPU_EDGES", 1)
-    monkeypatch.setattr(gpu_memory, "LEAVING_BYTES", 10**6)
-    room = least_memory(planned(source, processes(4), partitions=1))
-    plan = planned(source, processes(4, room))
-    assert (plan.partitions, plan.fits()) == (1, True)
-    assert not planned(source, processes(4, room), partitions=4).fits()
 
 
 @pytest.mark.parametrize("method", ["band", "fixpoint"])
