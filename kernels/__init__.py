@@ -26,7 +26,6 @@ from .peers import Address  # noqa: E402
 if TYPE_CHECKING:
     from .cpu.shards.closing import ClosingRows, MergedRows
     from .cpu.shards.cut import Cut
-    from .gpu.nccl import Ranks
     from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
     from .gpu.shards import ShardPeeling
 
@@ -47,10 +46,6 @@ __all__ = [
     "lookup",
     "maxima_at",
     "merge_rows",
-    "nccl_id",
-    "nccl_lack",
-    "nccl_ranks",
-    "nccl_spare",
     "nest",
     "on_host",
     "order_pairs",
@@ -232,37 +227,6 @@ def relayed_mail(like: NDArray[Any], rank: int, shards: int, edges: int, here: i
     `await_post`, `outgoing`, and `deliver` for each other shard. Raises MemoryError.
     """
     return _gpu_twin(like).RelayedMail(rank, shards, edges, here)
-
-
-def nccl_lack() -> str:
-    """Why NCCL cannot be had here, and what to do; empty if it can."""
-    from .gpu import nccl
-
-    return nccl.lack()
-
-
-def nccl_id() -> bytes:
-    """What names a new meeting of GPUs; one of them makes it for all."""
-    from .gpu import nccl
-
-    return nccl.new_id()
-
-
-def nccl_ranks(identity: bytes, rank: int, count: int, most_common: int, most_own: int) -> Ranks:
-    """Make this process's GPU one of `count` that NCCL connects; all call it at once with the same `identity`.
-
-    Its `exchange` sends words to all, `most_common` at most, and to each, `most_own` at most. Raises RuntimeError.
-    """
-    from .gpu import nccl
-
-    return nccl.Ranks(identity, rank, count, most_common, most_own)
-
-
-def nccl_spare() -> int:
-    """Multiprocessors that NCCL's kernels need while another one waits."""
-    from .gpu import nccl
-
-    return nccl.SPARE
 
 
 def shard_peeling(

@@ -112,7 +112,12 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
 
 def _limited(settings: Settings, plan: Plan) -> Plan:
-    """Raises UsageError for a limit on exchanges that peeling does not make."""
+    """Raises UsageError for a limit on exchanges that peeling does not make, and for mailboxes where no GPU has one."""
+    if settings.bounding.carrier == "mailboxes" and not plan.capacity.device_bytes:
+        raise UsageError(
+            "bounding.carrier is mailboxes, which lie in GPUs' memory, and this run computes on CPUs: use "
+            "bounding.carrier=auto"
+        )
     if plan.method == "peel" and settings.bounding.max_exchanges is not None:
         raise UsageError(
             "bounding.max_exchanges ends band and fixpoint, and this run would peel: leave it out, limit the time with "

@@ -21,7 +21,7 @@ from ..tasks.bound.intervals import Intervals
 from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
 from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
-from ..tasks.shards.gpu_groups import MAILBOXES, NCCL
+from ..tasks.shards.gpu_groups import MAILBOXES
 from ..tasks.shards.together import peel_groups
 from .carrier_choice import CarrierKind
 from .carriers import Meeting
@@ -93,7 +93,7 @@ class PeelShards(Peeling):
         self.shards = ShardsRecord(
             shards=len(entries),
             groups=len(figures),
-            carrier=told[0][1] or (NCCL if self.search.settings.carrier == NCCL else self._carrier),
+            carrier=told[0][1] or self._carrier,
             exchanges=max(own.exchanges for own in figures),
             rounds=max(own.rounds for own in figures),
             alarms=sum(own.alarms for own in figures),

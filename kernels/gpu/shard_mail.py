@@ -56,8 +56,6 @@ class DirectMail(Links):
     """
 
     mailbox: ShardMailbox
-    spare = 0
-    """As in `RelayedMail`."""
 
     def __init__(self, rank: int, mailbox: ShardMailbox, addresses: Sequence[Address]) -> None:
         super().__init__(rank, mailbox, addresses)
@@ -111,8 +109,6 @@ class RelayedMail:
         most_events: int = MOST_RELAYED_EVENTS,
     ) -> None:
         self.rank, self.shards, self.here = rank, shards, here
-        self.spare = 0
-        """Multiprocessors that the kernel leaves to others, which must run while it waits."""
         self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
         posts, messages = 2 * shards * _POST_WORDS, 4 * shards * self.most_events * _MESSAGE_WORDS
         sent = HEADER + self.most_edges * _EDGE_WORDS
@@ -129,16 +125,6 @@ class RelayedMail:
         self._others = [q for q in range(shards) if q != rank]
         self._memory[:posts] = self._posts[:] = 0
         self.lost = _no_loss()
-
-    @property
-    def most_common(self) -> int:
-        """Words of `outgoing` for all others, at most."""
-        return HEADER + _EDGE_WORDS * self.most_edges
-
-    @property
-    def most_own(self) -> int:
-        """Words of `outgoing` for one of them, at most."""
-        return 2 * _MESSAGE_WORDS * self.most_events
 
     @property
     def inbox(self) -> int:

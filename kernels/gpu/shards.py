@@ -31,8 +31,6 @@ WARPS = 16
 """Of a block; as in shard_round.cuh."""
 _SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
 """Bytes of a block: Work of shard_round.cuh for each of its warps."""
-_ALONE = 120 * 2**10
-"""More than half of what a multiprocessor has."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in shard_round.cuh."""
 _QUIT = 8
@@ -180,18 +178,15 @@ class ShardPeeling:
         return news
 
     def _run(self, name: str, *own: Any) -> None:
-        share, spare = self._mail.here, self._mail.spare
+        share = self._mail.here
         system = int(not self._mail.on_one_device)
         kernel = source.kernel(f"shards:{name}", cooperative=share == 1, SYSTEM=system)
         block = 32 * WARPS
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
         arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
-        # With so much shared memory a block has a multiprocessor to itself, and those that are spared stay empty.
-        shared = _ALONE if spare else _SHARED
-        most = source.resident(kernel, block, shared) - spare
-        kernel.max_dynamic_shared_size_bytes = shared
-        kernel((max(1, most // share),), (block,), arguments, shared_mem=shared)
+        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
+        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
 
     def _open_lists(self) -> None:
         """What does not depend on the halves that are left."""

@@ -92,24 +92,13 @@ class Relay(Courier):
 
 
 class Watch(Courier):
-    """Tells the others that this group lives, and hears that they do, while its mail goes another way: through
-    `another` carrier, which it has give up when one is lost, or without one.
-    """
-
-    def __init__(self, mail: ShardMail, carrier: Carrier, another: Carrier | None = None) -> None:
-        super().__init__(mail, carrier)
-        self._another = another
+    """Tells the others that this group lives, and hears that they do, while kernels write into each other's memory."""
 
     def carry(self) -> None:
         """An exchange now and then, until all groups have ended."""
         nothing = [NOTHING] * self.carrier.groups
-        try:
-            while True:
-                ended = self.ended.wait(_LOOK_SECONDS)
-                letters = self.carrier.exchange(np.array([ended], np.uint32), nothing)
-                if all(letter.common[0] for letter in letters):
-                    return
-        except EdgemillError:
-            if self._another is not None:
-                self._another.abandon()
-            raise
+        while True:
+            ended = self.ended.wait(_LOOK_SECONDS)
+            letters = self.carrier.exchange(np.array([ended], np.uint32), nothing)
+            if all(letter.common[0] for letter in letters):
+                return

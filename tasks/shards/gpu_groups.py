@@ -1,8 +1,8 @@
 """Groups of shards on GPUs, one shard each: how their mail goes, and how a lost group is noticed.
 
 All groups meet over their carriers first. Where every GPU reaches the memory of all others, kernels write into each
-other's mailboxes, and carriers only tell that all groups live. Elsewhere a thread for each group carries the mail, over
-the carriers or through NCCL: its kernel writes to memory of the host, and waits there for that of others.
+other's mailboxes, and carriers only tell that all groups live. Elsewhere a thread for each group carries the mail over
+its carrier: the kernel writes to memory of the host, and waits there for that of others.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from ..errors import ClusterLost, UsageError
 from .carrier import Carrier
 from .edges import ShardEdges
 from .gpu_couriers import Courier, Relay, Watch, at_work
-from .nccl_carrier import NcclCarrier
 from .on_gpu import ShardOnGpu, Totals, check_totals, direct_mail, open_shard_mailbox, peel_shards_on_gpu
 from .telling import NOTHING, tell_all
 
 if TYPE_CHECKING:
-    from ...kernels.gpu.shard_mail import RelayedMail
     from .on_gpu import ShardMail
 
-__all__ = ["MAILBOXES", "NCCL", "peel_groups_on_gpu"]
+__all__ = ["MAILBOXES", "peel_groups_on_gpu"]
 
-MAILBOXES, NCCL = "mailboxes", "nccl"
-"""Ways that carriers do not carry: kernels write into each other's memory, or NCCL does."""
+MAILBOXES = "mailboxes"
+"""The way on which carriers do not carry: kernels write into each other's memory."""
 
 
 def peel_groups_on_gpu(
@@ -47,8 +45,8 @@ def peel_groups_on_gpu(
 ) -> list[ShardOnGpu]:
     """Peel the groups of one process, which has the `carriers` [groups]; all processes call this at once.
 
-    `way` is "mailboxes" to write into each other's memory, "auto" to do so where all groups can, "nccl", or anything
-    else to have the carriers carry. `before`, `seconds` and `progress` are as in `peel_shards_on_gpu`. Raises
+    `way` is "mailboxes" to write into each other's memory, "auto" to do so where all groups can, or anything else to
+    have the carriers carry. `before`, `seconds` and `progress` are as in `peel_shards_on_gpu`. Raises
     ClusterLost when another group is lost, within 30 s; UsageError for a way that cannot be gone; InternalError when a
     rule of conservation is violated.
     """
@@ -61,7 +59,7 @@ def peel_groups_on_gpu(
             if mails is not None:
                 threads = [Watch(*own) for own in zip(mails, carriers, strict=True)]
             else:
-                mails, threads = _open_relays(edges, carriers, way, pool, stack)
+                mails, threads = _open_relays(edges, carriers, stack)
             with at_work(threads):
                 try:
                     found = peel_shards_on_gpu(edges, mails, before, seconds, progress)
@@ -101,24 +99,17 @@ def _open_mailboxes(
 
 
 def _open_relays(
-    edges: Sequence[ShardEdges], carriers: Sequence[Carrier], way: str, pool: ThreadPoolExecutor, stack: ExitStack
+    edges: Sequence[ShardEdges], carriers: Sequence[Carrier], stack: ExitStack
 ) -> tuple[list[ShardMail], list[Courier]]:
     """The mail of these groups, and the threads that carry it."""
-    mails: list[RelayedMail] = []
-    for one in edges:
+    mails: list[ShardMail] = []
+    threads: list[Courier] = []
+    for one, carrier in zip(edges, carriers, strict=True):
         mail = kernels.relayed_mail(one.low, one.group, one.groups, one.edges, len(edges))
         stack.callback(mail.close)
         mails.append(mail)
-    if way != NCCL:
-        return [*mails], [Relay(*own) for own in zip(mails, carriers, strict=True)]
-    mail = mails[0]
-    through = list(pool.map(NcclCarrier.open, carriers, [mail.most_common] * len(mails), [mail.most_own] * len(mails)))
-    threads: list[Courier] = []
-    for mail, base, carrier in zip(mails, carriers, through, strict=True):
-        stack.callback(carrier.close)
-        mail.spare = kernels.nccl_spare()
-        threads += [Relay(mail, carrier), Watch(mail, base, carrier)]
-    return [*mails], threads
+        threads.append(Relay(mail, carrier))
+    return mails, threads
 
 
 def _plain(address: Address) -> dict[str, object]:

@@ -225,3 +225,10 @@ def test_memory_of_a_shard() -> None:
     assert without / edges == pytest.approx((76 + 16) * 1.1 / 2 + 13 / 2, rel=0.01)
     few = shards_bytes(2**20, 0, 2**27, 2)  # of many vertices
     assert 32 * 2**27 < few < 33 * 2**27
+
+
+def test_cpus_have_no_mailboxes(source: Source) -> None:
+    for capacity in (replace(HERE, device_bytes=0), replace(processes(2), device_bytes=0)):
+        with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, .* use bounding\.carrier=auto"):
+            planned(source, capacity, carrier="mailboxes")
+    assert planned(source, processes(2), carrier="mailboxes").partitions == 1

@@ -13,7 +13,7 @@ import pytest
 from distributed import Client
 
 import runs
-from edgemill.pipeline import Result, UsageError, mine
+from edgemill.pipeline import Result, mine
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 
@@ -59,12 +59,6 @@ def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Pa
     assert shards is not None
     assert (shards.groups, shards.carrier) == (2, used)
     runs.assert_nothing_left(standing)
-
-
-def test_nccl_needs_a_gpu_for_each_worker(rows: Path, standing: Client, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"two workers have one GPU|CuPy finds no NCCL"):
-        mine(rows, tmp_path / "out", client=standing, device="gpu", partitions=2, carrier="nccl")
-    assert not (tmp_path / "out").exists()
 
 
 def short_launches() -> None:
