@@ -33,7 +33,8 @@ from typing import Any
 import llvmlite
 import numba
 import numpy
-from numba.core import caching
+from numba.core import caching, dispatcher
+from numba.core.runtime import rtsys
 
 KERNELS = Path(__file__).resolve().parent
 NumbaFiles: Any = caching.IndexDataCacheFile
@@ -64,6 +65,7 @@ def install() -> None:
         locators.insert(0, ContentLocator)
         locators.append(PassingLocator)
         caching.IndexDataCacheFile = KernelFiles
+        dispatcher.FunctionCache = KernelCache
         with contextlib.suppress(OSError, RuntimeError):
             _forget_unused(folder())
 
@@ -135,6 +137,22 @@ class KernelFiles(NumbaFiles):  # type: ignore[misc]
         if self._source_stamp == _fingerprint():
             self._data_name_pattern = f"{Path(self._index_name).stem}.{uuid.uuid4().hex[:12]}.{{number:d}}.nbc"
         super().save(key, entry)
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one function. A compiled kernel is loaded without what only a compiler needs.
+
+    Before it looks into its files, Numba imports and enters all that it could compile, which takes longer than to load
+    every kernel of a run. Machine code needs Numba's runtime alone.
+    """
+
+    def load_overload(self, sig: object, target_context: Any) -> object:
+        """The code of one compiled signature, or None; all is ready to compile it then."""
+        if isinstance(self._impl.locator, ContentLocator):
+            rtsys.initialize(target_context)
+            if (found := self._load_overload(sig, target_context)) is not None:
+                return found
+        return super().load_overload(sig, target_context)
 
 
 @lru_cache(maxsize=1)
