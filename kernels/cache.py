@@ -38,6 +38,7 @@ from numba.core.runtime import rtsys
 
 KERNELS = Path(__file__).resolve().parent
 NumbaFiles: Any = caching.IndexDataCacheFile
+Dispatching: Any = dispatcher
 KEPT_SECONDS = 30 * 24 * 3600
 """A hash folder that no process opened for so long is removed."""
 
@@ -65,7 +66,7 @@ def install() -> None:
         locators.insert(0, ContentLocator)
         locators.append(PassingLocator)
         caching.IndexDataCacheFile = KernelFiles
-        dispatcher.FunctionCache = KernelCache
+        Dispatching.FunctionCache = KernelCache
         with contextlib.suppress(OSError, RuntimeError):
             _forget_unused(folder())
 

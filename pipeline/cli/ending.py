@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import io
 import json
 import os
@@ -124,7 +125,10 @@ def let_go() -> None:
     """Drop what could not be written: Python would try again at its end, fail, and exit with 120.
 
     And keep colorama, which Numba imports, from writing to the terminal then: by way of ours that would be visible.
+    Python also searches all objects for cycles as it ends, several times, which takes half a second after a run. What
+    has to be closed is closed by now, so it is told to leave out those that there are.
     """
+    gc.freeze()
     if (colorama := sys.modules.get("colorama.initialise")) is not None:
         atexit.unregister(colorama.reset_all)
     for stream in (sys.stdout, sys.stderr):

@@ -13,6 +13,7 @@ from ..escaping import one_line
 from ..terminal import tell
 from ..wording.settings_named import with_flags
 from .ending import IN_JSON, TYPED
+from .importing import light_imports
 from .options import (
     MOST_MEMBERS,
     console,
@@ -63,8 +64,9 @@ def run(
 
     Where the output holds the result of this input and these settings already, nothing is done.
     """
-    from ..display import display_for
-    from ..telemetry import Events
+    with light_imports():
+        from ..display import display_for
+        from ..telemetry import Events
 
     in_json = log_format == "json"
     with Events(display_for(sys.stderr, verbose, in_json)) as events, told_when_stopping(events):
@@ -74,10 +76,11 @@ def run(
         if print_config:
             print_settings(settings)
             return
-        from ...tasks.errors import NotConverged
-        from ..log_events import logs_as_events
-        from ..mining import mine_settings
-        from ..nights.told import Told
+        with light_imports():
+            from ...tasks.errors import NotConverged
+            from ..log_events import logs_as_events
+            from ..mining import mine_settings
+            from ..nights.told import Told
 
         events.add(night := Told())
         with logs_as_events(events) if in_json else nullcontext():
