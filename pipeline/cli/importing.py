@@ -15,8 +15,8 @@ __all__ = ["light_imports"]
 def light_imports() -> Iterator[None]:
     """While modules are imported within the block, which nobody lets go of.
 
-    Python searches all objects for cycles while it makes many. It does not find any in modules, and need not search
-    those again.
+    Python searches objects for cycles while it makes many, and finds next to nothing in modules. Those that there are
+    at the end of the block are left out until `gc.unfreeze()`.
     """
     _do_without_pandas()
     enabled = gc.isenabled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def run(
 
     Where the output holds the result of this input and these settings already, nothing is done.
     """
+    ctx.call_on_close(gc.unfreeze)  # the process may go on, as that of a test
     with light_imports():
         from ..display import display_for
         from ..telemetry import Events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from click.testing import CliRunner
+
+from edgemill.pipeline.cli import edgemill
 
 RUN = """
 import gc, json, sys
@@ -59,3 +63,9 @@ def test_a_run_leaves_little_to_search_at_its_end(tmp_path: Path) -> None:
     ending = ending_of_a_run(tmp_path / "out")
     assert ending["collects"]
     assert ending["left_out"] > 100_000  # nearly all that a run makes
+
+
+def test_a_process_that_goes_on_searches_all_objects_again(tmp_path: Path) -> None:
+    assert CliRunner().invoke(edgemill, ["run", "--input", str(tmp_path / "none"), "--output", str(tmp_path)]).exit_code
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
