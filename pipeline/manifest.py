@@ -226,8 +226,8 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, or dask,
-    Dask's connections.
+    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, dask,
+    Dask's connections, or nccl.
     """
     exchanges: int
     """Meetings of all groups."""

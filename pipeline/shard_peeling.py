@@ -21,7 +21,7 @@ from ..tasks.bound.intervals import Intervals
 from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
 from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
-from ..tasks.shards.gpu_groups import MAILBOXES
+from ..tasks.shards.mail_ways import MAILBOXES, NCCL
 from ..tasks.shards.together import peel_groups
 from .carrier_choice import CarrierKind
 from .carriers import Meeting
@@ -157,7 +157,7 @@ def _intervals(outcome: Outcome) -> Intervals:
 
 
 def _figures(outcome: Any) -> tuple[Figures, str]:
-    """Of a group; and "mailboxes" where its kernel wrote into the memory of other GPUs."""
+    """Of a group; and the way of its mail, if its carrier only brought the groups together."""
     state: ShardState | ShardOnGpu = outcome.state
-    direct = isinstance(state, ShardOnGpu) and state.direct
-    return state.figures, MAILBOXES if direct else ""
+    way = state.way if isinstance(state, ShardOnGpu) and state.way in (MAILBOXES, NCCL) else ""
+    return state.figures, way

@@ -23,6 +23,7 @@ _CARRIERS = {
     "mailboxes": "the memory of GPUs",
     "shared-memory": "memory that the workers of a host share",
     "dask": "Dask's connections",
+    "nccl": "NCCL",
 }
 OUTSIDE = "outside of stages"
 """A row beside those of stages, with which they add up to the run."""

@@ -13,7 +13,8 @@ import pytest
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.peers import Address
 from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
-from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, gpu_groups, peel_groups_on_gpu
+from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, gpu_groups, gpu_mail, peel_groups_on_gpu
+from edgemill.tasks.shards.mail_ways import MAILBOXES, RELAY
 
 NOTHING = np.empty(0, np.int32)
 Peel = Callable[..., list[ShardOnGpu]]
@@ -115,7 +116,7 @@ def peel(edges: Sequence[ShardEdges], mails: Sequence[Any], *_: Any) -> list[Sha
 @pytest.fixture
 def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House()
-    monkeypatch.setattr(gpu_groups, "open_shard_mailbox", lambda edges: Mailbox(edges.group))
+    monkeypatch.setattr(gpu_mail, "open_shard_mailbox", lambda edges: Mailbox(edges.group))
     monkeypatch.setattr("edgemill.kernels.direct_mail", house.direct)
     monkeypatch.setattr("edgemill.kernels.relayed_mail", house.relayed)
     monkeypatch.setattr(gpu_groups, "peel_shards_on_gpu", peel)
@@ -135,14 +136,14 @@ def together(groups: int, way: str) -> list[ShardOnGpu]:
 def test_all_mailboxes_are_reached(house: House, groups: int, way: str) -> None:
     states = together(groups, way)
     assert [state.group for state in states] == list(range(groups))
-    assert all(state.direct for state in states)
+    assert {state.way for state in states} == {MAILBOXES}
     assert house.addresses == [[Mailbox(group).address() for group in range(groups)]] * groups
 
 
 def test_a_mailbox_out_of_reach(house: House) -> None:
     """All have their carriers carry, if they may."""
     house.reachable = False
-    assert not any(state.direct for state in together(3, "auto"))
+    assert {state.way for state in together(3, "auto")} == {RELAY}
     with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, and the memory of another .*carrier=auto"):
         together(3, "mailboxes")
 
@@ -158,7 +159,7 @@ def test_carriers_carry(house: House, groups: int) -> None:
 
 
 def test_a_group_alone_needs_no_carrier(house: House) -> None:
-    assert together(1, "dask")[0].direct
+    assert together(1, "dask")[0].way == MAILBOXES
 
 
 def in_threads(works: Sequence[Callable[[], Any]]) -> list[BaseException | None]:
