@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dask
 import pyarrow as pa
 import pytest
 from distributed import Client
@@ -20,9 +22,15 @@ from edgemill.tasks.generate import generate
 pytestmark = pytest.mark.gpu
 
 
-def two_workers() -> Any:
+@contextmanager
+def two_workers() -> Iterator[Client]:
     """Two worker processes, which say that they have a GPU each."""
-    return runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1})
+    patience = {"distributed.deploy.lost-worker-timeout": 300}  # as in clusters that runs start
+    with (
+        dask.config.set(patience),
+        runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1}) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")
