@@ -229,6 +229,8 @@ class ShardsRecord(_Record):
     """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, dask,
     Dask's connections, or nccl.
     """
+    relayed: str = ""
+    """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int

@@ -88,12 +88,13 @@ class PeelShards(Peeling):
         assert self.round is not None
         self.exchanges = 1
         told = self.search.engine.peek(self.round.states, _figures, self.search.engine.homes)
-        figures = [own for own, _ in told]
+        figures = [own for own, _, _ in told]
         entries = np.array([count for own in figures for count in own.entries], np.int64)
         self.shards = ShardsRecord(
             shards=len(entries),
             groups=len(figures),
             carrier=told[0][1] or self._carrier,
+            relayed=told[0][2],
             exchanges=max(own.exchanges for own in figures),
             rounds=max(own.rounds for own in figures),
             alarms=sum(own.alarms for own in figures),
@@ -156,8 +157,9 @@ def _intervals(outcome: Outcome) -> Intervals:
     return Intervals(state.low, state.low if state.finished else state.high)
 
 
-def _figures(outcome: Any) -> tuple[Figures, str]:
-    """Of a group; and the way of its mail, if its carrier only brought the groups together."""
+def _figures(outcome: Any) -> tuple[Figures, str, str]:
+    """Of a group; the way of its mail, if its carrier only brought the groups together; and why threads carried it."""
     state: ShardState | ShardOnGpu = outcome.state
-    way = state.way if isinstance(state, ShardOnGpu) and state.way in (MAILBOXES, NCCL) else ""
-    return state.figures, way
+    if not isinstance(state, ShardOnGpu):
+        return state.figures, "", ""
+    return state.figures, state.way if state.way in (MAILBOXES, NCCL) else "", state.why

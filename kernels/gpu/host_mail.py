@@ -44,6 +44,7 @@ class HostMail:
         self.lost = no_loss()
         self._inboxes = list(inboxes)
         self._registered: list[int] = []
+        self._pointers: list[int] = []
         try:
             for inbox in inboxes:
                 self._register(inbox)
@@ -53,12 +54,12 @@ class HostMail:
 
     @property
     def inbox(self) -> int:
-        """Address of the own inbox."""
-        return int(self._inboxes[self.rank].ctypes.data)
+        """Address of the own inbox, for the kernel."""
+        return self._pointers[self.rank]
 
     def tables(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
         """As in `DirectMail`."""
-        return places(self._registered, self.rank, self.most_edges, self.most_events)
+        return places(self._pointers, self.rank, self.most_edges, self.most_events)
 
     def lose(self) -> None:
         """As in `DirectMail`."""
@@ -77,19 +78,20 @@ class HostMail:
         for address in self._registered:
             with suppress(runtime.CUDARuntimeError):
                 runtime.hostUnregister(address)
-        self._registered, self._inboxes = [], []
+        self._registered, self._pointers, self._inboxes = [], [], []
 
     def _register(self, inbox: Words) -> None:
         address = int(inbox.ctypes.data)
         try:
-            device = runtime.getDevice()
-            # Else the kernel would need another address than the host, which CuPy does not tell.
-            if not runtime.deviceGetAttribute(runtime.cudaDevAttrCanUseHostPointerForRegisteredMem, device):
-                raise ConnectionError("the GPU cannot use addresses of its host")
             runtime.hostRegister(address, inbox.nbytes, _PORTABLE_MAPPED)
+            self._registered.append(address)
+            # On some devices the kernel needs another address than the host.
+            pointer = int(runtime.pointerGetAttributes(address).devicePointer)
         except runtime.CUDARuntimeError as error:
-            raise ConnectionError(f"memory that processes of the host share cannot be registered ({error})") from error
-        self._registered.append(address)
+            raise ConnectionError(f"CUDA cannot register memory that processes of the host share ({error})") from error
+        if not pointer:
+            raise ConnectionError("CUDA gives the GPU no address for memory that processes of the host share")
+        self._pointers.append(pointer)
 
 
 def _most(edges: int) -> tuple[int, int]:

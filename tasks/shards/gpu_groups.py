@@ -53,7 +53,7 @@ def peel_groups_on_gpu(
             for carrier in carriers:
                 carrier.abandon()
             raise
-    return [replace(state, way=mail.way) for state in found]
+    return [replace(state, way=mail.way, why=mail.why) for state in found]
 
 
 def _gather_totals(carrier: Carrier, state: ShardOnGpu) -> list[Totals]:

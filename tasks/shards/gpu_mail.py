@@ -44,6 +44,8 @@ class OpenMail:
     """[groups of this process]"""
     threads: Sequence[Courier]
     """That carry it, or look whether the other groups live."""
+    why: str = ""
+    """Why threads carry it and kernels do not; empty where nobody asked for kernels, or they do."""
 
 
 def open_mail(
@@ -59,24 +61,32 @@ def open_mail(
         if _has_gpus_apart(carriers, pool):
             return _through_nccl(edges, carriers, pool, stack)
         way = "auto"
-    mails: list[ShardMail] | None = None
+    reasons = []
     if way in ("auto", MAILBOXES) or edges[0].groups == 1:  # alone it tells nobody
-        mails = _direct(edges, carriers, way, pool, stack)
-        if mails is not None:
+        try:
+            mails = _direct(edges, carriers, pool, stack)
             return OpenMail(MAILBOXES, mails, list(map(Watch, mails, carriers)))
+        except ConnectionError as error:
+            if way == MAILBOXES:
+                raise UsageError(
+                    f"bounding.carrier is mailboxes, and {error}: use bounding.carrier=auto"
+                ) from error
+            reasons.append(str(error))
     sharing = [carrier for carrier in carriers if isinstance(carrier, SharedMemoryCarrier)]
     if sharing:
-        mails = _through_host(edges, sharing, pool, stack)
-        if mails is not None:
+        try:
+            mails = _through_host(edges, sharing, pool, stack)
             return OpenMail(HOST_MEMORY, mails, list(map(Watch, mails, carriers)))
+        except ConnectionError as error:
+            reasons.append(str(error))
     relayed = _relayed(edges, stack)
-    return OpenMail(RELAY, relayed, list(map(Relay, relayed, carriers)))
+    return OpenMail(RELAY, relayed, list(map(Relay, relayed, carriers)), "; ".join(reasons))
 
 
 def _direct(
-    edges: Sequence[ShardEdges], carriers: Sequence[Carrier], way: str, pool: Executor, stack: ExitStack
-) -> list[ShardMail] | None:
-    """Through mailboxes if all groups reach all; else None, or UsageError where they must."""
+    edges: Sequence[ShardEdges], carriers: Sequence[Carrier], pool: Executor, stack: ExitStack
+) -> list[ShardMail]:
+    """Through mailboxes. Raises ConnectionError in all processes if one group cannot reach another's."""
     mailboxes = [open_shard_mailbox(one) for one in edges]
     told = [json.dumps(_plain(mailbox.address())).encode() for mailbox in mailboxes]
     texts, *_ = pool.map(tell_all, carriers, told)
@@ -87,26 +97,20 @@ def _direct(
             mails = opening.enter_context(direct_mail(edges, mailboxes, list(map(_address, texts))))
         except ConnectionError as error:
             why = str(error)
-        reason = _first_reason(why, carriers, pool)
-        if not reason:
-            stack.enter_context(opening.pop_all())
-            return mails
-    if way == MAILBOXES:
-        raise UsageError(f"bounding.carrier is mailboxes, and {reason}: use bounding.carrier=auto")
-    return None
+        _agree(why, carriers, pool)
+        stack.enter_context(opening.pop_all())
+    return mails
 
 
 def _through_host(
     edges: Sequence[ShardEdges], carriers: Sequence[SharedMemoryCarrier], pool: Executor, stack: ExitStack
-) -> list[ShardMail] | None:
-    """Through memory of the host if all groups reach that of all others; else None."""
+) -> list[ShardMail]:
+    """Through memory of the host. Raises ConnectionError in all processes if one group cannot reach another's."""
     words = kernels.host_inbox_words(edges[0].low, edges[0].groups, edges[0].edges)
     mails: list[ShardMail] = []
     why = ""
     with ExitStack() as opening:
         inboxes = opening.enter_context(mapped_inboxes(carriers, words, pool))
-        if inboxes is None:
-            return None
         try:
             for one in edges:
                 mail = kernels.host_mail(one.low, one.group, inboxes, one.edges, len(edges))
@@ -114,10 +118,9 @@ def _through_host(
                 mails.append(mail)
         except ConnectionError as error:
             why = str(error)
-        if _first_reason(why, carriers, pool):
-            return None
+        _agree(why, carriers, pool)
         stack.enter_context(opening.pop_all())
-        return mails
+    return mails
 
 
 def _relayed(edges: Sequence[ShardEdges], stack: ExitStack) -> list[RelayedMail]:
@@ -162,10 +165,12 @@ def _through_nccl(
     return OpenMail(NCCL, mails, [Watch(mail, base, carrier), Relay(mail, carrier)])
 
 
-def _first_reason(why: str, carriers: Sequence[Carrier], pool: Executor) -> str:
-    """Why one of all groups cannot go this way; empty if all can."""
+def _agree(why: str, carriers: Sequence[Carrier], pool: Executor) -> None:
+    """Tell all why the groups of this process cannot go this way; empty if they can. Raises ConnectionError in all."""
     told, *_ = pool.map(tell_all, carriers, [why.encode()] * len(carriers))
-    return next((reason.decode() for reason in told if reason), "")
+    for reason in told:
+        if reason:
+            raise ConnectionError(reason.decode())
 
 
 def _plain(address: Address) -> dict[str, object]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import repeat
-from pathlib import Path
 
 import numpy as np
 
@@ -22,11 +21,12 @@ __all__ = ["mapped_inboxes"]
 
 
 @contextmanager
-def mapped_inboxes(carriers: Sequence[SharedMemoryCarrier], words: int, pool: Executor) -> Iterator[list[Words] | None]:
+def mapped_inboxes(carriers: Sequence[SharedMemoryCarrier], words: int, pool: Executor) -> Iterator[list[Words]]:
     """[groups] the inboxes of all groups, 0 at first, of so many words or a few more; this process has `carriers`.
 
-    Gives None, in every process, if one of them finds no room for its inboxes, or cannot map another's. The files have
-    no names any more by then, and go with the last process that maps them. Raises what `Carrier.exchange` does.
+    The files have no names any more by then, and go with the last process that maps them. Raises ConnectionError, in
+    every process, if one of them finds no room for its inboxes, or cannot map another's; and what `Carrier.exchange`
+    does.
     """
     folders, name = carriers[0].folders, f"{carriers[0].run:016x}-mail"
     size = -(-4 * words // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
@@ -34,17 +34,18 @@ def mapped_inboxes(carriers: Sequence[SharedMemoryCarrier], words: int, pool: Ex
         try:
             own = [_create(folders, name, carrier.rank, size, stack) for carrier in carriers]
             found, *_ = pool.map(tell_all, carriers, own)
-            paths = [path_of(folders[int(at)], name, rank) if at else None for rank, at in enumerate(found)]
-            inboxes = _mapped(paths, size)
+            inboxes, why = _map_all(folders, name, found, size)
             # Nobody looks for a name any more once all have told this.
-            could, *_ = pool.map(tell_all, carriers, repeat(b"" if inboxes is None else b"mapped"))
+            reasons, *_ = pool.map(tell_all, carriers, repeat(why.encode()))
         finally:
             for carrier in carriers:
                 for folder in folders:
                     with suppress(OSError):
                         os.unlink(path_of(folder, name, carrier.rank))
             remove_abandoned(folders, name)  # of groups that are lost
-        yield inboxes if all(could) else None
+        if any(reasons):
+            raise ConnectionError(next(reason.decode() for reason in reasons if reason))
+        yield inboxes
 
 
 def _create(folders: Sequence[str], name: str, rank: int, size: int, stack: ExitStack) -> bytes:
@@ -59,20 +60,21 @@ def _create(folders: Sequence[str], name: str, rank: int, size: int, stack: Exit
     return b""
 
 
-def _mapped(paths: Sequence[Path | None], size: int) -> list[Words] | None:
-    """What lies at these paths, to read and write; None if one cannot be mapped."""
-    found: list[Words] = []
-    for path in paths:
-        if path is None:
-            return None
+def _map_all(folders: Sequence[str], name: str, found: Sequence[bytes], size: int) -> tuple[list[Words], str]:
+    """The inboxes of all groups, to read and write, from the folders with the numbers `found`; or why not."""
+    inboxes: list[Words] = []
+    for rank, at in enumerate(found):
+        if not at:
+            return [], f"there is no room for {size} bytes in {' and '.join(folders)}"
+        path = path_of(folders[int(at)], name, rank)
         try:
             handle = open_own(path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 if os.fstat(handle).st_uid != os.geteuid():
-                    return None
-                found.append(np.frombuffer(mmap.mmap(handle, size), np.uint32))
+                    return [], f"{path} is another user's"
+                inboxes.append(np.frombuffer(mmap.mmap(handle, size), np.uint32))
             finally:
                 os.close(handle)
-        except OSError:
-            return None
-    return found
+        except OSError as error:
+            return [], f"{path} cannot be mapped ({error})"
+    return inboxes, ""

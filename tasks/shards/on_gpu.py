@@ -87,6 +87,8 @@ class ShardOnGpu(Held):
     """Of `sums`, for the kernel."""
     way: str = MAILBOXES
     """Of the shards' mail: one of the names of `mail_ways`."""
+    why: str = ""
+    """Threads carried it and kernels did not; empty where nobody asked for kernels, or they did."""
 
     def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardOnGpu:
         """What a checkpoint keeps: all."""

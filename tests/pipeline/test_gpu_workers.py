@@ -85,7 +85,7 @@ def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Pa
     assert tables(result) == tables(plain)
     shards = result.manifest.bounding.shards
     assert shards is not None
-    assert (shards.groups, shards.carrier) == (2, used)
+    assert (shards.groups, shards.carrier, shards.relayed) == (2, used, "")
     runs.assert_nothing_left(standing)
 
 

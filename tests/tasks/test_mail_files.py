@@ -44,7 +44,6 @@ def met(folder: str, groups: int, work: Callable[[SharedMemoryCarrier], Any]) ->
 def test_all_see_what_one_writes(folder: str) -> None:
     def work(carrier: SharedMemoryCarrier) -> list[list[int]]:
         with ThreadPoolExecutor(1) as pool, mapped_inboxes([carrier], WORDS, pool) as inboxes:
-            assert inboxes is not None
             assert all(len(inbox) >= WORDS and not inbox.any() for inbox in inboxes)
             carrier.exchange(np.zeros(0, np.uint32), [np.zeros(0, np.uint32)] * 3)
             assert not os.listdir(folder)
@@ -56,8 +55,13 @@ def test_all_see_what_one_writes(folder: str) -> None:
     assert met(folder, 3, work) == [[[9, 8, 7]] * 3] * 3
 
 
-@pytest.mark.parametrize("short", ["create_locked", "open_own"])
-def test_one_group_without_room_or_a_map(folder: str, monkeypatch: pytest.MonkeyPatch, short: str) -> None:
+@pytest.mark.parametrize(
+    ("short", "why"),
+    [("create_locked", "there is no room for 20480 bytes in"), ("open_own", "cannot be mapped .*No space")],
+)
+def test_one_group_without_room_or_a_map(
+    folder: str, monkeypatch: pytest.MonkeyPatch, short: str, why: str
+) -> None:
     """All hear of it, and none has inboxes."""
     usual, calls = getattr(mail_files, short), [0]
 
@@ -69,11 +73,18 @@ def test_one_group_without_room_or_a_map(folder: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(mail_files, short, refused)
 
-    def work(carrier: SharedMemoryCarrier) -> bool:
-        with ThreadPoolExecutor(1) as pool, mapped_inboxes([carrier], WORDS, pool) as inboxes:
-            return inboxes is None
+    def work(carrier: SharedMemoryCarrier) -> str:
+        with (
+            ThreadPoolExecutor(1) as pool,
+            pytest.raises(ConnectionError, match=why) as caught,
+            mapped_inboxes([carrier], WORDS, pool),
+        ):
+            raise AssertionError("one inbox is not there")
+        return str(caught.value)
 
-    assert met(folder, 2, work) == [True, True]
+    first, second = met(folder, 2, work)
+    assert isinstance(first, str)
+    assert first == second
     assert calls[0] >= 2
 
 
@@ -93,5 +104,4 @@ def test_groups_of_one_process(folder: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         opened = list(pool.map(lambda rank: SharedMemoryCarrier.open([folder], "mail", rank, 2, 60.0), range(2)))
         with closing(opened[0]), closing(opened[1]), mapped_inboxes(opened, 10, pool) as inboxes:
-            assert inboxes is not None
             assert len(inboxes) == 2
