@@ -56,6 +56,7 @@ HEAD = (
     "rounds",
     "entries/triangle",
     "messages/edge",
+    "mail",
 )
 WAYS = ("auto", "mailboxes", "shared-memory", "nccl")
 PARTS = ("look", "write", "meet", "take in", "remove")
@@ -130,6 +131,7 @@ class Row:
             f"{states[0].rounds}",
             f"{entries / triangles:.2f}",
             f"{messages / edges.edges:.2f}",
+            f"{states[0].way} ({states[0].why})" if states[0].why else states[0].way,
         ]
         self.spent = {name: round(ns / 1e9, 4) for name, ns in zip(PARTS, sums[0].spent, strict=True)}
 

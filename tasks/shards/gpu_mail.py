@@ -68,9 +68,7 @@ def open_mail(
             return OpenMail(MAILBOXES, mails, list(map(Watch, mails, carriers)))
         except ConnectionError as error:
             if way == MAILBOXES:
-                raise UsageError(
-                    f"bounding.carrier is mailboxes, and {error}: use bounding.carrier=auto"
-                ) from error
+                raise UsageError(f"bounding.carrier is mailboxes, and {error}: use bounding.carrier=auto") from error
             reasons.append(str(error))
     sharing = [carrier for carrier in carriers if isinstance(carrier, SharedMemoryCarrier)]
     if sharing:

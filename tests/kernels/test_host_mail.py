@@ -27,16 +27,16 @@ class Runtime:
         self.most, self.away = most, away
         self.registered: dict[int, int] = {}
 
-    def hostRegister(self, address: int, size: int, flags: int) -> None:  # noqa: N802
+    def hostRegister(self, address: int, size: int, flags: int) -> None:
         if len(self.registered) == self.most:
             raise Refused("cudaErrorInvalidValue")
         assert flags == 3
         self.registered[address] = size
 
-    def hostUnregister(self, address: int) -> None:  # noqa: N802
+    def hostUnregister(self, address: int) -> None:
         del self.registered[address]
 
-    def pointerGetAttributes(self, address: int) -> Any:  # noqa: N802
+    def pointerGetAttributes(self, address: int) -> Any:
         assert address in self.registered
         return SimpleNamespace(devicePointer=address + self.away if self.away else 0)
 

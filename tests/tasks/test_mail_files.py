@@ -59,9 +59,7 @@ def test_all_see_what_one_writes(folder: str) -> None:
     ("short", "why"),
     [("create_locked", "there is no room for 20480 bytes in"), ("open_own", "cannot be mapped .*No space")],
 )
-def test_one_group_without_room_or_a_map(
-    folder: str, monkeypatch: pytest.MonkeyPatch, short: str, why: str
-) -> None:
+def test_one_group_without_room_or_a_map(folder: str, monkeypatch: pytest.MonkeyPatch, short: str, why: str) -> None:
     """All hear of it, and none has inboxes."""
     usual, calls = getattr(mail_files, short), [0]
 
