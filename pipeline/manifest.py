@@ -226,9 +226,7 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, dask,
-    Dask's connections, or nccl.
-    """
+    """What carried: memory of one process, mailboxes of GPUs, shared-memory of a host, Dask's connections, or nccl."""
     relayed: str = ""
     """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
