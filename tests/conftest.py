@@ -42,6 +42,11 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(pool, "1")
 
+# Clusters stay for the tests to come: Dask would look at each of their threads and loops 50 to 100 times a second, which
+# takes a tenth of a core from each process of tests.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__INTERVAL", "1s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "1s")
+
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, print_blob=True)
