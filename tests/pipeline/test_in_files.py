@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("builtins.open", full)
+    monkeypatch.setattr(in_files, "open", full, raising=False)
     assert put_in_files([LARGE])[0] is LARGE
     assert not files(folder)
 
@@ -166,7 +166,7 @@ def test_too_many_open_files(folder: Path, monkeypatch: pytest.MonkeyPatch, numb
     def none_more(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("builtins.open", none_more)
+    monkeypatch.setattr(in_files, "open", none_more, raising=False)
     monkeypatch.setattr("tempfile.mkstemp", none_more)
     for lacking, value in ((mapped, kept), (put_in_files, [LARGE + 1])):
         with pytest.raises(OutOfRoom, match=r"ulimit -n") as raised:
