@@ -7,6 +7,7 @@ class, which are the edges into the vertices of the class.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,8 @@ class Entries(Held):
     def __len__(self) -> int:
         return len(self.source)
 
-    def at(self, rows: NDArray[np.bool_]) -> Entries:
-        """Some of them."""
+    def at(self, rows: NDArray[Any]) -> Entries:
+        """Some of them, by a mask or by positions."""
         return Entries(self.source[rows], self.target[rows], None if self.weight is None else self.weight[rows])
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 from numpy.typing import NDArray
 
+from .pieces import threads_for
+
 LIMBS = 66
 """32-bit digits of a float64, whatever its exponent, in units of 2^-1074."""
 MOST_VALUES = 2**29
@@ -48,7 +50,8 @@ def exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
     runs = max(get_num_threads(), -(-len(words) // MOST_VALUES))
     cuts = np.linspace(0, len(words), runs + 1).astype(np.int64)
     digits = np.empty((runs, LIMBS + 1), np.int64)
-    _accumulate(words, cuts, digits)
+    with threads_for(len(words)):
+        _accumulate(words, cuts, digits)
     total = 0
     for limb in range(LIMBS - 1, -1, -1):
         total = (total << 32) + sum(digits[:, limb].tolist())

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ...graph import IntArray
 from ...in_rows import ALONG, InRows
-from .pieces import pieces
+from .pieces import shared
 
 _NO_WEIGHT = np.zeros(0)
-_ALL = np.zeros(0, np.int32)
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -70,22 +69,21 @@ def row_extremes(
     rows: InRows, wanted: IntArray | None, values: NDArray[Any], silent: Any, along: str, largest: bool
 ) -> tuple[NDArray[Any], IntArray]:
     """The least value that comes along the entries of each row, or the largest, and where it comes from."""
-    cuts = pieces(rows.offsets, wanted)
     out = np.empty(rows.rows if wanted is None else len(wanted), values.dtype)
     best = np.empty(len(out), np.int32)
-    which = (wanted is None, _ALL if wanted is None else wanted)
     silent = values.dtype.type(silent)
-    if along:
-        weight = _NO_WEIGHT if rows.weight is None else rows.weight
-        _extremes(rows.offsets, *which, cuts, rows.source, weight, ALONG[along], largest, values, silent, out, best)
-    else:
-        _plain_extremes(rows.offsets, *which, cuts, rows.source, largest, values, silent, out, best)
+    weight = _NO_WEIGHT if rows.weight is None else rows.weight
+    with shared(rows, wanted) as which:
+        if along:
+            _extremes(rows.offsets, *which, rows.source, weight, ALONG[along], largest, values, silent, out, best)
+        else:
+            _plain_extremes(rows.offsets, *which, rows.source, largest, values, silent, out, best)
     return out, best
 
 
 def first_speakers(rows: InRows, wanted: IntArray | None, speaks: NDArray[np.bool_]) -> IntArray:
     """The first source of each row that speaks."""
     best = np.empty(rows.rows if wanted is None else len(wanted), np.int32)
-    cuts = pieces(rows.offsets, wanted)
-    _first(rows.offsets, wanted is None, _ALL if wanted is None else wanted, cuts, rows.source, speaks, best)
+    with shared(rows, wanted) as which:
+        _first(rows.offsets, *which, rows.source, speaks, best)
     return best

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from ...graph import IntArray
 from ...in_rows import InRows
-from .pieces import pieces
-
-_ALL = np.zeros(0, np.int32)
+from .pieces import shared
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -85,14 +83,14 @@ def _h_indices(offsets, all_rows, rows, cuts, source, values, out):
 def row_modes(rows: InRows, wanted: IntArray | None, values: NDArray[Any], none: int) -> NDArray[Any]:
     """The most frequent value of each row, the least of several; `none` of a row without entries."""
     out = np.empty(rows.rows if wanted is None else len(wanted), values.dtype)
-    cuts = pieces(rows.offsets, wanted)
-    _modes(rows.offsets, wanted is None, _ALL if wanted is None else wanted, cuts, rows.source, values, none, out)
+    with shared(rows, wanted) as which:
+        _modes(rows.offsets, *which, rows.source, values, none, out)
     return out
 
 
 def row_h_indices(rows: InRows, wanted: IntArray | None, values: NDArray[Any]) -> NDArray[Any]:
     """The largest k for which k values of the row are k or more."""
     out = np.empty(rows.rows if wanted is None else len(wanted), values.dtype)
-    cuts = pieces(rows.offsets, wanted)
-    _h_indices(rows.offsets, wanted is None, _ALL if wanted is None else wanted, cuts, rows.source, values, out)
+    with shared(rows, wanted) as which:
+        _h_indices(rows.offsets, *which, rows.source, values, out)
     return out

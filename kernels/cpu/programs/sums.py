@@ -7,7 +7,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from ...in_rows import ALONG, InRows
-from .pieces import pieces
+from .pieces import pieces, threads_for
 
 SEGMENT = 4096
 """Entries that are added to one partial sum."""
@@ -78,7 +78,8 @@ def row_sums(rows: InRows, values: NDArray[np.float64], along: str) -> NDArray[n
     """The sum of the values that come along the entries of each row."""
     out = np.empty(rows.rows)
     weight = _NO_WEIGHT if rows.weight is None else rows.weight
-    _rows(rows.offsets, pieces(rows.offsets, None), rows.source, weight, ALONG[along], values, out)
+    with threads_for(len(rows)):
+        _rows(rows.offsets, pieces(rows.offsets, None), rows.source, weight, ALONG[along], values, out)
     for row in np.flatnonzero(np.diff(rows.offsets) > LONG).tolist():
         first, stop = rows.offsets[row], rows.offsets[row + 1]
         out[row] = _long_row(first, stop, rows.source, weight, ALONG[along], values)
