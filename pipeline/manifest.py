@@ -227,9 +227,9 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, or dask,
-    Dask's connections.
-    """
+    """What carried: memory of one process, mailboxes of GPUs, shared-memory of a host, Dask's connections, or nccl."""
+    relayed: str = ""
+    """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int

@@ -3,6 +3,7 @@
 from .cascade import Cascade
 from .closing import arrange, close_rows, count_closed, merge_rows
 from .fixpoint import Fixpoint
+from .host_mail import HostMail, host_inbox_words
 from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
@@ -21,6 +22,7 @@ __all__ = [
     "Cascade",
     "DirectMail",
     "Fixpoint",
+    "HostMail",
     "Peeling",
     "RelayedMail",
     "ShardMailbox",
@@ -31,6 +33,7 @@ __all__ = [
     "compact",
     "compile_all",
     "count_closed",
+    "host_inbox_words",
     "intersect",
     "lookup",
     "maxima_at",
