@@ -10,7 +10,7 @@ from typing import Any
 
 from distributed import Client
 
-from ..kernels.device import to_device, to_host
+from ..kernels.device import memory_given_back, to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
@@ -81,7 +81,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events, 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
-    with told_in_textfile(settings, events) as ending:
+    with told_in_textfile(settings, events) as ending, memory_given_back():
         ending.result = _mine(settings, client, events, given)
         return ending.result
 

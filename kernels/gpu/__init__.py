@@ -8,6 +8,7 @@ from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .nest import nest
+from .own_memory import give_back, own_memory
 from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
@@ -33,6 +34,7 @@ __all__ = [
     "compact",
     "compile_all",
     "count_closed",
+    "give_back",
     "host_inbox_words",
     "intersect",
     "lookup",
@@ -40,6 +42,7 @@ __all__ = [
     "merge_rows",
     "nest",
     "order_pairs",
+    "own_memory",
     "pack_lists",
     "positions",
     "reband",
