@@ -68,7 +68,6 @@ from .sharding import collect_intervals, triangulate_shards
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
-from .transport import register
 
 __all__ = ["mine_settings"]
 
@@ -415,7 +414,7 @@ def _warm(engine: Engine, events: Events, plan: Plan, settings: Settings) -> Non
         )
         if on_gpu:
             if not engine.shares_memory:
-                engine.everywhere(register)
+                engine.send_from_devices()
             engine.everywhere(_run_clique, plan.method, plan.partitions)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
