@@ -164,6 +164,8 @@ class InputRecord(_Record):
     """None if all rows were wanted."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """What was done about ids that are in both columns, as the setting says."""
+    directed: bool = False
+    """Whether edges lead from the source column to the target column, for programs."""
     notes: list[str] = []
     """What was guessed, in sentences."""
     frame: FrameRecord | None = None

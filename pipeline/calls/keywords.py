@@ -40,6 +40,8 @@ class InputSection(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"]
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None
@@ -266,6 +268,8 @@ class Keywords(TypedDict, total=False):
     """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
