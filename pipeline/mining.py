@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -53,7 +54,7 @@ from .manifest import (
 )
 from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
-from .nights.following import follow_groups
+from .nights import following
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
@@ -135,7 +136,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                     events.emit("client", scheduler=scheduler.address)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, night, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -146,7 +147,6 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
             read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
             manifest = manifest.model_copy(update={"input": read})
-            manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
@@ -234,6 +234,7 @@ def _run(
     settings: Settings,
     source: Source,
     vertices: AttributeSource | None,
+    night: Night | None,
     engine: Engine,
     events: Events,
     staging: AnyStaging,
@@ -264,7 +265,7 @@ def _run(
         if vertices is not None:
             joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
-        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
+        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, night, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
@@ -337,6 +338,7 @@ def _find_lambda(
     plan: Plan,
     graph: Graph,
     keeper: Keeper,
+    night: Night | None,
     staging: AnyStaging,
     device: str,
 ) -> Manifest:
@@ -354,7 +356,7 @@ def _find_lambda(
                 bounded = bound(search, plan, keeper)
                 unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
             results = _collect(engine, graph, bounded)
-        groups = None
+        groups = followed = None
         if bounded.converged:
             groups = extract(
                 engine,
@@ -366,6 +368,10 @@ def _find_lambda(
                 plan.partitions,
                 put,
             )
+            own = following.Buckets(
+                graph.buckets.ids, groups.found, graph.buckets.starts, groups.highest, source.id_type
+            )
+            followed = following.follow_groups(engine, events, own, lineage())
         published = stages.publish_results(
             engine,
             events,
@@ -374,12 +380,28 @@ def _find_lambda(
             graph.partitions.degrees,
             results,
             groups,
+            followed.tracks if followed else [],
             staging.tables,
             settings.output,
             plan.files,
         )
-        record = groups.record if groups else None
-        return _manifest(settings, source, graph, bounded, unsettled, published, record, staging.prefix, device, events)
+        found = _manifest(
+            settings,
+            source,
+            graph,
+            bounded,
+            unsettled,
+            published,
+            groups.record if groups else None,
+            staging.prefix,
+            device,
+            events,
+        )
+        return found.model_copy(update={"tracks": followed.record if followed else None})
+
+    @cache
+    def lineage() -> following.Lineage:
+        return following.lineage_of(night, source.id_type, events)
 
     put = to_device if plan.ingest_on_device else to_host
     furthest, saves, tries = -1, 0, 0

@@ -279,13 +279,14 @@ def publish_results(
     degrees: Sequence[Future],
     results: Sequence[Future],
     groups: Groups | None,
+    tracks: Sequence[Future],
     folder: Place,
     settings: OutputSettings,
     files: int,
 ) -> Published:
     """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
 
-    Without `groups` λ is in intervals.
+    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals.
     """
     edges = buckets.edges
     everyone = range(len(edges))
@@ -311,7 +312,7 @@ def publish_results(
             "write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b], found[b]) for b, f in parts]
         )
         if groups:
-            own = list(zip(buckets.ids, found, groups.triangles, strict=True))
+            own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
             tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
         else:
             tables = []
@@ -377,7 +378,11 @@ def _write_vertices(
 
 
 def _write_groups(
-    how: _Written, ids: ingest.BucketIds, groups: BucketGroups, triangles: NDArray[np.int64]
+    how: _Written,
+    ids: ingest.BucketIds,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
 ) -> list[OutputFile]:
     return writing.write_groups(
         how.folder,
@@ -385,6 +390,7 @@ def _write_groups(
         ids.ids,
         groups,
         triangles,
+        tracks,
         compression=how.compression,
         row_group_rows=how.row_group_rows,
     )
