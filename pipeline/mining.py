@@ -59,7 +59,7 @@ from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
 from .planning import plan_run, plan_without_sample
-from .report.written import add_report, import_early
+from .report.written import add_report
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -346,8 +346,6 @@ def _find_lambda(
 
     When a worker is lost with what it held of the search, that starts again from what was kept last.
     """
-    if settings.output.report:
-        import_early()
 
     def attempt() -> Manifest:
         with events.stage("bound", 0):
