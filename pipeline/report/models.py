@@ -7,10 +7,10 @@ here. The names of models and their attributes are those of Bokeh's reference.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from itertools import count
 from typing import Any
 
+from bokeh import __version__
 from bokeh.util.paths import bokehjs_path
 
 __all__ = ["Model", "Models", "again", "bokeh_script", "document", "field", "mapping", "value"]
@@ -52,12 +52,11 @@ def mapping(entries: Mapping[Any, Any]) -> Model:
 
 def document(root: Model) -> dict[str, Any]:
     """A document of one root, as `Bokeh.embed.embed_item` takes it."""
-    release = version("bokeh")
     return {
         "target_id": None,
         "root_id": root["id"],
-        "doc": {"version": release, "title": "", "config": None, "roots": [root]},
-        "version": release,
+        "doc": {"version": __version__, "title": "", "config": None, "roots": [root]},
+        "version": __version__,
     }
 
 
