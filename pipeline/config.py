@@ -30,6 +30,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "bipartite": "input.bipartite",
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
+    "programs": "programs.run",
     "overwrite": "output.overwrite",
     "output_format": "output.format",
     "partitions": "partitioning.count",

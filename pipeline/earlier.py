@@ -30,6 +30,9 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
+    "programs": (),
+    "pagerank": (),
+    "labels": (),
 }
 """Sections of settings that a result depends on, and what in them does not count."""
 
@@ -151,6 +154,8 @@ def _file_differences(
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -161,7 +166,7 @@ def _some(names: list[str]) -> str:
 
 def _weighty(settings: Mapping[str, Any]) -> dict[str, Any]:
     found = {
-        f"{section}.{name}": value
+        f"{section}.{name}": list(value) if isinstance(value, tuple) else value  # as JSON has it
         for section, light in _WITHOUT_WEIGHT.items()
         for name, value in settings.get(section, {}).items()
         if name not in light

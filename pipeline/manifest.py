@@ -35,6 +35,7 @@ __all__ = [
     "OutputRecord",
     "PartitionRecord",
     "PlanRecord",
+    "ProgramRecord",
     "ShardsRecord",
     "StageRecord",
     "TableRecord",
@@ -305,6 +306,30 @@ class DenseRecord(_Record):
     """Vertices in a DN-graph."""
 
 
+class ProgramRecord(_Record):
+    """How a program ran."""
+
+    name: str
+    parameters: dict[str, Any]
+    """Its settings."""
+    columns: list[str]
+    """What it added to the table of vertices."""
+    supersteps: int
+    converged: bool
+    """Whether it came to its end: by its tolerance, or after as many supersteps as it was to make."""
+    moved: float
+    """How far all vertices moved in the last superstep, or how many moved."""
+    groups: int
+    """Blocks of the graph that it ran on, each on one worker."""
+    carrier: str
+    """What carried between groups, as for shards."""
+    entries: int
+    """Ends of edges that were read, over all supersteps."""
+    bytes: int
+    """Bytes that groups sent each other."""
+    seconds: float
+
+
 class EarlierRecord(_Record):
     """The result of an earlier night."""
 
@@ -371,6 +396,8 @@ class Manifest(_Record):
     """None if the run did not converge, and in results of earlier releases."""
     tracks: TracksRecord | None = None
     """None if the run did not converge, and in results of earlier releases."""
+    programs: list[ProgramRecord] = []
+    """Programs that ran beside λ, in the order of their columns."""
     outputs: list[OutputRecord]
 
     @property

@@ -59,6 +59,7 @@ from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
 from .planning import plan_run, plan_without_sample
+from .programs.catalogue import LAMBDA
 from .report.written import add_report
 from .result import Result
 from .schedule import Bounded, Search
@@ -68,7 +69,6 @@ from .sharding import collect_intervals, triangulate_shards
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
-from .transport import register
 
 __all__ = ["mine_settings"]
 
@@ -246,7 +246,7 @@ def _run(
     engine.remedy = plan.remedy
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
-    _warm(engine, events, plan)
+    _warm(engine, events, plan, settings)
     if plan.method == "peel" or plan.in_waves:
         engine.keep_apart(plan.partitions)
     if plan.in_waves and (plan.method != "peel" or plan.in_shards):
@@ -354,6 +354,11 @@ def _find_lambda(
                 bounded = bound(search, plan, keeper)
                 unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
             results = _collect(engine, graph, bounded)
+        ran = None
+        if programs:
+            from .programs.running import run_programs
+
+            ran = run_programs(engine, events, settings, source, graph.buckets, graph.partitions.degrees)
         groups = followed = None
         if bounded.converged:
             groups = extract(
@@ -382,8 +387,9 @@ def _find_lambda(
             staging.tables,
             settings.output,
             plan.files,
+            None if ran is None else ran.columns,
         )
-        found = _manifest(
+        made = _manifest(
             settings,
             source,
             graph,
@@ -395,13 +401,15 @@ def _find_lambda(
             device,
             events,
         )
-        return found.model_copy(update={"tracks": followed.record if followed else None})
+        more = {"tracks": followed.record if followed else None} | ({} if ran is None else {"programs": ran.records})
+        return made.model_copy(update=more)
 
     @cache
     def lineage() -> following.Lineage:
         return following.lineage_of(night, source.id_type, events)
 
     put = to_device if plan.ingest_on_device else to_host
+    programs = set(settings.programs.run) - {LAMBDA}
     furthest, saves, tries = -1, 0, 0
     while True:
         try:
@@ -417,7 +425,7 @@ def _find_lambda(
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
 
 
-def _warm(engine: Engine, events: Events, plan: Plan) -> None:
+def _warm(engine: Engine, events: Events, plan: Plan, settings: Settings) -> None:
     """Have the kernels compiled, or loaded from the cache, by every worker."""
     with events.stage("compile", 0):
         on_gpu = bool(engine.capacity.device_bytes)
@@ -426,7 +434,7 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
         )
         if on_gpu:
             if not engine.shares_memory:
-                engine.everywhere(register)
+                engine.send_from_devices()
             engine.everywhere(_run_clique, plan.method, plan.partitions)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
@@ -434,6 +442,10 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
             engine.everywhere(warm_shards_on_gpu)
         elif plan.in_shards:
             engine.everywhere(warm_shards, engine.capacity.threads)
+        if set(settings.programs.run) - {LAMBDA}:
+            from .programs.running import warm_programs
+
+            warm_programs(engine, settings)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 

@@ -23,6 +23,7 @@ from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from ..tasks.where.condition import parse_where
 from .dates import day_of, filled_in, has_date
+from .programs.catalogue import CATALOGUE, LAMBDA
 
 __all__ = [
     "MAX_PARTITIONS",
@@ -32,10 +33,13 @@ __all__ = [
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
+    "LabelsSettings",
     "MonitoringSettings",
     "NightlySettings",
     "OutputSettings",
+    "PagerankSettings",
     "PartitioningSettings",
+    "ProgramsSettings",
     "Settings",
 ]
 
@@ -443,6 +447,51 @@ class MonitoringSettings(_Section):
         return file
 
 
+class ProgramsSettings(_Section):
+    """What is found of the graph."""
+
+    run: tuple[str, ...] = ("lambda",)
+    """`lambda`, and programs that add columns to the vertices, such as `lambda,pagerank`: docs/programs.md."""
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _several_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("run")
+    @classmethod
+    def _known_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = (LAMBDA, *CATALOGUE)
+        for name in names:
+            if name not in known:
+                raise ValueError(f"there is no program {name!r}; there are: {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise ValueError("names a program twice")
+        if LAMBDA not in names:
+            raise ValueError(f"has to name {LAMBDA}, too, such as {','.join((LAMBDA, *names))}")
+        return names
+
+
+class PagerankSettings(_Section):
+    """The program pagerank."""
+
+    damping: float = Field(0.85, ge=0, lt=1)
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float = Field(1e-9, ge=1e-14)
+    """Ends when all ranks together moved less in a superstep."""
+    iterations: int | None = Field(None, ge=1)
+    """Ends after so many supersteps instead; none: by the tolerance."""
+
+
+class LabelsSettings(_Section):
+    """The program labels."""
+
+    iterations: int = Field(10, ge=1)
+    """Supersteps, unless no label changes before."""
+
+
 class Settings(_Section):
     """All settings of a run; every one of them has a default except the two paths."""
 
@@ -455,6 +504,9 @@ class Settings(_Section):
     cluster: ClusterSettings = ClusterSettings()
     nightly: NightlySettings = NightlySettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+    programs: ProgramsSettings = ProgramsSettings()
+    pagerank: PagerankSettings = PagerankSettings()
+    labels: LabelsSettings = LabelsSettings()
 
     @model_validator(mode="after")
     def _nights_of_this_output(self) -> Self:
@@ -484,5 +536,8 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "cluster": ClusterSettings,
     "nightly": NightlySettings,
     "monitoring": MonitoringSettings,
+    "programs": ProgramsSettings,
+    "pagerank": PagerankSettings,
+    "labels": LabelsSettings,
 }
 """The model of each section, in order."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -283,10 +284,12 @@ def publish_results(
     folder: Place,
     settings: OutputSettings,
     files: int,
+    columns: Sequence[Future] | None = None,
 ) -> Published:
     """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
 
-    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals.
+    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals. `columns` [buckets], lists of
+    VertexColumn, are added to the vertices.
     """
     edges = buckets.edges
     everyone = range(len(edges))
@@ -304,12 +307,15 @@ def publish_results(
         how = _Written(folder, source, groups is not None, settings.compression, settings.row_group_rows, files)
         parts = [(b, file) for b in everyone for file in range(files)]
         found = groups.found if groups else [None] * len(edges)
+        added: list[Any] = [()] * len(edges) if columns is None else list(columns)
         written = engine.map(
             "write-edges",
             _write_edges,
             [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
         ) + engine.map(
-            "write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b], found[b]) for b, f in parts]
+            "write-vertices",
+            _write_vertices,
+            [(how, f, buckets.ids[b], vertices[b], found[b], added[b]) for b, f in parts],
         )
         if groups:
             own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
@@ -361,7 +367,12 @@ def _write_edges(
 
 
 def _write_vertices(
-    how: _Written, file: int, ids: ingest.BucketIds, vertices: BucketVertices, groups: BucketGroups | None
+    how: _Written,
+    file: int,
+    ids: ingest.BucketIds,
+    vertices: BucketVertices,
+    groups: BucketGroups | None,
+    columns: Sequence[writing.VertexColumn],
 ) -> OutputFile:
     return writing.write_vertices(
         how.folder,
@@ -369,6 +380,7 @@ def _write_vertices(
         ids.ids,
         vertices,
         groups,
+        columns,
         file=file,
         files=how.files,
         converged=how.converged,

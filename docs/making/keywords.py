@@ -17,7 +17,7 @@ from pathlib import Path
 from edgemill.pipeline import settings
 from edgemill.pipeline.config import KEYWORDS
 from edgemill.pipeline.settings import SECTIONS
-from meanings import meanings
+from edgemill.pipeline.wording.meanings import meanings
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
 PATHS = frozenset(

@@ -25,8 +25,8 @@ from pydantic_core import PydanticUndefined
 from edgemill.pipeline import cli, exits, manifest
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.settings import SECTIONS
+from edgemill.pipeline.wording.meanings import meanings
 from edgemill.tasks import errors
-from meanings import meanings
 
 DOCS = Path(__file__).resolve().parents[1]
 MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

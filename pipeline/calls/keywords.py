@@ -13,10 +13,13 @@ __all__ = [
     "IngestSection",
     "InputSection",
     "Keywords",
+    "LabelsSection",
     "MonitoringSection",
     "NightlySection",
     "OutputSection",
+    "PagerankSection",
     "PartitioningSection",
+    "ProgramsSection",
 ]
 
 
@@ -199,6 +202,31 @@ class MonitoringSection(TypedDict, total=False):
     """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
 
 
+class ProgramsSection(TypedDict, total=False):
+    """What is found of the graph."""
+
+    run: tuple[str, ...]
+    """`lambda`, and programs that add columns to the vertices, such as `lambda,pagerank`: docs/programs.md."""
+
+
+class PagerankSection(TypedDict, total=False):
+    """The program pagerank."""
+
+    damping: float
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float
+    """Ends when all ranks together moved less in a superstep."""
+    iterations: int | None
+    """Ends after so many supersteps instead; none: by the tolerance."""
+
+
+class LabelsSection(TypedDict, total=False):
+    """The program labels."""
+
+    iterations: int
+    """Supersteps, unless no label changes before."""
+
+
 class Keywords(TypedDict, total=False):
     """What `mine` takes by name: whole sections of settings, and single settings."""
 
@@ -220,6 +248,12 @@ class Keywords(TypedDict, total=False):
     """A run that is repeated day by day, with `{date}` in its paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
     """How to look on."""
+    programs: tuple[str, ...] | ProgramsSection | Mapping[str, Any]
+    """What is found of the graph."""
+    pagerank: PagerankSection | Mapping[str, Any]
+    """The program pagerank."""
+    labels: LabelsSection | Mapping[str, Any]
+    """The program labels."""
     source_column: str | None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None
@@ -340,3 +374,7 @@ class Keywords(TypedDict, total=False):
     """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
     textfile: str | os.PathLike[str] | None
     """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
+    damping: float
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float
+    """Ends when all ranks together moved less in a superstep."""

@@ -59,6 +59,9 @@ _RUN_OPTIONS = [
     click.option("--bipartite", type=_BIPARTITE, help="The columns are two sets of ids: keep them apart, or check it."),
     click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
     click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
+    click.option(
+        "--programs", metavar="NAMES", help="What is found: lambda, or lambda,pagerank,…; edgemill programs lists."
+    ),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),

@@ -65,7 +65,8 @@ def run(
 
     Where the output holds the result of this input and these settings already, nothing is done.
     """
-    ctx.call_on_close(gc.unfreeze)  # the process may go on, as that of a test
+    if not gc.get_freeze_count():  # the process may go on, as that of a test, and may leave out objects of its own
+        ctx.call_on_close(gc.unfreeze)
     with light_imports():
         from ..display import display_for
         from ..telemetry import Events
