@@ -56,7 +56,7 @@ FORMAT_VERSION = 1
 
 class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
-    model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     def _repr_html_(self) -> str:
         from .notebook.records import record_html
