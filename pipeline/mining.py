@@ -60,7 +60,7 @@ from .overlap import check_locations
 from .plan import Plan
 from .planning import plan_run, plan_without_sample
 from .programs.catalogue import LAMBDA
-from .report.written import add_report
+from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -346,6 +346,8 @@ def _find_lambda(
 
     When a worker is lost with what it held of the search, that starts again from what was kept last.
     """
+    if settings.output.report:
+        import_early()
 
     def attempt() -> Manifest:
         with events.stage("bound", 0):
