@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from distributed import Client
@@ -9,6 +11,7 @@ from distributed import Client
 from edgemill.pipeline.engine import Engine
 from edgemill.tasks.errors import OutOfRoom
 
+EMPTY: Any = np.empty
 TOO_MANY = (2**59,)
 """Numbers, which take 4 EiB."""
 
@@ -18,10 +21,10 @@ def test_what_helps(two_workers: Client, remedy: str) -> None:
     engine = Engine(two_workers, "no-memory")
     engine.remedy = remedy
     ways = [
-        lambda: engine.wait(engine.map("take", np.empty, [TOO_MANY])),
-        lambda: engine.gather(engine.map("take", np.empty, [TOO_MANY, TOO_MANY])),
-        lambda: engine.everywhere(np.empty, *TOO_MANY),
-        lambda: engine.together("take", np.empty, [TOO_MANY, TOO_MANY]),
+        lambda: engine.wait(engine.map("take", EMPTY, [TOO_MANY])),
+        lambda: engine.gather(engine.map("take", EMPTY, [TOO_MANY, TOO_MANY])),
+        lambda: engine.everywhere(EMPTY, *TOO_MANY),
+        lambda: engine.together("take", EMPTY, [TOO_MANY, TOO_MANY]),
     ]
     for ask in ways:
         with pytest.raises(OutOfRoom, match=r"^a task ran out of memory \(Unable to allocate 4.*\): ") as error:

@@ -46,7 +46,9 @@ class Cut:
     """Classes, and so shards; at least 1."""
 
     def classes(self, vertex: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The class of each vertex of a one-dimensional array, uint32, where these lie. Raises ValueError for others."""
+        """The class of each vertex, uint32, where these lie. Raises ValueError for an array of other than one
+        dimension.
+        """
         if vertex.ndim != 1:
             raise ValueError(f"vertices in {vertex.ndim} dimensions, not one")
         if not on_host(vertex):
