@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ TOO_MANY = (2**59,)
 def test_what_helps(two_workers: Client, remedy: str) -> None:
     engine = Engine(two_workers, "no-memory")
     engine.remedy = remedy
-    ways = [
+    ways: list[Callable[[], Any]] = [
         lambda: engine.wait(engine.map("take", EMPTY, [TOO_MANY])),
         lambda: engine.gather(engine.map("take", EMPTY, [TOO_MANY, TOO_MANY])),
-        lambda: engine.everywhere(EMPTY, *TOO_MANY),
+        lambda: engine.everywhere(EMPTY, TOO_MANY[0]),
         lambda: engine.together("take", EMPTY, [TOO_MANY, TOO_MANY]),
     ]
     for ask in ways:
