@@ -3,6 +3,7 @@
 from .cascade import Cascade
 from .closing import arrange, close_rows, count_closed, merge_rows
 from .fixpoint import Fixpoint
+from .host_mail import HostMail, host_inbox_words
 from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
@@ -22,6 +23,7 @@ __all__ = [
     "Cascade",
     "DirectMail",
     "Fixpoint",
+    "HostMail",
     "Peeling",
     "RelayedMail",
     "ShardMailbox",
@@ -33,6 +35,7 @@ __all__ = [
     "compile_all",
     "count_closed",
     "give_back",
+    "host_inbox_words",
     "intersect",
     "lookup",
     "maxima_at",
