@@ -28,6 +28,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "input_format": "input.format",
     "where": "input.where",
     "bipartite": "input.bipartite",
+    "directed": "input.directed",
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
     "programs": "programs.run",

@@ -61,6 +61,8 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
         facts.append([source.where.condition.text, source.files_left_out])
     if source.bipartite is not None:
         facts.append(source.bipartite)
+    if source.directed:
+        facts.append("directed")
     if vertices is not None:
         facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()

@@ -164,6 +164,8 @@ class InputRecord(_Record):
     """None if all rows were wanted."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """What was done about ids that are in both columns, as the setting says."""
+    directed: bool = False
+    """Whether edges lead from the source column to the target column, for programs."""
     notes: list[str] = []
     """What was guessed, in sentences."""
     frame: FrameRecord | None = None
@@ -227,9 +229,9 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, or dask,
-    Dask's connections.
-    """
+    """What carried: memory of one process, mailboxes of GPUs, shared-memory of a host, Dask's connections, or nccl."""
+    relayed: str = ""
+    """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int

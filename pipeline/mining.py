@@ -11,7 +11,7 @@ from typing import Any
 
 from distributed import Client
 
-from ..kernels.device import to_device, to_host
+from ..kernels.device import memory_given_back, to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
@@ -60,7 +60,7 @@ from .overlap import check_locations
 from .plan import Plan
 from .planning import plan_run, plan_without_sample
 from .programs.catalogue import LAMBDA
-from .report.written import add_report
+from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
 from .schedules import bound
@@ -82,7 +82,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events, 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
-    with told_in_textfile(settings, events) as ending:
+    with told_in_textfile(settings, events) as ending, memory_given_back():
         ending.result = _mine(settings, client, events, given)
         return ending.result
 
@@ -346,6 +346,8 @@ def _find_lambda(
 
     When a worker is lost with what it held of the search, that starts again from what was kept last.
     """
+    if settings.output.report:
+        import_early()
 
     def attempt() -> Manifest:
         with events.stage("bound", 0):

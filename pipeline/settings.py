@@ -101,6 +101,8 @@ class InputSettings(_Section):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool = False
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None = None
@@ -130,7 +132,8 @@ class InputSettings(_Section):
     def form(self) -> Form:
         """What is known of the files, and which rows are wanted."""
         delimiter = {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
-        return Form(self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite)
+        how = self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite
+        return Form(*how, directed=self.directed)
 
     @field_serializer("path", "vertices")
     def _without_password(self, path: str | None) -> str | None:
@@ -271,8 +274,8 @@ class BoundingSettings(_Section):
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"] = "auto"
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)

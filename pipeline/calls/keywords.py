@@ -40,6 +40,8 @@ class InputSection(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"]
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None
@@ -112,8 +114,8 @@ class BoundingSection(TypedDict, total=False):
 
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
@@ -266,6 +268,8 @@ class Keywords(TypedDict, total=False):
     """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
@@ -330,8 +334,8 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     every_seconds: float | None

@@ -24,6 +24,7 @@ from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
 from ...tasks.partition import range as ranges
 from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs.program import View
 from ...tasks.programs.warm import warm_program
 from ...tasks.sources import Source
 from ...tasks.writing import VertexColumn
@@ -56,6 +57,7 @@ class Ran:
 class _Blocks:
     """The graph in its blocks."""
 
+    view: View
     home: RangePartitioner
     blocks: list[Future]
     """[groups] Block"""
@@ -86,10 +88,16 @@ def run_programs(
     wanted = wanted_programs(settings)
     records, named, columns = [], [], []
     with events.stage("programs", len(wanted)) as stage:
-        graph = _cut(engine, buckets, degrees)
+        home = _place(engine, buckets, degrees)
+        graph: _Blocks | None = None
         for name, entry in wanted.items():
             start = time.perf_counter()
             program = program_of(name, settings)
+            # The entries of an undirected graph are the same by all views.
+            view = program.view if source.directed else "both"
+            if graph is None or graph.view != view:
+                graph = None  # let go of before there is another
+                graph = _cut(engine, buckets, home, source.directed, view)
             states, carrier = _run(engine, graph, program, settings)
             outcomes = engine.peek(states, _figures)
             kept = {column.state: program.state[column.state] for column in entry.columns}
@@ -106,20 +114,25 @@ def run_programs(
     return Ran(published, records)
 
 
-def _cut(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> _Blocks:
-    """Blocks with about equally many edges, one for each worker that is worth it."""
+def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
+    """Ranges of ids with about equally many edges, one for each worker that is worth it."""
     entries = engine.peek(degrees, _sum)
     groups = max(1, min(engine.meet(), sum(entries) // LEAST_ENTRIES))
     targets = ranges.cut_targets(entries, groups)
     starts = buckets.starts.tolist()
     cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])
-    home = ranges.range_partitioner(engine.gather(cuts))
+    return ranges.range_partitioner(engine.gather(cuts))
+
+
+def _cut(engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View) -> _Blocks:
+    """A block for each of these ranges."""
+    groups = home.partitions
     engine.spread(groups)
-    sent = send(engine, "send-entries", "entries", delivery.send_entries, [(own, home) for own in buckets.edges])
-    arguments = [(g, int(buckets.starts[-1]), home) for g in range(groups)]
+    sent = send(engine, "send-entries", "entries", delivery.send_entries, [(own, home, view) for own in buckets.edges])
+    arguments = [(g, int(buckets.starts[-1]), home, directed, view) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
     engine.wait(blocks)
-    return _Blocks(home, blocks)
+    return _Blocks(view, home, blocks)
 
 
 def _sum(degrees: BucketDegrees) -> int:
@@ -156,7 +169,7 @@ def _run_blocks(
     meeting: Meeting, worker: int, blocks: Sequence[Block], program: Program, home: RangePartitioner, threads: int
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
-    own = [replace(block, view=program.view) for block in blocks]  # entries of an undirected graph are the same by all
+    own = [replace(block, view=program.view) for block in blocks]
     with meeting.carriers_of(worker) as carriers:
         return run_blocks(program, own, home, carriers, threads=threads)
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import PurePosixPath
 
+from bokeh.resources import Resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -23,7 +24,6 @@ from ..result import Result
 from . import sections
 from .changes import Before, changes
 from .dense import dense
-from .models import bokeh_script
 from .notices import notices
 from .parts import Fact, Section, clipped, duration, number, share
 
@@ -45,7 +45,7 @@ def page(result: Result, place: str, before: Before | None = None) -> bytes:
     """
     manifest = result.manifest
     shown = dense(result, place)
-    scripts = [Markup(text) for text in (bokeh_script(), _file("report.js"))]
+    scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
     )
@@ -104,6 +104,11 @@ def _facts(manifest: Manifest) -> list[Fact]:
 def _groups(record: DenseRecord, vertices: int) -> Fact:
     inside = share(record.members, vertices)
     return Fact("dense groups", number(record.dn_graphs), f"with {inside} of the vertices" if record.members else "")
+
+
+def _bokeh() -> str:
+    """BokehJS without widgets and tables."""
+    return Resources(mode="inline", components=["bokeh"]).js_raw[0]
 
 
 def _file(name: str) -> str:

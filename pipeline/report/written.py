@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from ...tasks.errors import NO_SPACE, OutOfRoom, UsageError
@@ -30,7 +33,17 @@ from ..telemetry import Events
 if TYPE_CHECKING:
     from .changes import Before
 
-__all__ = ["add_report", "report_of", "write_report"]
+__all__ = ["add_report", "import_early", "report_of", "write_report"]
+
+
+def import_early() -> None:
+    """Start to import Bokeh, which takes half a second, while others compute. What goes wrong comes again."""
+
+    def importing() -> None:
+        with suppress(Exception):
+            import_module(".page", __package__)
+
+    Thread(target=importing, daemon=True).start()
 
 
 def add_report(

@@ -24,8 +24,9 @@ from ..messages import Bundle, bundle
 from ..numbering import BucketEdges, BucketIds, split_by_bucket
 from ..order import Ints
 from ..partition import RangePartitioner
-from .block import Block, Entries, build_block
-from .program import Array
+from ..ways import DOWN, UP
+from .block import Block, Entries, build_block, entries_of
+from .program import Array, View
 from .running import Outcome
 
 
@@ -72,19 +73,27 @@ class AskedIds(Held):
         return len(self.number)
 
 
-def send_entries(edges: BucketEdges, home: RangePartitioner) -> Bundle[Entries]:
-    """Bucket → blocks: every edge, both ways, to the home of the vertex that it leads to."""
+def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bundle[Entries]:
+    """Bucket → blocks: what edges are by a view, to the homes of the vertices that they lead to."""
     highs = kernels.to_host(edges.highs)
     low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
     high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
-    both = Entries(np.concatenate([low, high]), np.concatenate([high, low]))
+    if edges.ways is None:
+        entries = entries_of(Entries(low, high), False, view)
+    else:
+        ways = kernels.to_host(edges.ways)
+        up, down = (ways & UP) > 0, (ways & DOWN) > 0
+        led = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]))
+        entries = entries_of(led, True, view)
     if home.partitions == 1:
-        return bundle(edges.bucket, {0: both})
-    by_home, cuts = order.group(home(both.target), home.partitions)
-    return bundle(edges.bucket, {g: both.at(by_home[cuts[g] : cuts[g + 1]]) for g in range(home.partitions)})
+        return bundle(edges.bucket, {0: entries})
+    by_home, cuts = order.group(home(entries.target), home.partitions)
+    return bundle(edges.bucket, {g: entries.at(by_home[cuts[g] : cuts[g + 1]]) for g in range(home.partitions)})
 
 
-def collect_block(group: int, vertices: int, home: RangePartitioner, parts: Mapping[int, Entries]) -> Block:
+def collect_block(
+    group: int, vertices: int, home: RangePartitioner, directed: bool, view: View, parts: Mapping[int, Entries]
+) -> Block:
     """The block of one group, from the entries that each bucket sent. Raises OutOfRoom for 2^31 distinct sources."""
     ends = np.concatenate(([0], home.cuts, [vertices]))
     number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
@@ -92,7 +101,7 @@ def collect_block(group: int, vertices: int, home: RangePartitioner, parts: Mapp
     source, target = (
         np.concatenate([number[:0], *(getattr(part, name) for part in senders)]) for name in ("source", "target")
     )
-    return build_block(group, home.partitions, vertices, number, Entries(source, target), False, "both")
+    return build_block(group, home.partitions, vertices, number, Entries(source, target), directed, view)
 
 
 def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
