@@ -25,9 +25,8 @@ def bucket(number: int, directed: bool, put: Any = np.asarray) -> BucketEdges:
     own = [pair for pair in PAIRS if STARTS[number] <= pair[0] < STARTS[number + 1]]
     low, high, ways = (np.array([pair[at] for pair in own], np.int32) for at in range(3))
     highs, code = np.unique(high, return_inverse=True)
-    columns = (low - np.int32(STARTS[number]), code.astype(np.int32), highs)
-    led = put(ways.astype(np.uint8)) if directed else None
-    return BucketEdges(number, STARTS, *map(put, columns), 0, led)
+    ends = put(low - np.int32(STARTS[number])), put(code.astype(np.int32)), put(highs)
+    return BucketEdges(number, STARTS, *ends, 0, put(ways.astype(np.uint8)) if directed else None)
 
 
 def expected(directed: bool, view: str) -> list[tuple[int, int]]:
