@@ -56,7 +56,7 @@ FORMAT_VERSION = 1
 
 class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
-    model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     def _repr_html_(self) -> str:
         from .notebook.records import record_html
@@ -229,9 +229,9 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, or dask,
-    Dask's connections.
-    """
+    """What carried: memory of one process, mailboxes of GPUs, shared-memory of a host, Dask's connections, or nccl."""
+    relayed: str = ""
+    """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int

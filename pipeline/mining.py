@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
 from distributed import Client
 
-from ..kernels.device import to_device, to_host
+from ..kernels.device import memory_given_back, to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
@@ -53,7 +54,7 @@ from .manifest import (
 )
 from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
-from .nights.following import follow_groups
+from .nights import following
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
@@ -81,7 +82,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events, 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
-    with told_in_textfile(settings, events) as ending:
+    with told_in_textfile(settings, events) as ending, memory_given_back():
         ending.result = _mine(settings, client, events, given)
         return ending.result
 
@@ -135,7 +136,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                     events.emit("client", scheduler=scheduler.address)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, night, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -146,7 +147,6 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
             read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
             manifest = manifest.model_copy(update={"input": read})
-            manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
@@ -234,6 +234,7 @@ def _run(
     settings: Settings,
     source: Source,
     vertices: AttributeSource | None,
+    night: Night | None,
     engine: Engine,
     events: Events,
     staging: AnyStaging,
@@ -264,7 +265,7 @@ def _run(
         if vertices is not None:
             joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
-        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
+        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, night, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
@@ -337,6 +338,7 @@ def _find_lambda(
     plan: Plan,
     graph: Graph,
     keeper: Keeper,
+    night: Night | None,
     staging: AnyStaging,
     device: str,
 ) -> Manifest:
@@ -359,7 +361,7 @@ def _find_lambda(
             from .programs.running import run_programs
 
             ran = run_programs(engine, events, settings, source, graph.buckets, graph.partitions.degrees)
-        groups = None
+        groups = followed = None
         if bounded.converged:
             groups = extract(
                 engine,
@@ -371,6 +373,10 @@ def _find_lambda(
                 plan.partitions,
                 put,
             )
+            own = following.Buckets(
+                graph.buckets.ids, groups.found, graph.buckets.starts, groups.highest, source.id_type
+            )
+            followed = following.follow_groups(engine, events, own, lineage())
         published = stages.publish_results(
             engine,
             events,
@@ -379,14 +385,30 @@ def _find_lambda(
             graph.partitions.degrees,
             results,
             groups,
+            followed.tracks if followed else [],
             staging.tables,
             settings.output,
             plan.files,
             None if ran is None else ran.columns,
         )
-        record = groups.record if groups else None
-        made = _manifest(settings, source, graph, bounded, unsettled, published, record, staging.prefix, device, events)
-        return made if ran is None else made.model_copy(update={"programs": ran.records})
+        made = _manifest(
+            settings,
+            source,
+            graph,
+            bounded,
+            unsettled,
+            published,
+            groups.record if groups else None,
+            staging.prefix,
+            device,
+            events,
+        )
+        more = {"tracks": followed.record if followed else None} | ({} if ran is None else {"programs": ran.records})
+        return made.model_copy(update=more)
+
+    @cache
+    def lineage() -> following.Lineage:
+        return following.lineage_of(night, source.id_type, events)
 
     put = to_device if plan.ingest_on_device else to_host
     programs = set(settings.programs.run) - {LAMBDA}

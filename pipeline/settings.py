@@ -59,7 +59,6 @@ class _Section(BaseModel):
         frozen=True,
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
 
@@ -275,8 +274,8 @@ class BoundingSettings(_Section):
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"] = "auto"
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)

@@ -280,6 +280,7 @@ def publish_results(
     degrees: Sequence[Future],
     results: Sequence[Future],
     groups: Groups | None,
+    tracks: Sequence[Future],
     folder: Place,
     settings: OutputSettings,
     files: int,
@@ -287,7 +288,8 @@ def publish_results(
 ) -> Published:
     """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
 
-    Without `groups` λ is in intervals. `columns` [buckets], lists of VertexColumn, are added to the vertices.
+    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals. `columns` [buckets], lists of
+    VertexColumn, are added to the vertices.
     """
     edges = buckets.edges
     everyone = range(len(edges))
@@ -316,7 +318,7 @@ def publish_results(
             [(how, f, buckets.ids[b], vertices[b], found[b], added[b]) for b, f in parts],
         )
         if groups:
-            own = list(zip(buckets.ids, found, groups.triangles, strict=True))
+            own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
             tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
         else:
             tables = []
@@ -388,7 +390,11 @@ def _write_vertices(
 
 
 def _write_groups(
-    how: _Written, ids: ingest.BucketIds, groups: BucketGroups, triangles: NDArray[np.int64]
+    how: _Written,
+    ids: ingest.BucketIds,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
 ) -> list[OutputFile]:
     return writing.write_groups(
         how.folder,
@@ -396,6 +402,7 @@ def _write_groups(
         ids.ids,
         groups,
         triangles,
+        tracks,
         compression=how.compression,
         row_group_rows=how.row_group_rows,
     )

@@ -56,6 +56,7 @@ _DN_GRAPHS = pa.schema(
         ("density", pa.float64()),
         ("triangles", pa.int64()),
         ("parent", pa.int64()),
+        ("track", pa.int64()),
     ]
 )
 _MEMBERS = pa.schema([("dn_graph", pa.int64())])
@@ -172,13 +173,14 @@ def write_groups(
     ids: Ids,
     groups: BucketGroups,
     triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
     *,
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> list[OutputFile]:
     """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet below `folder`, as `Result` describes them.
 
-    `ids` are those of the bucket's vertices, `triangles` those inside its DN-graphs.
+    `ids` are those of the bucket's vertices, `triangles` those inside its DN-graphs, `tracks` the DN-graphs' tracks.
     """
     components, graphs, names = groups.components, groups.dn_graphs, identity.to_host(ids)
     members = np.flatnonzero(groups.is_member)
@@ -200,7 +202,7 @@ def write_groups(
             own = graphs[rows]
             pairs = own.vertices * (own.vertices - 1) / 2
             columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, triangles[rows])
-            yield [*(pa.array(column) for column in columns), _or_null(own.parent)]
+            yield [*(pa.array(column) for column in columns), _or_null(own.parent), pa.array(tracks[rows])]
 
     def dn_graph_members() -> Iterator[list[pa.Array]]:
         for run in _slices(len(members), 0, 1, row_group_rows):

@@ -114,8 +114,8 @@ class BoundingSection(TypedDict, total=False):
 
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
@@ -334,8 +334,8 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     every_seconds: float | None

@@ -26,7 +26,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "reband": [{}],
     "rows": [{}],
     "shard_rows": [{}],
-    "shards": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}],
+    "shards": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}, {"SYSTEM": 1, "WARPS": 32}],
 }
 CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
 QUICK = (75, 80, 120)

@@ -80,8 +80,9 @@ def test_a_process_that_goes_on_searches_all_objects_again(tmp_path: Path) -> No
         gc.freeze()  # as tests/conftest.py has it
 
 
-def test_what_a_process_leaves_out_itself_stays_so(tmp_path: Path) -> None:
-    own: list[None] = []
+def test_a_process_that_leaves_out_objects_itself_chooses_them(tmp_path: Path) -> None:
+    left_out: list[None] = []
     gc.freeze()
+    searched: list[None] = []
     run_in_this_process(tmp_path)
-    assert not [found for found in gc.get_objects() if found is own]
+    assert [found is searched for found in gc.get_objects() if found is left_out or found is searched] == [True]
