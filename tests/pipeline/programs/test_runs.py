@@ -222,6 +222,13 @@ def test_by_the_command(rows: Path, alone: Result, tmp_path: Path) -> None:
     assert found["pagerank"].equals(alone.vertices.to_table()["pagerank"])
 
 
+def test_show_tells_of_them(alone: Result) -> None:
+    shown = CliRunner().invoke(edgemill, ["show", alone.place.url])
+    assert shown.exit_code == 0, shown.output
+    told = " ".join(shown.output.split())
+    assert "programs pagerank (pagerank; " in told and "clustering (clustering; supersteps: 1)" in told
+
+
 def test_the_page_lists_their_columns() -> None:
     page = (Path(__file__).parents[3] / "docs" / "programs.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
