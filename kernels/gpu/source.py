@@ -11,7 +11,7 @@ from typing import Any
 import cupy
 
 OPTIONS = ("-std=c++17",)
-_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"$', re.MULTILINE)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from cupy_backends.cuda.libs import nvrtc
@@ -18,6 +19,8 @@ TABLES: list[dict[str, int]] = [
 VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
     "closing": TABLES,
+    "compact/build": [{}],
+    "compact/peel": [{}, {"FILTER": 0}, {"PROFILE": 1}],
     "fixpoint": [{}],
     "intersect": TABLES,
     "nest": [{}],
@@ -30,8 +33,8 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
 
 
 def test_all_sources_are_listed() -> None:
-    folder = files("edgemill.kernels.cuda")
-    assert {entry.name for entry in folder.iterdir() if entry.name.endswith(".cu")} == {f"{n}.cu" for n in VARIANTS}
+    folder = Path(str(files("edgemill.kernels.cuda")))
+    assert {entry.relative_to(folder).as_posix() for entry in folder.rglob("*.cu")} == {f"{n}.cu" for n in VARIANTS}
 
 
 @pytest.mark.parametrize("capability", [75, 80, 86, 89, 90, 100, 120])
