@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 
 from .inputs.columns import is_uuid
 
 __all__ = ["parse_id", "spelled", "spelled_column", "type_name"]
+
+_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
+_DIGITS = [place for place, character in enumerate(str(UUID(int=0))) if character != "-"]
+"""Where the digits of a UUID are in its text."""
 
 
 def type_name(id_type: pa.DataType) -> str:
@@ -28,7 +33,14 @@ def spelled_column(column: pa.Array) -> pa.Array:
     """A column of a table of a result, UUIDs in it as text; others are as they are."""
     if not is_uuid(column.type):
         return column
-    return pa.array([None if value is None else spelled(value) for value in column.to_pylist()], pa.string())
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    stored = column.cast(pa.binary(16)).buffers()[1]
+    values = np.frombuffer(stored or b"", np.uint8)[16 * column.offset :][: 16 * len(column)]
+    text = np.full((len(column), 36), ord("-"), np.uint8)
+    text[:, _DIGITS] = _HEXADECIMAL[np.stack([values >> 4, values & 15], axis=1)].reshape(-1, 32)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(text.view("S36").ravel(), pa.binary(), mask=missing).cast(pa.string())
 
 
 def parse_id(text: str, id_type: pa.DataType) -> int | str | bytes:

@@ -28,6 +28,7 @@ constexpr uint32 SOME_WAIT = 2;  // some shard has more to tell
 constexpr uint32 FEW_LEFT = 4;   // few enough are left to be numbered anew
 constexpr uint32 QUIT = 8;       // time is up
 constexpr uint32 LOST = 16;      // another shard does not come
+constexpr uint32 ENOUGH = 32;    // some shard has run enough rounds in this launch
 
 constexpr uint32 LOOKS = 1024;  // for a post, before the host is asked whether its shard is lost
 

@@ -1,7 +1,9 @@
 // Peeling of one shard in step with all others, level by level.
 //
-// Computes  levels from state.level on, until no edge is left, few enough are left in a shard, `most_rounds` rounds have run or one
+// Computes  levels from state.level on, until no edge is left, few enough are left in a shard, one has run `most_rounds` rounds or
 //           wants to quit: all shards stop at the end of the same level. Leaves the level in the halves of edges that left.
+//           A shard must not stop alone: its next window would begin at another level than the others', and of two shards with
+//           other windows one can grant for ever what the other gives back by an alarm.
 // Protocol  that of kernels/cpu/shards/halves.py. A turn of the loop is: write edges that leave and messages; meet; take in what
 //           came; remove the edges' triangles. Where messages came all meet once more before they remove: what the messages made
 //           leave comes with that second meeting, and goes in the same round. A level is over when a meeting brings nothing to any
@@ -92,15 +94,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
             quiet = true;
             watch.note(0);
         }
+        const uint32 news = quit | (course.rounds >= most_rounds ? ENOUGH : 0);
         if (joined) {
-            if (threadIdx.x == 0) offer = {course.room, 0, 0, quit, stop_at, round.limits.level + 1, false, false};
+            if (threadIdx.x == 0) offer = {course.room, 0, 0, news, stop_at, round.limits.level + 1, false, false};
         } else {
             const uint32 most_edges = static_cast<uint32>(shard.mail.most_edges);
             const uint32 all = __ldcg(&state->queued) - course.queued, edges = min(most_edges, all);
             const uint32 events = min(static_cast<uint32>(shard.mail.most_events), __ldcg(&state->events) - course.told);
             if (threadIdx.x == 0) {
                 const uint32 spare = all > most_edges ? 0 : most_edges - edges;
-                offer = {most_edges, spare, events, quit, stop_at, round.limits.level + 1, known, true};
+                offer = {most_edges, spare, events, news, stop_at, round.limits.level + 1, known, true};
             }
             for (uint32 i = start_of(0); i < marked; i += gridDim.x * blockDim.x) {
                 const int half = __ldcg(&shard.leaving[i]);
@@ -123,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) shards(
             __syncthreads();
             if (threadIdx.x == 0) round.limits.level = max(round.limits.level + 1, quiet ? came.least : 0);
             __syncthreads();
-            if (!course.left || (came.news & (FEW_LEFT | QUIT)) || course.rounds >= most_rounds) break;
+            if (!course.left || (came.news & (FEW_LEFT | ENOUGH | QUIT))) break;
             open = true;
             continue;
         }

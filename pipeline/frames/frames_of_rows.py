@@ -7,6 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...tasks.errors import UsageError
+from ...tasks.inputs.columns import is_uuid
+from ...tasks.sources import reason
+from ...tasks.spelling import spelled_column
 from .needed import needed
 
 __all__ = ["to_cudf", "to_pandas", "to_polars"]
@@ -30,5 +34,19 @@ def to_polars(table: pa.Table) -> Any:
 
 
 def to_cudf(table: pa.Table) -> Any:
-    """A cudf.DataFrame: a copy of the table in the memory of the GPU. Raises UsageError without cudf."""
-    return needed("cudf", "to_cudf()").DataFrame.from_arrow(table)
+    """A cudf.DataFrame: a copy of the table in the memory of the GPU. UUIDs, for which cudf has no type, are text in
+    it. Raises UsageError without cudf, and for a column of another type that cudf does not have.
+    """
+    cudf = needed("cudf", "to_cudf()")
+    for place, field in enumerate(table.schema):
+        if is_uuid(field.type):
+            parts = [spelled_column(part) for part in table.column(place).chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(parts, pa.string()))
+    try:  # cudf takes the numbers in all parts of a column for those of one dictionary
+        return cudf.DataFrame.from_arrow(table.unify_dictionaries())
+    except (TypeError, ValueError, RuntimeError) as error:
+        columns = ", ".join(f"{field.name} {field.type}" for field in table.schema)
+        raise UsageError(
+            f"cudf cannot make a frame of this table ({columns}): {reason(error)}; "
+            "name the columns that it can hold: to_cudf(columns=…)"
+        ) from error

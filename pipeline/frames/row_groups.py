@@ -65,7 +65,7 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.Array]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type without a dictionary; views of text as text."""
+    """The type without a dictionary; one type for text, of which Arrow has three, so that its files are the same."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.large_string() if pa.types.is_string_view(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind

@@ -268,6 +268,21 @@ def test_the_same_frame_again(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
+def test_text_is_the_same_input_whatever_its_type(tmp_path: Path) -> None:
+    """Arrow has three types of text, and libraries differ in the one that they use."""
+    table = pa.table(dict(zip(["src", "dst"], map(list, zip(*named(ROWS), strict=True)), strict=True)))
+    digests = set()
+    for number, kind in enumerate([pa.string(), pa.large_string(), pa.string_view(), pa.dictionary("int8", "str")]):
+        (tmp_path / str(number)).mkdir()
+        given = table.cast(pa.schema([("src", kind), ("dst", kind)]))
+        source = FrameInput(given).open(
+            InputSettings(path="given"), place_of(tmp_path / str(number)), dask.base.compute
+        )
+        assert source.frame is not None
+        digests.add(source.frame.sha256)
+    assert len(digests) == 1
+
+
 def test_a_reader_is_not_used_up_by_a_refusal(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dask
 import pyarrow as pa
 import pytest
 from distributed import Client
@@ -20,9 +22,15 @@ from edgemill.tasks.generate import generate
 pytestmark = pytest.mark.gpu
 
 
-def two_workers() -> Any:
+@contextmanager
+def two_workers() -> Iterator[Client]:
     """Two worker processes, which say that they have a GPU each."""
-    return runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1})
+    patience = {"distributed.deploy.lost-worker-timeout": 300}  # as in clusters that runs start
+    with (
+        dask.config.set(patience),
+        runs.cluster(n_workers=2, threads_per_worker=1, resources={"GPU": 1}) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +70,14 @@ def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Pa
 
 
 def short_launches() -> None:
-    """Task: have the host hear of levels often."""
+    """Task: have the host hear of levels often, and tell of them all. A worker that comes later has launches as long as
+    ever, and tells now and then.
+    """
     from edgemill.kernels.gpu import shards
+    from edgemill.pipeline import peeling
 
     shards.MOST_ROUNDS = 20
+    peeling._PROGRESS_SECONDS = -1.0
 
 
 @pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask"])

@@ -125,6 +125,23 @@ def test_in_pieces(monkeypatch: pytest.MonkeyPatch, graph: list[Edge], shards: i
     assert intervals(prepared, parts, before) == known
 
 
+def test_launches_of_different_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All shards stop with the first that has run enough rounds, so that their windows of levels stay the same."""
+    most_rounds = [3, 7, 2000]
+    launch = shards_on_gpu.ShardPeeling.launch
+
+    def launch_so_long(self: Any, quit: bool) -> None:
+        monkeypatch.setattr(shards_on_gpu, "MOST_ROUNDS", most_rounds[self.part.own])
+        launch(self, quit)
+
+    monkeypatch.setattr(shards_on_gpu.ShardPeeling, "launch", launch_so_long)
+    graph = ordered(drawn(1, 90, 4000))
+    parts = dealt(graph, 3)
+    states = peel(parts)
+    check_sums(states)
+    assert intervals(graph, parts, states) == by_the_other_peel(graph)
+
+
 def test_a_shard_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards_on_gpu, "PATIENCE_SECONDS", 0.2)
     parts = dealt(ordered(drawn(1, 30, 300)), 2)
