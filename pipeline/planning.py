@@ -99,7 +99,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         return None
     plan = _limited(settings, _one_partition(settings, source, at_most(source), capacity))
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
-    return plan if plan.fits() and room else None
+    return plan if plan.fits() and room and not plan.compact_rows else None
 
 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:

@@ -2,6 +2,7 @@
 
 from .cascade import Cascade
 from .closing import arrange, close_rows, count_closed, merge_rows
+from .compact_rows import CompactPeeling
 from .fixpoint import Fixpoint
 from .intersect import intersect
 from .lists import pack_lists
@@ -19,6 +20,7 @@ from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
+    "CompactPeeling",
     "DirectMail",
     "Fixpoint",
     "Peeling",

@@ -84,7 +84,7 @@ __device__ __forceinline__ int* word_at(const Rows& rows, int64 slot) {
 }
 
 // The row that a bucket belongs to: `row_at` has the row of every TILE-th bucket.
-constexpr int TILE = 16;  // as in compact.py
+constexpr int TILE = 16;  // as in compact_rows.py
 
 __device__ __forceinline__ uint32 row_of_bucket(const Rows& rows, const uint32* __restrict__ row_at, int64 bucket) {
     uint32 low = row_at[bucket / TILE], high = row_at[bucket / TILE + 1];

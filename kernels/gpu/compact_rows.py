@@ -17,7 +17,7 @@ MOST_ROUNDS = 1000
 """Rounds of one launch, after which limits are looked at and progress is told."""
 WARPS = 16
 """Of a block; as in remove.cuh."""
-_SHARED = WARPS * (8 * (16 + 16 + 4 + 4 + 4) + 192 * (8 + 4 + 1))
+_SHARED = WARPS * (8 * (16 + 16 + 4 + 4 + 4) + 192 * (8 + 8 + 4 + 1))
 """Bytes of a block: Work of remove.cuh for each of its warps."""
 _HEAVY = 2**18
 """Parts of heavy edges that a round has room for; as in remove.cuh."""
@@ -69,19 +69,24 @@ class CompactRows:
         shares = cupy.asarray([self.buckets * part // _PARTS for part in range(1, _PARTS)], np.int64)
         cuts = sorted({*cupy.searchsorted(self.stop, shares, side="right").get().tolist(), self.vertices} - {0})
         ends = cupy.asarray([0, *cuts])[1:] - 1
-        bounds = zip(old[ends].get().tolist(), self.stop[ends].get().tolist(), strict=True)
-        filters = self.filters.view(np.uint16)
-        first = begin = 0
-        for last, end in bounds:
-            if end == begin:
-                continue
-            base = begin & ~1
-            slots, filtered = _empty_slots(end - base), cupy.zeros((end - base) // 2 + 1, np.uint32)
-            span = (np.int64(first), np.int64(last))
-            _over(4 * (last - first), "move", *before, *span, self.row, np.int64(base), slots, filtered)
-            self.slots[4 * begin : 4 * end] = slots[4 * (begin - base) :]
-            filters[begin:end] = filtered.view(np.uint16)[begin - base : end - base]
+        spans, first, begin = [], 0, 0
+        for last, end in zip(old[ends].get().tolist(), self.stop[ends].get().tolist(), strict=True):
+            if end > begin:
+                spans.append((first, last, begin, end))
             first, begin = last, end
+        del old
+        room = max((end - (begin & ~1) for _, _, begin, end in spans), default=0)
+        part = _empty_slots(room)
+        marks: Any = cupy.empty(room // 2 + 1, np.uint32)
+        filters = self.filters.view(np.uint16)
+        for first, last, begin, end in spans:
+            base = begin & ~1
+            _clear(part)
+            marks.fill(0)
+            span = (np.int64(first), np.int64(last))
+            _over(4 * (last - first), "move", *before, *span, self.row, np.int64(base), part, marks)
+            self.slots[4 * begin : 4 * end] = part[4 * (begin - base) : 4 * (end - base)]
+            filters[begin:end] = marks.view(np.uint16)[begin - base : end - base]
 
 
 class CompactPeeling:
@@ -93,8 +98,8 @@ class CompactPeeling:
         self._levels_before = self.levels = levels
         self._low, self._high = topology.low, topology.high
         if low is None:
-            self._known = cupy.full(topology.edges, -1, np.int32)
             self._rows = CompactRows(topology.low, topology.high, topology.vertices, count)
+            self._known = cupy.full(topology.edges, -1, np.int32)
         else:
             self._known = cupy.where(count < 0, low, np.int32(-1))
             stay = cupy.flatnonzero(count >= 0)
@@ -156,5 +161,10 @@ def _over(items: int, name: str, *arguments: Any) -> None:
 
 def _empty_slots(buckets: int) -> Any:
     slots = cupy.empty((4 * buckets, 2), np.uint32)
-    slots.data.memset_async(0xFF, slots.nbytes)
+    _clear(slots)
     return slots
+
+
+def _clear(slots: Any) -> None:
+    if len(slots):
+        slots.data.memset_async(0xFF, slots.nbytes)
