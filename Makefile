@@ -15,6 +15,8 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --fork-strategy fe
 # Keeps the folders package/, kernels/, tasks/, pipeline/ from posing as top-level modules.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Some images set it: each process would compile all that it imports anew, and pytest rewrite all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
 .PHONY: help run test test-all faults systems lint types unit docs dist lock images clean
@@ -25,10 +27,14 @@ help: ## say what there is
 run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
 	$(BIN)/edgemill run configs/laptop.yaml --overwrite
 
-# mypy takes one core: meanwhile another compiles the kernels, which the first tests would all compile at once.
+# One core compiles the kernels, and then mypy and the modules of the tests take the other: processes of tests, which
+# begin together, would each compile them.
 test: lint ## ruff, mypy, pytest without the slow tests
-	@$(BIN)/python -m edgemill.pipeline.compiling & kernels=$$!; trap 'wait $$kernels' EXIT; \
-	$(MAKE) --no-print-directory types unit
+	@$(BIN)/python -m edgemill.pipeline.compiling & kernels=$$!; trap wait EXIT; \
+	$(MAKE) --no-print-directory types; \
+	$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true; \
+	wait $$kernels; \
+	$(MAKE) --no-print-directory unit
 
 test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
 	$(BIN)/pytest -m 'not systems'
@@ -96,5 +102,6 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
+	@$(BIN)/python -m compileall -qq --workers 0 -x '/tests/' $(VENV)/lib || true # pip compiles on one core, and packages' tests
 	@touch $(VENV)/installed $@

@@ -4,11 +4,10 @@
 
 A fresh process for each graph starts two worker processes, mines a small graph so that everything is imported and
 warm, and then mines the graph. *Above* is the most memory that process had (its peak resident set, workers
-not included) less what it had after the small graph; *until tables* is the same until the workers have written the
-tables. After that this process numbers the DN-graphs and writes the report, which takes memory for each DN-graph and
-for a few row groups. *After connecting* is its level before all that. The Dask scheduler
-lives in the same process and is counted: its records grow with the tasks, so with the exchanges, until they reach
-their fixed length. The sample that a plan is made from is bounded, but large beside all that, and let go before
+not included) less what it had after the small graph, *until tables*, until the workers have written the tables, and
+*report*, while this process writes the report from them. *After connecting* is its level before all that. The Dask
+scheduler lives in the same process and is counted: its records grow with the tasks, so with the exchanges, until they
+reach their fixed length. The sample that a plan is made from is bounded, but large beside all that, and let go before
 anything runs: the watch starts there.
 """
 
@@ -56,9 +55,16 @@ class ClientPeak:
     """Resident just before the run."""
     tables_bytes: int
     """Most resident until its tables were written."""
-    peak_bytes: int
-    """Most resident within it."""
+    report_bytes: int
+    """Most resident while its report was written."""
+    rest_bytes: int
+    """Most resident from then on."""
     seconds: float
+
+    @property
+    def peak_bytes(self) -> int:
+        """Most resident within it."""
+        return max(self.tables_bytes, self.report_bytes, self.rest_bytes)
 
     @property
     def above_bytes(self) -> int:
@@ -70,13 +76,17 @@ class ClientPeak:
         """What it added until its tables were written."""
         return self.tables_bytes - self.before_bytes
 
+    @property
+    def above_in_report_bytes(self) -> int:
+        """What it added while its report was written."""
+        return self.report_bytes - self.before_bytes
+
 
 class _FromThePlan:
-    """Forgets, when a run has its plan, what that took."""
+    """Forgets, when a run has its plan, what that took; and tells the parts that follow apart."""
 
-    before = 0
-    tables = 0
-    """The peak when the tables were written."""
+    before = tables = report = 0
+    """Resident before; the peaks until the tables were written, and while the report was."""
 
     def show(self, event: Mapping[str, Any]) -> None:
         """A display's."""
@@ -88,6 +98,10 @@ class _FromThePlan:
             machine.forget_peak()
         elif event["event"] == "stage_finished" and event["stage"] == "publish":
             self.tables = machine.peak_bytes()
+            machine.forget_peak()
+        elif event["event"] == "report_written":
+            self.report = machine.peak_bytes()
+            machine.forget_peak()
 
     def close(self) -> None:
         """A display's."""
@@ -104,10 +118,11 @@ def measure(graph: Graph, workers: int, partitions: int, scratch: Path) -> Clien
         settings = make_settings(graph.path, folder / "out", partitions=partitions)
         with Events(watch) as events:
             manifest = mine_settings(settings, client=client, events=events).manifest
-        before, peak = watch.before, machine.peak_bytes()
+        rest = machine.peak_bytes()
     counts, exchanges = manifest.counts, len(manifest.exchanges)
     graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
-    return ClientPeak(graph.name, counts.edges, exchanges, connected, before, watch.tables, peak, manifest.seconds)
+    parts = watch.before, watch.tables, watch.report, rest
+    return ClientPeak(graph.name, counts.edges, exchanges, connected, *parts, manifest.seconds)
 
 
 def measure_apart(graph: Graph, workers: int, partitions: int, scratch: Path) -> ClientPeak:
@@ -144,6 +159,7 @@ HEAD = (
     "before, MiB",
     "peak, MiB",
     "above until tables, MiB",
+    "report, MiB",
     "above, MiB",
     "run, s",
 )
@@ -159,6 +175,7 @@ def row(peak: ClientPeak) -> list[str]:
         mebibytes(peak.before_bytes),
         mebibytes(peak.peak_bytes),
         mebibytes(peak.above_until_tables_bytes),
+        mebibytes(peak.above_in_report_bytes),
         mebibytes(peak.above_bytes),
         seconds(peak.seconds),
     ]

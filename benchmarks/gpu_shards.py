@@ -6,8 +6,8 @@ R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt
 those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
 compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
 each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
-into each other's GPUs' memory ("mailboxes") or through memory of the host that they share ("shared-memory"). With
---supports the supports are counted instead, as gpu_shard_supports.py tells.
+into each other's GPUs' memory ("mailboxes"), through memory of the host that they share ("shared-memory"), or by NCCL
+("nccl"). With --supports the supports are counted instead, as gpu_shard_supports.py tells.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ HEAD = (
     "rounds",
     "entries/triangle",
     "messages/edge",
+    "mail",
 )
-WAYS = ("auto", "mailboxes", "shared-memory")
+WAYS = ("auto", "mailboxes", "shared-memory", "nccl")
 PARTS = ("look", "write", "meet", "take in", "remove")
 
 
@@ -130,6 +131,7 @@ class Row:
             f"{states[0].rounds}",
             f"{entries / triangles:.2f}",
             f"{messages / edges.edges:.2f}",
+            f"{states[0].way} ({states[0].why})" if states[0].why else states[0].way,
         ]
         self.spent = {name: round(ns / 1e9, 4) for name, ns in zip(PARTS, sums[0].spent, strict=True)}
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .cpu.shards.closing import ClosingRows, MergedRows
     from .cpu.shards.cut import Cut
     from .gpu.compact_rows import CompactPeeling
+    from .gpu.host_mail import HostMail
+    from .gpu.nccl import Ranks
     from .gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
     from .gpu.shards import ShardPeeling
 
@@ -43,11 +45,17 @@ __all__ = [
     "direct_mail",
     "fixpoint",
     "hash_strings",
+    "host_inbox_words",
+    "host_mail",
     "intersect",
     "least_up",
     "lookup",
     "maxima_at",
     "merge_rows",
+    "nccl_id",
+    "nccl_lack",
+    "nccl_ranks",
+    "nccl_spare",
     "nest",
     "on_host",
     "order_pairs",
@@ -229,6 +237,21 @@ def direct_mail(like: NDArray[Any], rank: int, mailbox: ShardMailbox, addresses:
     return _gpu_twin(like).DirectMail(rank, mailbox, addresses)
 
 
+def host_inbox_words(like: NDArray[Any], shards: int, edges: int) -> int:
+    """Size in words of what `host_mail` takes for each of the shards of a graph of so many edges."""
+    return _gpu_twin(like).host_inbox_words(shards, edges)
+
+
+def host_mail(like: NDArray[Any], rank: int, inboxes: Sequence[NDArray[np.uint32]], edges: int, here: int) -> HostMail:
+    """The way from shard `rank` to `inboxes` [shards]: memory of the host, 0 at first, that all processes map.
+
+    Each has `host_inbox_words` words. `edges` are those of the whole graph; `here` shards run on this GPU at once.
+    `abandon`, `lose` and `close` are as those of `direct_mail`. Raises ConnectionError where CUDA cannot reach such
+    memory.
+    """
+    return _gpu_twin(like).HostMail(rank, inboxes, edges, here)
+
+
 def relayed_mail(like: NDArray[Any], rank: int, shards: int, edges: int, here: int) -> RelayedMail:
     """Memory of the host that the kernel of shard `rank` writes to, and reads, while a thread carries its mail.
 
@@ -238,12 +261,43 @@ def relayed_mail(like: NDArray[Any], rank: int, shards: int, edges: int, here: i
     return _gpu_twin(like).RelayedMail(rank, shards, edges, here)
 
 
+def nccl_lack() -> str:
+    """Why NCCL cannot be had here, and what to do; empty if it can."""
+    from .gpu import nccl
+
+    return nccl.lack()
+
+
+def nccl_id() -> bytes:
+    """What names a new meeting of GPUs; one of them makes it for all."""
+    from .gpu import nccl
+
+    return nccl.new_id()
+
+
+def nccl_ranks(identity: bytes, rank: int, count: int, most_common: int, most_own: int) -> Ranks:
+    """Make this process's GPU one of `count` that NCCL connects; all call it at once with the same `identity`.
+
+    Its `exchange` sends words to all, `most_common` at most, and to each, `most_own` at most. Raises RuntimeError.
+    """
+    from .gpu import nccl
+
+    return nccl.Ranks(identity, rank, count, most_common, most_own)
+
+
+def nccl_spare() -> int:
+    """Multiprocessors that NCCL's kernels need while another one waits."""
+    from .gpu import nccl
+
+    return nccl.SPARE
+
+
 def shard_peeling(
     low: NDArray[np.uint32],
     high: NDArray[np.uint32],
     vertices: int,
     edges: int,
-    mail: DirectMail | RelayedMail,
+    mail: DirectMail | HostMail | RelayedMail,
     **start: Any,
 ) -> ShardPeeling:
     """Peel one shard together with all others, which may be on other devices.

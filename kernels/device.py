@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -103,6 +105,33 @@ def synchronize() -> None:
     from .gpu import synchronize
 
     synchronize()
+
+
+def own_memory() -> AbstractContextManager[None]:
+    """Within it this thread's arrays on the GPU come from a pool, as `gpu.own_memory` has it. Nothing happens in a
+    process that has not looked for a GPU, or has none.
+    """
+    if not _has_gpu():
+        return nullcontext()
+    from .gpu import own_memory
+
+    return own_memory()
+
+
+@contextmanager
+def memory_given_back() -> Iterator[None]:
+    """At its end the pool of `own_memory` keeps nothing that the process could have used."""
+    try:
+        yield
+    finally:
+        if _has_gpu():
+            from .gpu import give_back
+
+            give_back()
+
+
+def _has_gpu() -> bool:
+    return device.cache_info().currsize > 0 and not device().lack
 
 
 def what_broke(error: BaseException) -> BaseException | None:

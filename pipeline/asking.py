@@ -7,7 +7,7 @@ vertex or a component is looked up by the statistics of row groups, and tables p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from operator import index
 from typing import Literal, SupportsIndex, TypeAlias
 from uuid import UUID
@@ -25,6 +25,7 @@ from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, look_up, reading
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path
+from .streaming import stream_fragment
 
 __all__ = [
     "AnyId",
@@ -154,8 +155,16 @@ def member_ids(result: AnyResult, group: Group | SupportsIndex) -> pa.Array:
 def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
     """The ids of the vertices of a DN-graph, ascending; at most the first `most` that are stored. Raises InputError."""
     table = look_up(result, "dn_graph_members")
-    groups = [group for group, _ in table.near(pa.array([dn_graph]))]
-    return _ascending(table.search(groups, pc.field("dn_graph") == dn_graph, ["vertex"], most).table["vertex"])
+    columns, wanted = ["dn_graph", "vertex"], pc.field("dn_graph") == dn_graph
+    parts = (stream_fragment(group.fragment, columns, wanted) for group, _ in table.near(pa.array([dn_graph])))
+    found, left = [pa.array([], result.dn_graph_members.schema.field("vertex").type)], most
+    with reading(result.place):
+        for batch in chain.from_iterable(parts):
+            found.append(batch["vertex"].slice(0, left))
+            left -= len(found[-1])
+            if left <= 0:
+                break
+    return _ascending(pa.chunked_array(found))
 
 
 def edges_of(result: AnyResult, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:

@@ -11,7 +11,7 @@ from dask.utils import key_split
 from distributed import get_worker
 
 from .. import kernels
-from ..kernels.device import synchronize, what_broke
+from ..kernels.device import own_memory, synchronize, what_broke
 from ..kernels.threads import kernel_threads
 from ..tasks.errors import OutOfRoom
 from .in_files import check_limits, mapped, put_in_files
@@ -29,7 +29,7 @@ def call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> 
     """What `function(*arguments)` gives, its kernels with so many threads. Raises OutOfRoom for want of memory or open
     files; a process whose GPU is broken ends.
     """
-    with kernel_threads(threads):
+    with kernel_threads(threads), own_memory():
         try:
             return function(*arguments)
         except Exception as error:

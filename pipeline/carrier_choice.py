@@ -24,7 +24,7 @@ from .worker_carrier import WorkerCarrier
 __all__ = ["CarrierChoice", "CarrierKind", "CarrierSetting", "carrier_for", "open_carrier"]
 
 CarrierKind: TypeAlias = Literal["memory", "shared-memory", "dask"]
-CarrierSetting: TypeAlias = Literal["auto", "mailboxes", "shared-memory", "dask"]
+CarrierSetting: TypeAlias = Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
 """With mailboxes, GPUs carry their own mail: carriers tell where these are, and that all workers live."""
 SHARED_MEMORY = "/dev/shm"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")

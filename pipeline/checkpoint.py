@@ -343,6 +343,7 @@ def _made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
         "input.nulls": settings.input.nulls,
         "input.where": settings.input.where,
         "input.bipartite": settings.input.bipartite,
+        "input.directed": settings.input.directed,
         "layout of the input": None if source.layout is None else source.layout.facts(),
         "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,

@@ -30,6 +30,9 @@ _WITHOUT_WEIGHT: Mapping[str, tuple[str, ...]] = {
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
+    "programs": (),
+    "pagerank": (),
+    "labels": (),
 }
 """Sections of settings that a result depends on, and what in them does not count."""
 
@@ -58,6 +61,8 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
         facts.append([source.where.condition.text, source.files_left_out])
     if source.bipartite is not None:
         facts.append(source.bipartite)
+    if source.directed:
+        facts.append("directed")
     if vertices is not None:
         facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
@@ -151,6 +156,8 @@ def _file_differences(
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -161,7 +168,7 @@ def _some(names: list[str]) -> str:
 
 def _weighty(settings: Mapping[str, Any]) -> dict[str, Any]:
     found = {
-        f"{section}.{name}": value
+        f"{section}.{name}": list(value) if isinstance(value, tuple) else value  # as JSON has it
         for section, light in _WITHOUT_WEIGHT.items()
         for name, value in settings.get(section, {}).items()
         if name not in light

@@ -27,6 +27,7 @@ from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
 from .leaving import why_they_left
 from .releases import PACKAGE, at_release, refusal, release
 from .streams import be_prompt
+from .transport import DeviceMessages
 from .watch import Watch, WorkerGone, workers_of
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Engine:
         self._at_once: int | None = None
         """Partitions that a worker works at, at most, where results lie in files; None: one with each thread."""
         self._take_turns = False
-        self._plugin: str | None = None
+        self._plugins: list[str] = []
         """Name of what workers were given to keep results in files."""
         self._submitted = 0
         self._futures: WeakSet[Future] = WeakSet()
@@ -185,8 +186,15 @@ class Engine:
         self.everywhere(withdraw, offers)
         self._in_files = True
 
-    def _register(self, plugin: FilesOfRun) -> None:
-        self._plugin = plugin.name
+    def send_from_devices(self) -> None:
+        """Have workers send messages from GPU to GPU where the protocol can, from now on to `end`.
+
+        Workers that come later do so, too. Raises ClusterLost if workers are lost time and again.
+        """
+        self._register(DeviceMessages(self.run_id))
+
+    def _register(self, plugin: FilesOfRun | DeviceMessages) -> None:
+        self._plugins.append(plugin.name)
         for _ in range(_TRIES):
             try:
                 self._client.register_plugin(plugin)
@@ -196,14 +204,12 @@ class Engine:
         raise ClusterLost(f"workers are lost, or the Dask scheduler is: {lost}; run again") from lost
 
     def end(self) -> None:
-        """Have the workers of a cluster that lives on forget that this run kept results in files."""
-        if self._plugin is not None:
-            scheduler: Any = self._client.scheduler
+        """Remove this run's plugins from the workers of a cluster that lives on."""
+        scheduler: Any = self._client.scheduler
+        while self._plugins:
+            name = self._plugins.pop()
             with suppress(Exception):  # what cannot be told has gone, and how the run ended stays as it is
-                self._client.sync(
-                    scheduler.unregister_worker_plugin, name=self._plugin, callback_timeout=_ENDING_SECONDS
-                )
-            self._plugin = None
+                self._client.sync(scheduler.unregister_worker_plugin, name=name, callback_timeout=_ENDING_SECONDS)
 
     def places(self, receivers: Sequence[int]) -> list[int] | None:
         """Workers for receivers of an exchange: the same for each, every time. None lets the scheduler choose, where

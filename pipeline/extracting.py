@@ -36,6 +36,8 @@ class Groups:
     """[buckets] BucketGroups"""
     triangles: list[Future]
     """[buckets] triangles inside each of its DN-graphs"""
+    highest: int
+    """The highest λ."""
     record: DenseRecord
 
 
@@ -88,7 +90,7 @@ def extract(
         triangles = exchange(engine, "triangles", sums, dense.collect_triangles, [(own,) for own in found])
         engine.wait(triangles, stage)
         sizes = np.array(engine.peek(found, _sizes), np.int64).reshape(-1, 4).sum(axis=0).tolist()
-    return Groups(found, triangles, DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True))))
+    return Groups(found, triangles, highest, DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True))))
 
 
 def supports_of(graph: Ordered, partitions: int) -> list[Future]:

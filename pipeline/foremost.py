@@ -7,11 +7,12 @@ import pyarrow.compute as pc
 
 from .lookup import reading
 from .result import Result
+from .streaming import stream
 
 __all__ = ["Foremost", "foremost"]
 
 TIES = ("lambda", "vertices", "edges")
-PENDING_ROWS = 1 << 17
+PENDING_ROWS = 1 << 13
 
 
 class Foremost:
@@ -46,6 +47,6 @@ def foremost(result: Result, by: str, most: int) -> pa.Table:
     """
     found = Foremost(result.dn_graphs.schema, by, most)
     with reading(result.place):
-        for batch in result.dn_graphs.to_batches():
+        for batch in stream(result.dn_graphs, result.dn_graphs.schema.names):
             found.add(batch)
     return found.rows()

@@ -39,6 +39,7 @@ def input_record(source: Source) -> InputRecord:
             files_left_out=source.files_left_out,
         ),
         bipartite=source.bipartite,
+        directed=source.directed,
         notes=[without_passwords(note) for note in source.notes],
     )
 
@@ -64,6 +65,7 @@ def tell_of_input(source: Source, events: Events) -> None:
         where=None if where is None else where.condition.text,
         files_left_out=source.files_left_out,
         bipartite=source.bipartite,
+        directed=source.directed,
     )
     for note in source.notes:
         events.emit("note", text=without_passwords(note))

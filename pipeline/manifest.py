@@ -35,6 +35,7 @@ __all__ = [
     "OutputRecord",
     "PartitionRecord",
     "PlanRecord",
+    "ProgramRecord",
     "ShardsRecord",
     "StageRecord",
     "TableRecord",
@@ -55,7 +56,7 @@ FORMAT_VERSION = 1
 
 class _Record(BaseModel):
     # Unknown keys are ignored when reading: a later release may add some within one format version.
-    model_config = ConfigDict(frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     def _repr_html_(self) -> str:
         from .notebook.records import record_html
@@ -163,6 +164,8 @@ class InputRecord(_Record):
     """None if all rows were wanted."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """What was done about ids that are in both columns, as the setting says."""
+    directed: bool = False
+    """Whether edges lead from the source column to the target column, for programs."""
     notes: list[str] = []
     """What was guessed, in sentences."""
     frame: FrameRecord | None = None
@@ -226,9 +229,9 @@ class ShardsRecord(_Record):
     groups: int
     """Groups of shards, each on one worker."""
     carrier: str
-    """What carried between groups: memory of one process, mailboxes in GPUs' memory, shared-memory of a host, or dask,
-    Dask's connections.
-    """
+    """What carried: memory of one process, mailboxes of GPUs, shared-memory of a host, Dask's connections, or nccl."""
+    relayed: str = ""
+    """Why threads carried between GPUs, and their kernels did not; empty where they did, and on CPUs."""
     exchanges: int
     """Meetings of all groups."""
     rounds: int
@@ -307,6 +310,30 @@ class DenseRecord(_Record):
     """Vertices in a DN-graph."""
 
 
+class ProgramRecord(_Record):
+    """How a program ran."""
+
+    name: str
+    parameters: dict[str, Any]
+    """Its settings."""
+    columns: list[str]
+    """What it added to the table of vertices."""
+    supersteps: int
+    converged: bool
+    """Whether it came to its end: by its tolerance, or after as many supersteps as it was to make."""
+    moved: float
+    """How far all vertices moved in the last superstep, or how many moved."""
+    groups: int
+    """Blocks of the graph that it ran on, each on one worker."""
+    carrier: str
+    """What carried between groups, as for shards."""
+    entries: int
+    """Ends of edges that were read, over all supersteps."""
+    bytes: int
+    """Bytes that groups sent each other."""
+    seconds: float
+
+
 class EarlierRecord(_Record):
     """The result of an earlier night."""
 
@@ -373,6 +400,8 @@ class Manifest(_Record):
     """None if the run did not converge, and in results of earlier releases."""
     tracks: TracksRecord | None = None
     """None if the run did not converge, and in results of earlier releases."""
+    programs: list[ProgramRecord] = []
+    """Programs that ran beside λ, in the order of their columns."""
     outputs: list[OutputRecord]
 
     @property

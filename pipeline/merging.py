@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from ..tasks.errors import InputError
 from ..tasks.places import Place
 from .lookup import reading
+from .streaming import stream
 
 __all__ = ["paired", "side_by_side", "sorted_batches"]
 
@@ -22,9 +23,9 @@ BLOCK_ROWS = 1 << 16
 
 
 def sorted_batches(place: Place, table: ds.Dataset, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """The columns of a table of the result at `place`, in order, read little ahead. Raises InputError for damage."""
+    """The columns of a table of the result at `place`, in order. Raises InputError for damage."""
     with reading(place):
-        yield from table.to_batches(columns=columns, batch_size=BLOCK_ROWS, batch_readahead=4, fragment_readahead=1)
+        yield from stream(table, columns, batch_rows=BLOCK_ROWS)
 
 
 def side_by_side(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
 from distributed import Client
 
-from ..kernels.device import to_device, to_host
+from ..kernels.device import memory_given_back, to_device, to_host
 from ..kernels.warm import Warmed, warm
 from ..tasks.attributes import AttributeSource
 from ..tasks.device import owned_to_device
@@ -53,11 +54,12 @@ from .manifest import (
 )
 from .monitoring import check_performance_report, monitored, serve_metrics
 from .nightly import Night
-from .nights.following import follow_groups
+from .nights import following
 from .output import LOG_NAME
 from .overlap import check_locations
 from .plan import Plan
 from .planning import plan_run, plan_without_sample
+from .programs.catalogue import LAMBDA
 from .report.written import add_report, import_early
 from .result import Result
 from .schedule import Bounded, Search
@@ -67,7 +69,6 @@ from .sharding import collect_intervals, triangulate_shards
 from .staging import AnyStaging, staging_for
 from .telemetry import Events
 from .textfile import told_in_textfile
-from .transport import register
 
 __all__ = ["mine_settings"]
 
@@ -81,7 +82,7 @@ def mine_settings(settings: Settings, *, client: Client | None, events: Events, 
 
     Where the output holds the very result that would be made, nothing is done: the events tell `nothing_to_do`.
     """
-    with told_in_textfile(settings, events) as ending:
+    with told_in_textfile(settings, events) as ending, memory_given_back():
         ending.result = _mine(settings, client, events, given)
         return ending.result
 
@@ -135,7 +136,7 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
                     events.emit("client", scheduler=scheduler.address)
                 engine = Engine(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
                 try:
-                    manifest, checkpoint = _run(settings, source, vertices, engine, events, staging)
+                    manifest, checkpoint = _run(settings, source, vertices, night, engine, events, staging)
                 except BaseException:
                     if client is not None:
                         engine.abandon()
@@ -146,7 +147,6 @@ def _mine(settings: Settings, client: Client | None, events: Events, given: Give
             notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
             read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
             manifest = manifest.model_copy(update={"input": read})
-            manifest = follow_groups(staging, manifest, night, events)
             write_manifest(staging.scratch, manifest)
             if settings.output.report:
                 add_report(staging, manifest, events, night.before if night and manifest.converged else None)
@@ -234,6 +234,7 @@ def _run(
     settings: Settings,
     source: Source,
     vertices: AttributeSource | None,
+    night: Night | None,
     engine: Engine,
     events: Events,
     staging: AnyStaging,
@@ -245,7 +246,7 @@ def _run(
     engine.remedy = plan.remedy
     expected = _expected(plan)
     events.emit("planned", partitions=plan.partitions, **expected.model_dump())
-    _warm(engine, events, plan)
+    _warm(engine, events, plan, settings)
     if plan.method == "peel" or plan.in_waves:
         engine.keep_apart(plan.partitions)
     if plan.in_waves and (plan.method != "peel" or plan.in_shards):
@@ -264,7 +265,7 @@ def _run(
         if vertices is not None:
             joined = join_attributes(engine, events, vertices, graph.buckets.ids, staging.tables, settings)
         keeper = Keeper(checkpoint, graph, engine, events, how)
-        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, staging, device)
+        manifest = _find_lambda(engine, events, settings, source, plan, graph, keeper, night, staging, device)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
@@ -337,6 +338,7 @@ def _find_lambda(
     plan: Plan,
     graph: Graph,
     keeper: Keeper,
+    night: Night | None,
     staging: AnyStaging,
     device: str,
 ) -> Manifest:
@@ -354,7 +356,12 @@ def _find_lambda(
                 bounded = bound(search, plan, keeper)
                 unsettled = sum(engine.peek(bounded.intervals, attrgetter("unsettled")))
             results = _collect(engine, graph, bounded)
-        groups = None
+        ran = None
+        if programs:
+            from .programs.running import run_programs
+
+            ran = run_programs(engine, events, settings, source, graph.buckets, graph.partitions.degrees)
+        groups = followed = None
         if bounded.converged:
             groups = extract(
                 engine,
@@ -366,6 +373,10 @@ def _find_lambda(
                 plan.partitions,
                 put,
             )
+            own = following.Buckets(
+                graph.buckets.ids, groups.found, graph.buckets.starts, groups.highest, source.id_type
+            )
+            followed = following.follow_groups(engine, events, own, lineage())
         published = stages.publish_results(
             engine,
             events,
@@ -374,14 +385,33 @@ def _find_lambda(
             graph.partitions.degrees,
             results,
             groups,
+            followed.tracks if followed else [],
             staging.tables,
             settings.output,
             plan.files,
+            None if ran is None else ran.columns,
         )
-        record = groups.record if groups else None
-        return _manifest(settings, source, graph, bounded, unsettled, published, record, staging.prefix, device, events)
+        made = _manifest(
+            settings,
+            source,
+            graph,
+            bounded,
+            unsettled,
+            published,
+            groups.record if groups else None,
+            staging.prefix,
+            device,
+            events,
+        )
+        more = {"tracks": followed.record if followed else None} | ({} if ran is None else {"programs": ran.records})
+        return made.model_copy(update=more)
+
+    @cache
+    def lineage() -> following.Lineage:
+        return following.lineage_of(night, source.id_type, events)
 
     put = to_device if plan.ingest_on_device else to_host
+    programs = set(settings.programs.run) - {LAMBDA}
     furthest, saves, tries = -1, 0, 0
     while True:
         try:
@@ -397,7 +427,7 @@ def _find_lambda(
             error.__traceback__ = None  # Dask keeps it, and it would keep what is in the frames
 
 
-def _warm(engine: Engine, events: Events, plan: Plan) -> None:
+def _warm(engine: Engine, events: Events, plan: Plan, settings: Settings) -> None:
     """Have the kernels compiled, or loaded from the cache, by every worker."""
     with events.stage("compile", 0):
         on_gpu = bool(engine.capacity.device_bytes)
@@ -406,7 +436,7 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
         )
         if on_gpu:
             if not engine.shares_memory:
-                engine.everywhere(register)
+                engine.send_from_devices()
             engine.everywhere(_run_clique, plan.method, plan.partitions, plan.compact_rows)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
@@ -414,13 +444,16 @@ def _warm(engine: Engine, events: Events, plan: Plan) -> None:
             engine.everywhere(warm_shards_on_gpu)
         elif plan.in_shards:
             engine.everywhere(warm_shards, engine.capacity.threads)
+        if set(settings.programs.run) - {LAMBDA}:
+            from .programs.running import warm_programs
+
+            warm_programs(engine, settings)
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 
 def _run_clique(method: str, partitions: int, compact_rows: bool) -> None:
-    run_clique(
-        method, partitions, owned_to_device, compact_rows
-    )  # what it finds stays there: the driver may have no GPU
+    # What it finds stays there: the driver may have no GPU.
+    run_clique(method, partitions, owned_to_device, compact_rows)
 
 
 def _manifest(

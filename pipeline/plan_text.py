@@ -113,6 +113,8 @@ def _how_read(source: Source) -> list[tuple[str, str]]:
         rows.append(("where", f"{source.where.condition.text}{left}"))
     if source.bipartite is not None:
         rows.append(("bipartite", source.bipartite))
+    if source.directed:
+        rows.append(("directed", f"{source.source_column} to {source.target_column}, for programs"))
     return rows + [("note", without_passwords(note)) for note in source.notes]
 
 

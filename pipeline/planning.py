@@ -112,10 +112,11 @@ def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
 
 
 def _limited(settings: Settings, plan: Plan) -> Plan:
-    """Raises UsageError for a limit on exchanges that peeling does not make, and for mailboxes where no GPU has one."""
-    if settings.bounding.carrier == "mailboxes" and not plan.capacity.device_bytes:
+    """Raises UsageError for a limit on exchanges that peeling does not make, and for a GPUs' carrier without GPUs."""
+    carrier = settings.bounding.carrier
+    if carrier in ("mailboxes", "nccl") and not plan.capacity.device_bytes:
         raise UsageError(
-            "bounding.carrier is mailboxes, which lie in GPUs' memory, and this run computes on CPUs: use "
+            f"bounding.carrier is {carrier}, which is for GPUs, and this run computes on CPUs: use "
             "bounding.carrier=auto"
         )
     if plan.method == "peel" and settings.bounding.max_exchanges is not None:

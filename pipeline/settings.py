@@ -23,6 +23,7 @@ from ..tasks.own_files import plain
 from ..tasks.passwords import without_passwords
 from ..tasks.where.condition import parse_where
 from .dates import day_of, filled_in, has_date
+from .programs.catalogue import CATALOGUE, LAMBDA
 
 __all__ = [
     "MAX_PARTITIONS",
@@ -32,10 +33,13 @@ __all__ = [
     "ClusterSettings",
     "IngestSettings",
     "InputSettings",
+    "LabelsSettings",
     "MonitoringSettings",
     "NightlySettings",
     "OutputSettings",
+    "PagerankSettings",
     "PartitioningSettings",
+    "ProgramsSettings",
     "Settings",
 ]
 
@@ -55,7 +59,6 @@ class _Section(BaseModel):
         frozen=True,
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
 
@@ -98,6 +101,8 @@ class InputSettings(_Section):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     bipartite: Literal["prefix", "refuse"] | None = None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool = False
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None = None
@@ -127,7 +132,8 @@ class InputSettings(_Section):
     def form(self) -> Form:
         """What is known of the files, and which rows are wanted."""
         delimiter = {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter)
-        return Form(self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite)
+        how = self.format, self.header, delimiter, self.comment, self.id_type, self.where, self.bipartite
+        return Form(*how, directed=self.directed)
 
     @field_serializer("path", "vertices")
     def _without_password(self, path: str | None) -> str | None:
@@ -268,8 +274,8 @@ class BoundingSettings(_Section):
 
     method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"] = "auto"
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"] = "hindex"
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None = Field(None, ge=1)
@@ -444,6 +450,51 @@ class MonitoringSettings(_Section):
         return file
 
 
+class ProgramsSettings(_Section):
+    """What is found of the graph."""
+
+    run: tuple[str, ...] = ("lambda",)
+    """`lambda`, and programs that add columns to the vertices, such as `lambda,pagerank`: docs/programs.md."""
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _several_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("run")
+    @classmethod
+    def _known_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = (LAMBDA, *CATALOGUE)
+        for name in names:
+            if name not in known:
+                raise ValueError(f"there is no program {name!r}; there are: {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise ValueError("names a program twice")
+        if LAMBDA not in names:
+            raise ValueError(f"has to name {LAMBDA}, too, such as {','.join((LAMBDA, *names))}")
+        return names
+
+
+class PagerankSettings(_Section):
+    """The program pagerank."""
+
+    damping: float = Field(0.85, ge=0, lt=1)
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float = Field(1e-9, ge=1e-14)
+    """Ends when all ranks together moved less in a superstep."""
+    iterations: int | None = Field(None, ge=1)
+    """Ends after so many supersteps instead; none: by the tolerance."""
+
+
+class LabelsSettings(_Section):
+    """The program labels."""
+
+    iterations: int = Field(10, ge=1)
+    """Supersteps, unless no label changes before."""
+
+
 class Settings(_Section):
     """All settings of a run; every one of them has a default except the two paths."""
 
@@ -456,6 +507,9 @@ class Settings(_Section):
     cluster: ClusterSettings = ClusterSettings()
     nightly: NightlySettings = NightlySettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+    programs: ProgramsSettings = ProgramsSettings()
+    pagerank: PagerankSettings = PagerankSettings()
+    labels: LabelsSettings = LabelsSettings()
 
     @model_validator(mode="after")
     def _nights_of_this_output(self) -> Self:
@@ -485,5 +539,8 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "cluster": ClusterSettings,
     "nightly": NightlySettings,
     "monitoring": MonitoringSettings,
+    "programs": ProgramsSettings,
+    "pagerank": PagerankSettings,
+    "labels": LabelsSettings,
 }
 """The model of each section, in order."""

@@ -21,7 +21,7 @@ from ..tasks.bound.intervals import Intervals
 from ..tasks.errors import StateLost
 from ..tasks.messages import bundle
 from ..tasks.shards import Figures, FileRoom, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
-from ..tasks.shards.gpu_groups import MAILBOXES
+from ..tasks.shards.mail_ways import MAILBOXES, NCCL
 from ..tasks.shards.together import peel_groups
 from .carrier_choice import CarrierKind
 from .carriers import Meeting
@@ -88,12 +88,13 @@ class PeelShards(Peeling):
         assert self.round is not None
         self.exchanges = 1
         told = self.search.engine.peek(self.round.states, _figures, self.search.engine.homes)
-        figures = [own for own, _ in told]
+        figures = [own for own, _, _ in told]
         entries = np.array([count for own in figures for count in own.entries], np.int64)
         self.shards = ShardsRecord(
             shards=len(entries),
             groups=len(figures),
             carrier=told[0][1] or self._carrier,
+            relayed=told[0][2],
             exchanges=max(own.exchanges for own in figures),
             rounds=max(own.rounds for own in figures),
             alarms=sum(own.alarms for own in figures),
@@ -156,8 +157,9 @@ def _intervals(outcome: Outcome) -> Intervals:
     return Intervals(state.low, state.low if state.finished else state.high)
 
 
-def _figures(outcome: Any) -> tuple[Figures, str]:
-    """Of a group; and "mailboxes" where its kernel wrote into the memory of other GPUs."""
+def _figures(outcome: Any) -> tuple[Figures, str, str]:
+    """Of a group; the way of its mail, if its carrier only brought the groups together; and why threads carried it."""
     state: ShardState | ShardOnGpu = outcome.state
-    direct = isinstance(state, ShardOnGpu) and state.direct
-    return state.figures, MAILBOXES if direct else ""
+    if not isinstance(state, ShardOnGpu):
+        return state.figures, "", ""
+    return state.figures, state.way if state.way in (MAILBOXES, NCCL) else "", state.why

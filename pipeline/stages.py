@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,13 +280,16 @@ def publish_results(
     degrees: Sequence[Future],
     results: Sequence[Future],
     groups: Groups | None,
+    tracks: Sequence[Future],
     folder: Place,
     settings: OutputSettings,
     files: int,
+    columns: Sequence[Future] | None = None,
 ) -> Published:
     """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
 
-    Without `groups` λ is in intervals.
+    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals. `columns` [buckets], lists of
+    VertexColumn, are added to the vertices.
     """
     edges = buckets.edges
     everyone = range(len(edges))
@@ -303,15 +307,18 @@ def publish_results(
         how = _Written(folder, source, groups is not None, settings.compression, settings.row_group_rows, files)
         parts = [(b, file) for b in everyone for file in range(files)]
         found = groups.found if groups else [None] * len(edges)
+        added: list[Any] = [()] * len(edges) if columns is None else list(columns)
         written = engine.map(
             "write-edges",
             _write_edges,
             [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
         ) + engine.map(
-            "write-vertices", _write_vertices, [(how, f, buckets.ids[b], vertices[b], found[b]) for b, f in parts]
+            "write-vertices",
+            _write_vertices,
+            [(how, f, buckets.ids[b], vertices[b], found[b], added[b]) for b, f in parts],
         )
         if groups:
-            own = list(zip(buckets.ids, found, groups.triangles, strict=True))
+            own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
             tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
         else:
             tables = []
@@ -360,7 +367,12 @@ def _write_edges(
 
 
 def _write_vertices(
-    how: _Written, file: int, ids: ingest.BucketIds, vertices: BucketVertices, groups: BucketGroups | None
+    how: _Written,
+    file: int,
+    ids: ingest.BucketIds,
+    vertices: BucketVertices,
+    groups: BucketGroups | None,
+    columns: Sequence[writing.VertexColumn],
 ) -> OutputFile:
     return writing.write_vertices(
         how.folder,
@@ -368,6 +380,7 @@ def _write_vertices(
         ids.ids,
         vertices,
         groups,
+        columns,
         file=file,
         files=how.files,
         converged=how.converged,
@@ -377,7 +390,11 @@ def _write_vertices(
 
 
 def _write_groups(
-    how: _Written, ids: ingest.BucketIds, groups: BucketGroups, triangles: NDArray[np.int64]
+    how: _Written,
+    ids: ingest.BucketIds,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
 ) -> list[OutputFile]:
     return writing.write_groups(
         how.folder,
@@ -385,6 +402,7 @@ def _write_groups(
         ids.ids,
         groups,
         triangles,
+        tracks,
         compression=how.compression,
         row_group_rows=how.row_group_rows,
     )

@@ -23,7 +23,8 @@ from .manifest import ExchangeRecord, StageRecord
 __all__ = ["STAGES", "Events", "Listener", "Stage", "as_line"]
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
-"""Stages in order; "compile" comes before the one that had to compile kernels. Nights have "follow" and "compare" last.
+"""Stages in order; "compile" comes before the one that had to compile kernels, "programs" after "bound" if there are
+any. Nights have "follow" before "publish", and "compare" last.
 """
 
 

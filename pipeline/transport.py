@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from operator import attrgetter
 
+from distributed import Worker
+from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import register_generic
 
@@ -24,7 +26,7 @@ from ..tasks.shards.halves import SupportedEdges
 from ..tasks.shards.streams import EdgeRun, EdgeStream
 from ..tasks.triangulate import GhostEdges, Lists, Reply
 
-__all__ = ["PAYLOADS", "register"]
+__all__ = ["PAYLOADS", "DeviceMessages", "register"]
 
 PAYLOADS = (
     Answer,
@@ -54,3 +56,14 @@ def register() -> None:
         from dask_cuda.is_device_object import is_device_object
 
         is_device_object.register(Held, attrgetter("on_device"))
+
+
+class DeviceMessages(WorkerPlugin):
+    """Has workers send and receive messages from GPU to GPU; those that replace a lost worker, too."""
+
+    def __init__(self, run_id: str) -> None:
+        self.name = f"edgemill-device-messages-{run_id}"
+
+    def setup(self, worker: Worker) -> None:
+        """Register the types on every worker, before its first task. They stay registered when the run ends."""
+        register()

@@ -17,6 +17,7 @@ from .identity import Ids, Put
 from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
 from .sources import Block, Source
+from .ways import DOWN, UP, distinct_edges
 
 SAMPLES = 256
 """Ids sampled for each bucket. The driver holds them all; a bucket then is about a tenth larger than the mean."""
@@ -50,6 +51,9 @@ class BlockEdges(Held):
     sides: NDArray[np.uint8] | None = None
     """[ids] 1 for those in the source column, 2 in the target column, 3 in both; None where that does not matter."""
 
+    ways: NDArray[np.uint8] | None = None
+    """[edges] where each leads, as in `tasks.ways`; None of an undirected graph."""
+
     def __len__(self) -> int:
         return len(self.low)
 
@@ -70,13 +74,16 @@ class LocalEdges(Held):
     high: NDArray[np.int32]
     """[edges] as in BlockEdges."""
 
+    ways: NDArray[np.uint8] | None = None
+    """[edges] as in BlockEdges."""
+
     def __len__(self) -> int:
         return len(self.low)
 
 
 def without_ids(block: BlockEdges) -> LocalEdges:
     """What is needed of a block until its ids have numbers; the ids are most of its memory."""
-    return LocalEdges(block.number, len(block.ids), block.low, block.high)
+    return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways)
 
 
 def read_block(source: Source, block: Block, put: Put = kernels.to_host) -> BlockEdges:
@@ -85,26 +92,30 @@ def read_block(source: Source, block: Block, put: Put = kernels.to_host) -> Bloc
     if source.kind == "string":
         found = _read_strings(source, block, with_sides)
     else:
-        found = clean(block.number, read_rows(source, block), put, with_sides)
+        found = clean(block.number, read_rows(source, block), put, with_sides, source.directed)
     if put is kernels.to_host:
         pa.default_memory_pool().release_unused()  # beside the block itself Arrow would keep what it took to read it
     return found
 
 
-def clean(number: int, rows: IdRows, put: Put = kernels.to_host, with_sides: bool = False) -> BlockEdges:
-    """Clean the rows of one block, where `put` puts integer ids; `with_sides` tells which column each id is in."""
+def clean(
+    number: int, rows: IdRows, put: Put = kernels.to_host, with_sides: bool = False, directed: bool = False
+) -> BlockEdges:
+    """Clean the rows of one block, where `put` puts integer ids; `with_sides` tells which column each id is in, and
+    `directed` where each edge leads.
+    """
     if isinstance(rows.source, pa.Array):
         coded = identity.encode(rows.source, rows.target)
     else:
         coded = identity.encode(put(rows.source), put(rows.target))
-    return _edges(number, *coded, rows.left_out, with_sides)
+    return _edges(number, *coded, rows.left_out, with_sides, directed)
 
 
 def _read_strings(source: Source, block: Block, with_sides: bool) -> BlockEdges:
     coding = Coding()
     for part in read_parts(source, block):
         coding.add(part)
-    return _edges(block.number, *coding.end(), coding.left_out, with_sides)
+    return _edges(block.number, *coding.end(), coding.left_out, with_sides, source.directed)
 
 
 def _edges(
@@ -114,6 +125,7 @@ def _edges(
     second: NDArray[np.int32],
     left_out: LeftOut,
     with_sides: bool,
+    directed: bool,
 ) -> BlockEdges:
     """The edges of rows whose ends are positions in `ids`."""
     sides = None
@@ -122,14 +134,19 @@ def _edges(
         sides[first] |= 1
         sides[second] |= 2
     low, high = np.minimum(first, second), np.maximum(first, second)
+    ways = np.where(first < second, np.uint8(UP), np.uint8(DOWN)) if directed else None
     proper = low != high
     edges = int(np.count_nonzero(proper))
     self_loops = len(low) - edges
     if self_loops:
         low, high = low[proper], high[proper]
-    low, high = order.distinct_pairs(low, high, len(ids), len(ids))
+        ways = None if ways is None else ways[proper]
+    if ways is None:
+        low, high = order.distinct_pairs(low, high, len(ids), len(ids))
+    else:
+        low, high, ways = distinct_edges(low, high, ways, len(ids), len(ids))
     rows = len(first) + left_out.rows
-    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides)
+    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides, ways)
 
 
 def sample_interval(rows: int, buckets: int) -> int:

@@ -21,6 +21,7 @@ from .errors import InternalError, OutOfRoom
 from .identity import Ids, Put
 from .messages import Bundle, bundle
 from .order import Ints
+from .ways import distinct_edges
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class Pairs(Held):
     high: Ints
     """[edges] dense number of the larger end; sorted by (low, high), distinct."""
 
+    ways: NDArray[np.uint8] | None = None
+    """[edges] where each leads, as in `tasks.ways`; None of an undirected graph."""
+
     def __len__(self) -> int:
         return len(self.low)
 
@@ -76,6 +80,9 @@ class BucketEdges(Held):
 
     duplicates: int
     """Edges that came from more than one block, counted once less than they came."""
+
+    ways: NDArray[np.uint8] | None = None
+    """[edges] where each leads, as in `tasks.ways`; None of an undirected graph."""
 
     @property
     def first(self) -> int:
@@ -160,7 +167,10 @@ def send_pairs(block: LocalEdges, starts: NDArray[np.int64], answers: Mapping[in
     cuts = split_by_bucket(low, starts)
     return bundle(
         block.number,
-        {b: Pairs(low[cuts[b] : cuts[b + 1]], high[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)},
+        {
+            b: Pairs(low[own], high[own], None if block.ways is None else block.ways[own])
+            for b, own in enumerate(map(slice, cuts[:-1], cuts[1:]))
+        },
     )
 
 
@@ -175,13 +185,18 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], put: Put, parts: Mapping
     high = np.concatenate([part.high for part in parts.values()] or [none])
     sent = len(low)
     low -= first
-    low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
+    ways = [part.ways for part in parts.values() if part.ways is not None]
+    found = None
+    if ways:
+        low, high, found = distinct_edges(low, high, np.concatenate(ways), vertices, int(starts[-1]))
+    else:
+        low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
     if len(low) > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"bucket {bucket} has {len(low):,} edges, over the {MAX_LOCAL_EDGES:,} allowed; raise partitioning.count"
         )
     highs, (code,) = order.encode(high)
-    return BucketEdges(bucket, starts, low.astype(np.int32, copy=False), code, highs, sent - len(low))
+    return BucketEdges(bucket, starts, low.astype(np.int32, copy=False), code, highs, sent - len(low), found)
 
 
 def split_by_bucket(numbers: Ints, starts: NDArray[np.int64]) -> NDArray[np.int64]:

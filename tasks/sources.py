@@ -144,6 +144,9 @@ class Source:
     bipartite: Bipartite | None = None
     """What is done about ids of the two columns that are the same, where the columns are two sets of ids."""
 
+    directed: bool = False
+    """Whether edges lead from the source column to the target column, and that matters."""
+
     prefixes: tuple[str, str] | None = None
     """What the ids of each column are given in front."""
 
@@ -291,6 +294,7 @@ def open_source(
         where,
         wanted_files.left_out,
         form.bipartite,
+        form.directed,
         prefixes,
         _notes(heads, ends, guessed, form),
     )

@@ -138,7 +138,8 @@ def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
     dense = manifest.get("dense") is not None
     if dense:
         numbers["component"] = pa.int64()
-    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",))
+    added = [name for program in manifest.get("programs", []) for name in program["columns"]]
+    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",), last=added)
     vertices = VertexTable(
         ids=plain(table["id"]),
         id_type=table["id"].type,
@@ -235,12 +236,13 @@ def read_table(
     numbers: dict[str, pa.DataType],
     nulls: Sequence[str] = (),
     first: str | None = None,
+    last: Sequence[str] = (),
 ) -> pa.Table:
-    """All rows of a table of the result, checked for columns (`first` before those of ids), types and nulls, which only
-    the columns `nulls` may have. Raises Flaw.
+    """All rows of a table of the result, checked for columns (`first` before those of ids, `last`, of any type, after
+    all), types and nulls, which only the columns `nulls` may have. Raises Flaw.
     """
     tables: list[pa.Table] = []
-    columns = [*([first] if first else []), *ids, *(name for name in numbers if name != first)]
+    columns = [*([first] if first else []), *ids, *(name for name in numbers if name != first), *last]
     for name in listed(manifest, table_name):
         try:
             path = out.path(name)

@@ -56,9 +56,22 @@ _DN_GRAPHS = pa.schema(
         ("density", pa.float64()),
         ("triangles", pa.int64()),
         ("parent", pa.int64()),
+        ("track", pa.int64()),
     ]
 )
 _MEMBERS = pa.schema([("dn_graph", pa.int64())])
+
+
+@dataclass(frozen=True)
+class VertexColumn:
+    """A column that a program adds to the vertices of a bucket."""
+
+    name: str
+    type: pa.DataType
+    values: NDArray[Any]
+    """[vertices] what it holds, or positions in `ids`."""
+    ids: Ids | None = None
+    """None of a column that holds no ids."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ def write_vertices(
     ids: Ids,
     vertices: BucketVertices,
     groups: BucketGroups | None = None,
+    columns: Sequence[VertexColumn] = (),
     *,
     file: int = 0,
     files: int = 1,
@@ -124,24 +138,28 @@ def write_vertices(
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> OutputFile:
-    """Write vertices/part-N.parquet below `folder`: id, degree, triangles, lambda (or its two ends), and component if
-    `groups` tell it.
+    """Write vertices/part-N.parquet below `folder`: id, degree, triangles, lambda (or its two ends), component if
+    `groups` tell it, and the `columns` of programs.
 
     `file` and `files` as for `write_edges`.
     """
     fields = [("id", source.id_type), ("degree", pa.int64()), ("triangles", pa.int64())]
-    schema = pa.schema([*fields, *_interval(converged), *([("component", pa.int64())] if groups is not None else [])])
+    component = [("component", pa.int64())] if groups is not None else []
+    added = [(column.name, column.type) for column in columns]
+    schema = pa.schema([*fields, *_interval(converged), *component, *added])
 
     def batches() -> Iterator[list[pa.Array]]:
         everyone = np.arange(len(vertices)) if isinstance(ids, pa.Array) else np.zeros(0, np.int64)
         for run in _slices(len(vertices), file, files, row_group_rows):
-            for rows in _by_text(run, (ids, everyone)):
+            named = [(column.ids, column.values) for column in columns if column.ids is not None]
+            for rows in _by_text(run, (ids, everyone), *named):
                 yield [
                     published(identity.part(ids, rows.start, rows.stop), source.id_type),
                     _column(vertices.degree[rows]),
                     _column(vertices.triangles[rows]),
                     *_interval_columns(vertices, rows, converged),
                     *([_or_null(groups.home[rows])] if groups is not None else []),
+                    *(_added(column, rows) for column in columns),
                 ]
 
     return write_table(
@@ -155,13 +173,14 @@ def write_groups(
     ids: Ids,
     groups: BucketGroups,
     triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
     *,
     compression: str = "zstd",
     row_group_rows: int = 1_000_000,
 ) -> list[OutputFile]:
     """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet below `folder`, as `Result` describes them.
 
-    `ids` are those of the bucket's vertices, `triangles` those inside its DN-graphs.
+    `ids` are those of the bucket's vertices, `triangles` those inside its DN-graphs, `tracks` the DN-graphs' tracks.
     """
     components, graphs, names = groups.components, groups.dn_graphs, identity.to_host(ids)
     members = np.flatnonzero(groups.is_member)
@@ -183,7 +202,7 @@ def write_groups(
             own = graphs[rows]
             pairs = own.vertices * (own.vertices - 1) / 2
             columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, triangles[rows])
-            yield [*(pa.array(column) for column in columns), _or_null(own.parent)]
+            yield [*(pa.array(column) for column in columns), _or_null(own.parent), pa.array(tracks[rows])]
 
     def dn_graph_members() -> Iterator[list[pa.Array]]:
         for run in _slices(len(members), 0, 1, row_group_rows):
@@ -242,8 +261,14 @@ def _by_text(rows: slice, *columns: tuple[Ids, NDArray[Any]]) -> Iterator[slice]
         start = stop
 
 
-def _named(ids: Ids, positions: NDArray[np.int32], id_type: pa.DataType) -> pa.Array:
+def _named(ids: Ids, positions: NDArray[Any], id_type: pa.DataType) -> pa.Array:
     return published(identity.take(ids, positions), id_type)
+
+
+def _added(column: VertexColumn, rows: slice) -> pa.Array:
+    if column.ids is None:
+        return pa.array(column.values[rows], column.type)
+    return _named(column.ids, column.values[rows], column.type)
 
 
 def _or_null(ids: NDArray[np.int64]) -> pa.Array:

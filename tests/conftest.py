@@ -42,6 +42,11 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(pool, "1")
 
+# Clusters stay for the tests to come. Dask would look at their threads and loops up to 100 times a second, which takes
+# a tenth of a core for each process of tests.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__INTERVAL", "1s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "1s")
+
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, print_blob=True)
@@ -66,10 +71,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(LEAST_PROCESSES, min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Without a device the GPU's turn is skipped; what needs none, such as compiling, has no marker."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a device the GPU's turn is skipped; what needs none, such as compiling, has no marker.
+
+    Tests that may take longer than others come first: at the end all processes but one would wait for them.
+    """
     from backends import devices
 
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
     if not devices():
         for item in items:
             if item.get_closest_marker("gpu"):

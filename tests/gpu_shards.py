@@ -75,7 +75,12 @@ def exact(edges: Sequence[Edge]) -> dict[Edge, tuple[int, int]]:
 
 
 def peel_apart(rank: int, count: int, folder: str, way: str, to: Any, killed: bool) -> None:
-    """Peel one group in a process of its own, which may kill itself after a level; `to` gets what it found."""
+    """Peel one group in a process of its own, which may kill itself after a level; `to` gets what it found.
+
+    For NCCL the process has a GPU of its own.
+    """
+    if way == "nccl":
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)
     graph = ordered(drawn(1, 90, 4000))
     parts = dealt(graph, count)
 
@@ -90,4 +95,4 @@ def peel_apart(rank: int, count: int, folder: str, way: str, to: Any, killed: bo
         except ClusterLost as error:
             to.put((rank, str(error)))
             return
-        to.put((rank, state.direct, intervals(graph, [parts[rank]], [state])))
+        to.put((rank, state.way, intervals(graph, [parts[rank]], [state])))

@@ -17,6 +17,7 @@ from pathlib import Path
 from edgemill.pipeline import settings
 from edgemill.pipeline.config import KEYWORDS
 from edgemill.pipeline.settings import SECTIONS
+from edgemill.pipeline.wording.meanings import meanings
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
 PATHS = frozenset(
@@ -84,6 +85,7 @@ def _fields(section: str) -> Fields:
     holder = SECTIONS[section]
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == holder.__name__)
     found: Fields = {}
+    about = meanings(holder)
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
@@ -91,7 +93,7 @@ def _fields(section: str) -> Fields:
                 kind = _kind(node.annotation)
                 if f"{section}.{name}" in PATHS:
                     kind = kind.replace("str", "str | os.PathLike[str]")
-                found[name] = (kind, " ".join(str(holder.model_fields[name].description).split()))
+                found[name] = (kind, " ".join(about[name].split()))
     assert found.keys() == holder.model_fields.keys(), section
     return found
 

@@ -25,6 +25,7 @@ from pydantic_core import PydanticUndefined
 from edgemill.pipeline import cli, exits, manifest
 from edgemill.pipeline.config import SHORT_NAMES
 from edgemill.pipeline.settings import SECTIONS
+from edgemill.pipeline.wording.meanings import meanings
 from edgemill.tasks import errors
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -58,13 +59,14 @@ def settings() -> str:
     }
     parts = []
     for section, holder in SECTIONS.items():
+        about = meanings(holder)
         rows = [
             (
                 f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
                 _kind(field),
                 _default(field),
                 next((unit for word, unit in UNITS.items() if word in name.split("_")), ""),
-                PAGE.sub(r"[\1](\1.md)", str(field.description)),
+                PAGE.sub(r"[\1](\1.md)", about[name]),
             )
             for name, field in holder.model_fields.items()
         ]
@@ -167,10 +169,14 @@ def _with_code_of_its_own(kind: type[errors.EdgemillError]) -> Iterator[type[err
 def record() -> str:
     """The keys of manifest.json."""
     schema = manifest.Manifest.model_json_schema(by_alias=True)
-    return _table(("key", "type", "meaning"), list(_keys(schema, schema["$defs"], "")))
+    return _table(("key", "type", "meaning"), list(_keys(schema, manifest.Manifest, schema["$defs"], "")))
 
 
-def _keys(schema: Mapping[str, Any], inner: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str, str]]:
+def _keys(
+    schema: Mapping[str, Any], model: Any, inner: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, str, str]]:
+    known = meanings(model)
+    fields = {field.alias: name for name, field in getattr(model, "model_fields", {}).items() if field.alias}
     for name, field in schema["properties"].items():
         shapes = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]
         shape = shapes[0]
@@ -178,10 +184,10 @@ def _keys(schema: Mapping[str, Any], inner: Mapping[str, Any], prefix: str) -> I
         reference = (shape["items"] if listed else shape).get("$ref", "").rpartition("/")[2]
         named = inner.get(reference, {})
         kind = "object" if reference else shape["items"].get("type", "") if listed else shape.get("type", "")
-        about = field.get("description") or named.get("description", "").replace("\n", " ")
+        about = known.get(fields.get(name, name)) or named.get("description", "").replace("\n", " ")
         yield f"`{prefix}{name}`", f"list of {kind}s" if listed else kind, about
         if reference:
-            yield from _keys(named, inner, f"{prefix}{name}{'[]' if listed else ''}.")
+            yield from _keys(named, getattr(manifest, reference), inner, f"{prefix}{name}{'[]' if listed else ''}.")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

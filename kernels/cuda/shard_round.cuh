@@ -16,7 +16,10 @@
 #include "shard_mail.cuh"
 #include "shard_rows.cuh"
 
-constexpr int WARPS = 16;                // of a block; as in shards.py
+#ifndef WARPS
+#define WARPS 16  // of a block; as in shards.py
+#endif
+
 constexpr int BLOCKS = 32 / WARPS;       // of a multiprocessor
 constexpr int CHUNK = 32;                // most edges that a warp takes at a time; as in shards.py
 constexpr int SHARES = 4;                // chunks for each warp, or more

@@ -4,10 +4,12 @@ from .cascade import Cascade
 from .closing import arrange, close_rows, count_closed, merge_rows
 from .compact_rows import CompactPeeling
 from .fixpoint import Fixpoint
+from .host_mail import HostMail, host_inbox_words
 from .intersect import intersect
 from .lists import pack_lists
 from .lookup import lookup
 from .nest import nest
+from .own_memory import give_back, own_memory
 from .peel import Peeling
 from .places import maxima_at, positions, sums_at
 from .reband import reband
@@ -23,6 +25,7 @@ __all__ = [
     "CompactPeeling",
     "DirectMail",
     "Fixpoint",
+    "HostMail",
     "Peeling",
     "RelayedMail",
     "ShardMailbox",
@@ -33,12 +36,15 @@ __all__ = [
     "compact",
     "compile_all",
     "count_closed",
+    "give_back",
+    "host_inbox_words",
     "intersect",
     "lookup",
     "maxima_at",
     "merge_rows",
     "nest",
     "order_pairs",
+    "own_memory",
     "pack_lists",
     "positions",
     "reband",

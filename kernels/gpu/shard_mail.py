@@ -27,7 +27,7 @@ HEADER = 4
 """Words before the edges that a shard sends through the host."""
 LOST = 16
 """News: a shard has failed; as in shard_mail.cuh."""
-_POST_WORDS, _EDGE_WORDS, _MESSAGE_WORDS = 8, 2, 4
+POST_WORDS, _EDGE_WORDS, _MESSAGE_WORDS = 8, 2, 4
 """A post has edges, messages, news and least, each with the turn behind it."""
 _TURNS = 300
 """How often to look for a post, 10 µs, before another thread may have the core."""
@@ -56,10 +56,12 @@ class DirectMail(Links):
     """
 
     mailbox: ShardMailbox
+    spare = 0
+    """As in `RelayedMail`."""
 
     def __init__(self, rank: int, mailbox: ShardMailbox, addresses: Sequence[Address]) -> None:
         super().__init__(rank, mailbox, addresses)
-        self.lost = _no_loss()
+        self.lost = no_loss()
         self.most_edges, self.most_events = mailbox.most_edges, mailbox.most_events
 
     @property
@@ -79,11 +81,7 @@ class DirectMail(Links):
 
     def tables(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
         """Addresses for posts, edges and messages: [2, shards] each, by turn and receiver."""
-        places = [_places(pointer, self.shards, self.most_edges, self.most_events) for pointer in self.pointers]
-        posts, edges, messages = (
-            np.ascontiguousarray(np.array([place[kind][:, self.rank] for place in places]).T) for kind in range(3)
-        )
-        return posts, edges, messages
+        return places(self.pointers, self.rank, self.most_edges, self.most_events)
 
     def lose(self) -> None:
         """Have the own kernel, which waits for another shard, end: that one does not come."""
@@ -109,8 +107,10 @@ class RelayedMail:
         most_events: int = MOST_RELAYED_EVENTS,
     ) -> None:
         self.rank, self.shards, self.here = rank, shards, here
+        self.spare = 0
+        """Multiprocessors that the kernel leaves to others, which must run while it waits."""
         self.most_edges, self.most_events = max(1, min(edges, most_edges)), max(1, min(edges, most_events))
-        posts, messages = 2 * shards * _POST_WORDS, 4 * shards * self.most_events * _MESSAGE_WORDS
+        posts, messages = 2 * shards * POST_WORDS, 4 * shards * self.most_events * _MESSAGE_WORDS
         sent = HEADER + self.most_edges * _EDGE_WORDS
         self._memory = _pinned(posts + 2 * shards * self.most_edges * _EDGE_WORDS + messages)
         self._staged = _pinned(posts + 2 * sent + messages)
@@ -124,7 +124,17 @@ class RelayedMail:
         self._inbox_posts = self._memory[:posts].view(np.uint64)
         self._others = [q for q in range(shards) if q != rank]
         self._memory[:posts] = self._posts[:] = 0
-        self.lost = _no_loss()
+        self.lost = no_loss()
+
+    @property
+    def most_common(self) -> int:
+        """Words of `outgoing` for all others, at most."""
+        return HEADER + _EDGE_WORDS * self.most_edges
+
+    @property
+    def most_own(self) -> int:
+        """Words of `outgoing` for one of them, at most."""
+        return 2 * _MESSAGE_WORDS * self.most_events
 
     @property
     def inbox(self) -> int:
@@ -135,7 +145,7 @@ class RelayedMail:
         """Addresses for posts and messages [2, shards], by turn and receiver, and for edges [2, 2]: here and sent."""
         own = [kind[:, self.rank] for kind in _places(self.inbox, self.shards, self.most_edges, self.most_events)]
         slot = np.arange(2 * self.shards, dtype=np.uint64).reshape(2, self.shards)
-        posts = np.uint64(self._posts.ctypes.data) + slot * np.uint64(4 * _POST_WORDS)
+        posts = np.uint64(self._posts.ctypes.data) + slot * np.uint64(4 * POST_WORDS)
         messages = np.uint64(self._messages.ctypes.data) + slot * np.uint64(self._messages[0, 0].nbytes)
         posts[:, self.rank], messages[:, self.rank] = own[0], own[2]
         sent = [self._edges[turn].ctypes.data + 4 * HEADER for turn in (0, 1)]
@@ -146,7 +156,7 @@ class RelayedMail:
         """Wait until the kernel has posted its mail of meeting `turn`, counted from 1; False once `ended` is set."""
         for q in self._others:
             looks = 0
-            for at in range(self._slot(turn, q) + 1, self._slot(turn, q) + _POST_WORDS, 2):
+            for at in range(self._slot(turn, q) + 1, self._slot(turn, q) + POST_WORDS, 2):
                 while await_change(self._posts, at, turn, _TURNS) < turn:
                     if ended.is_set():
                         return False
@@ -165,7 +175,7 @@ class RelayedMail:
         own = [self._messages[side, q, :0] for q in range(self.shards)]
         for q in self._others:
             at = self._slot(turn, q)
-            edges, messages, common[1], common[2] = self._posts[at : at + _POST_WORDS : 2].tolist()
+            edges, messages, common[1], common[2] = self._posts[at : at + POST_WORDS : 2].tolist()
             common[0] = edges
             own[q] = self._messages[side, q, : messages * _MESSAGE_WORDS]
         return self._edges[side, : HEADER + _EDGE_WORDS * int(common[0])], own
@@ -196,7 +206,7 @@ class RelayedMail:
         self._edges = self._inbox_edges = self._messages = self._inbox_messages = _NOTHING
 
     def _slot(self, turn: int, shard: int) -> int:
-        return ((turn & 1) * self.shards + shard) * _POST_WORDS
+        return ((turn & 1) * self.shards + shard) * POST_WORDS
 
 
 _NOTHING = np.empty(0, np.uint32)
@@ -209,19 +219,38 @@ def _counts(common: Words) -> tuple[int, int, int]:
     return edges, news, least
 
 
+def inbox_words(shards: int, most_edges: int, most_events: int) -> int:
+    """Size of an inbox."""
+    return 2 * shards * (POST_WORDS + _EDGE_WORDS * most_edges + 2 * _MESSAGE_WORDS * most_events)
+
+
+def places(
+    inboxes: Sequence[int], rank: int, most_edges: int, most_events: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Where shard `rank` writes posts, edges and messages: [2, shards] each, by turn and receiver.
+
+    `inboxes` [shards] are where those of all begin.
+    """
+    found = [_places(begin, len(inboxes), most_edges, most_events) for begin in inboxes]
+    posts, edges, messages = (
+        np.ascontiguousarray(np.array([place[kind][:, rank] for place in found]).T) for kind in range(3)
+    )
+    return posts, edges, messages
+
+
 def _places(
     begin: int, shards: int, most_edges: int, most_events: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
     """Addresses of the posts, edges and messages of an inbox, [2, shards] each, by turn and sender."""
     slot = np.arange(2 * shards, dtype=np.uint64).reshape(2, shards)
     found, at = [], begin
-    for words in (_POST_WORDS, _EDGE_WORDS * most_edges, 2 * _MESSAGE_WORDS * most_events):
+    for words in (POST_WORDS, _EDGE_WORDS * most_edges, 2 * _MESSAGE_WORDS * most_events):
         found.append(np.uint64(at) + slot * np.uint64(4 * words))
         at += 2 * shards * 4 * words
     return found[0], found[1], found[2]
 
 
-def _no_loss() -> Words:
+def no_loss() -> Words:
     """A word that the kernel looks at, which is 0."""
     word = _pinned(1)
     word[0] = 0

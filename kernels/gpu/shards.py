@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..peers import MOST_PEERS
 from ..shard_sums import ShardSums
 from . import source
+from .host_mail import HostMail
 from .peers import PATIENCE_SECONDS
 from .shard_mail import LOST, DirectMail, RelayedMail
 from .shard_rows import LEFT, MOST_TRIANGLES, STANDING, Part, build_part, owned, split_counts, trim_part
@@ -28,9 +29,11 @@ TRIM_WITH = 0.9
 MOST_ROUNDS = 2000
 """Rounds of one launch, after which limits are looked at and progress is told."""
 WARPS = 16
-"""Of a block; as in shard_round.cuh."""
-_SHARED = WARPS * (32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8)
-"""Bytes of a block: Work of shard_round.cuh for each of its warps."""
+"""Of a block; as in shard_round.cuh. Two blocks share a multiprocessor where it has room for them."""
+WARPS_ALONE = 32
+"""Of a block that takes a multiprocessor for itself, so that those without a block stay empty."""
+_SHARED = 32 * (4 * 4 + 8) + 192 * 8 + 128 * 8 + 192 + 32 * 4 + 8
+"""Bytes of shared memory for each warp: Work of shard_round.cuh."""
 _HEAVY = 2**20
 """Parts of heavy edges that a round has room for; as in shard_round.cuh."""
 _QUIT = 8
@@ -52,7 +55,7 @@ class ShardPeeling:
         high: Any,
         vertices: int,
         edges: int,
-        mail: DirectMail | RelayedMail,
+        mail: DirectMail | HostMail | RelayedMail,
         support: Any = None,
         count: Any = None,
         sums: Any = None,
@@ -81,7 +84,8 @@ class ShardPeeling:
         self.rounds = self.exchanges = self.told = 0
         # Kernels that run at once have streams of their own. All else goes by the current one, so that it finds memory
         # that others gave back: CuPy keeps it apart for each stream.
-        self._stream = cupy.cuda.Stream(non_blocking=True) if mail.here > 1 else cupy.cuda.get_current_stream()
+        alone = mail.here == 1 and not mail.spare
+        self._stream = cupy.cuda.get_current_stream() if alone else cupy.cuda.Stream(non_blocking=True)
         self._open_lists()
         if support is not None:
             self._all = count  # by the numbers at the start
@@ -178,15 +182,16 @@ class ShardPeeling:
         return news
 
     def _run(self, name: str, *own: Any) -> None:
-        share = self._mail.here
+        share, spare = self._mail.here, self._mail.spare
         system = int(not self._mail.on_one_device)
-        kernel = source.kernel(f"shards:{name}", cooperative=share == 1, SYSTEM=system)
-        block = 32 * WARPS
+        warps = WARPS_ALONE if spare and source.most_shared() >= WARPS_ALONE * _SHARED else WARPS
+        kernel = source.kernel(f"shards:{name}", cooperative=share == 1 and not spare, SYSTEM=system, WARPS=warps)
+        block, shared = 32 * warps, warps * _SHARED
         rows = (self._rows.rows, self._rows.pairs, self._rows.table, self._rows.filters)
         halves = np.uint32(len(self._count))
         arguments = (self._described, cupy.zeros(3, np.uint32), halves, *rows, self._count, *own)
-        blocks = max(1, source.resident(kernel, block, _SHARED) // share)
-        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
+        blocks = max(1, (source.resident(kernel, block, shared) - spare) // share)
+        kernel((blocks,), (block,), arguments, shared_mem=shared)
 
     def _open_lists(self) -> None:
         """What does not depend on the halves that are left."""

@@ -11,6 +11,8 @@ from typing import Any
 import cupy
 
 OPTIONS = ("-std=c++17",)
+_STATIC_BYTES = 2**12
+"""Of shared memory that a kernel declares, at most."""
 _INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"$', re.MULTILINE)
 
 
@@ -58,6 +60,17 @@ def kernel(name: str, *, cooperative: bool = False, **defines: int) -> Any:
 def processors(device: int) -> int:
     """Multiprocessors of a device."""
     return int(cupy.cuda.runtime.deviceGetAttribute(cupy.cuda.runtime.cudaDevAttrMultiProcessorCount, device))
+
+
+@cache
+def _most_shared(device: int) -> int:
+    attribute = cupy.cuda.runtime.cudaDevAttrMaxSharedMemoryPerBlockOptin
+    return int(cupy.cuda.runtime.deviceGetAttribute(attribute, device)) - _STATIC_BYTES
+
+
+def most_shared() -> int:
+    """Bytes of dynamic shared memory that a block may have on the current device, beside what kernels declare."""
+    return _most_shared(cupy.cuda.runtime.getDevice())
 
 
 def grid(items: int, block: int, blocks_per_processor: int = 8) -> int:

@@ -13,10 +13,13 @@ __all__ = [
     "IngestSection",
     "InputSection",
     "Keywords",
+    "LabelsSection",
     "MonitoringSection",
     "NightlySection",
     "OutputSection",
+    "PagerankSection",
     "PartitioningSection",
+    "ProgramsSection",
 ]
 
 
@@ -37,6 +40,8 @@ class InputSection(TypedDict, total=False):
     """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"]
     """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
     header: bool | None
@@ -109,8 +114,8 @@ class BoundingSection(TypedDict, total=False):
 
     method: Literal["auto", "peel", "band", "fixpoint"]
     """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     max_exchanges: int | None
@@ -199,6 +204,31 @@ class MonitoringSection(TypedDict, total=False):
     """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
 
 
+class ProgramsSection(TypedDict, total=False):
+    """What is found of the graph."""
+
+    run: tuple[str, ...]
+    """`lambda`, and programs that add columns to the vertices, such as `lambda,pagerank`: docs/programs.md."""
+
+
+class PagerankSection(TypedDict, total=False):
+    """The program pagerank."""
+
+    damping: float
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float
+    """Ends when all ranks together moved less in a superstep."""
+    iterations: int | None
+    """Ends after so many supersteps instead; none: by the tolerance."""
+
+
+class LabelsSection(TypedDict, total=False):
+    """The program labels."""
+
+    iterations: int
+    """Supersteps, unless no label changes before."""
+
+
 class Keywords(TypedDict, total=False):
     """What `mine` takes by name: whole sections of settings, and single settings."""
 
@@ -220,6 +250,12 @@ class Keywords(TypedDict, total=False):
     """A run that is repeated day by day, with `{date}` in its paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
     """How to look on."""
+    programs: tuple[str, ...] | ProgramsSection | Mapping[str, Any]
+    """What is found of the graph."""
+    pagerank: PagerankSection | Mapping[str, Any]
+    """The program pagerank."""
+    labels: LabelsSection | Mapping[str, Any]
+    """The program labels."""
     source_column: str | None
     """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
     target_column: str | None
@@ -232,6 +268,8 @@ class Keywords(TypedDict, total=False):
     """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
     bipartite: Literal["prefix", "refuse"] | None
     """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    directed: bool
+    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
     vertices: str | os.PathLike[str] | None
     """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
     vertex_id: str | None
@@ -296,8 +334,8 @@ class Keywords(TypedDict, total=False):
     """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
     sample_rows: int
     """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
-    carrier: Literal["auto", "mailboxes", "shared-memory", "dask"]
-    """Between workers that peel shards: `mailboxes` of GPUs, `shared-memory` or `dask`; `auto`: the first they have."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
     operator: Literal["hindex", "tridn"]
     """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
     every_seconds: float | None
@@ -340,3 +378,7 @@ class Keywords(TypedDict, total=False):
     """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
     textfile: str | os.PathLike[str] | None
     """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
+    damping: float
+    """How likely a walk goes on; else it starts anew."""
+    tolerance: float
+    """Ends when all ranks together moved less in a superstep."""

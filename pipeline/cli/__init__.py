@@ -15,6 +15,7 @@ from .asking import diff, groups_of, top
 from .ending import Guarded, let_go
 from .generating import generate
 from .groups import ktruss, members, subgraph
+from .listing import programs
 from .options import debug
 from .results import explore, report, show, status, verify
 from .running import plan, run
@@ -37,7 +38,7 @@ def edgemill() -> None:
 
 _COMMANDS = (
     *(run, plan, show, status, top, groups_of, members, subgraph, ktruss),
-    *(diff, report, verify, explore, generate),
+    *(diff, report, verify, explore, generate, programs),
 )
 for _command in _COMMANDS:
     edgemill.add_command(_command)

@@ -12,11 +12,11 @@ __all__ = ["light_imports"]
 
 
 @contextmanager
-def light_imports() -> Iterator[None]:
+def light_imports(leave_out: bool) -> Iterator[None]:
     """While modules are imported within the block, which nobody lets go of.
 
-    Python searches objects for cycles while it makes many, and finds next to nothing in modules. Those that there are
-    at the end of the block are left out until `gc.unfreeze()`.
+    Python searches objects for cycles while it makes many, and finds next to nothing in modules. With `leave_out` those
+    that there are at the end of the block are left out until `gc.unfreeze()`.
     """
     _do_without_pandas()
     enabled = gc.isenabled()
@@ -24,7 +24,8 @@ def light_imports() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
+        if leave_out:
+            gc.freeze()
         if enabled:
             gc.enable()
 

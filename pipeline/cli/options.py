@@ -57,8 +57,12 @@ _RUN_OPTIONS = [
     click.option("--input-format", type=_INPUT_FORMATS, help="Left out: as the names of the input's files say."),
     click.option("--where", metavar="CONDITION", help="Rows that are wanted, in SQL: \"weight > 0.5 and kind = 'a'\"."),
     click.option("--bipartite", type=_BIPARTITE, help="The columns are two sets of ids: keep them apart, or check it."),
+    click.option("--directed", is_flag=True, help="Edges lead from source to target: programs heed it, λ does not."),
     click.option("--vertices", metavar="FILE", help="Parquet with attributes of vertices, such as names, a row each."),
     click.option("--vertex-id", metavar="COLUMN", help="Its column of ids; left out: id or vertex."),
+    click.option(
+        "--programs", metavar="NAMES", help="What is found: lambda, or lambda,pagerank,…; edgemill programs lists."
+    ),
     click.option("--partitions", metavar="N|auto", help="Number of partitions."),
     click.option("--method", type=_METHODS, help="Schedule that finds λ."),
     click.option("--device", type=_DEVICES, help="What computes."),

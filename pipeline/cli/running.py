@@ -65,8 +65,10 @@ def run(
 
     Where the output holds the result of this input and these settings already, nothing is done.
     """
-    ctx.call_on_close(gc.unfreeze)  # the process may go on, as that of a test
-    with light_imports():
+    leave_out = not gc.get_freeze_count()  # or the process has chosen itself what it leaves out, as that of a test
+    if leave_out:
+        ctx.call_on_close(gc.unfreeze)  # it may go on
+    with light_imports(leave_out):
         from ..display import display_for
         from ..telemetry import Events
 
@@ -78,7 +80,7 @@ def run(
         if print_config:
             print_settings(settings)
             return
-        with light_imports():
+        with light_imports(leave_out):
             from ...tasks.errors import NotConverged
             from ..log_events import logs_as_events
             from ..mining import mine_settings

@@ -53,7 +53,8 @@ class FrameInput:
         written = self._write(Columns(settings.source_column, settings.target_column), place, compute)
         ends = settings.source_column, settings.target_column
         folder = place.within(FOLDER)
-        source = open_source(folder.url, *ends, folder.options, VALUE_COLUMNS, form=Form(bipartite=settings.bipartite))
+        form = Form(bipartite=settings.bipartite, directed=settings.directed)
+        source = open_source(folder.url, *ends, folder.options, VALUE_COLUMNS, form=form)
         return replace(source, path=self.name, frame=Frame(self.name, tuple(file.sha256 for file in written)))
 
     def _write(self, columns: Columns, place: Place, compute: Callable[..., Any]) -> list[OutputFile]:

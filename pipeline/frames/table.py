@@ -12,8 +12,10 @@ import pyarrow.dataset as ds
 
 from ...tasks.errors import UsageError
 from ...tasks.places import Place
+from ..manifest import Manifest
 from . import frames_of_rows, graphs_of_rows
 from .dn_graphs_as_graphs import dn_graph_edges, dn_graph_vertices
+from .frames_of_files import SealedFile, can_decode, cudf_of_files
 from .lazily import as_partitions
 from .reading import reading
 
@@ -28,7 +30,9 @@ _NULLABLE: Mapping[str, tuple[str, ...]] = {
 
 
 class _Tables(Protocol):
-    """The tables of one result."""
+    """One result."""
+
+    manifest: Manifest
 
     @property
     def edges(self) -> ResultTable: ...
@@ -46,7 +50,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
 
     `to_pandas`, `to_polars`, `to_arrow`, `to_cudf` take `columns`, a sequence of names (all without it), and `filter`,
     a `pyarrow.compute` expression over the columns; what they give lies in memory. All of them raise UsageError for a
-    package that is not installed, and InputError if a file of the result is damaged.
+    package that is not installed and a column that is not there, and InputError if a file of the result is damaged.
     """
 
     _name = ""
@@ -73,8 +77,9 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
 
     def to_arrow(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
         """A pyarrow.Table."""
+        names = None if columns is None else self._known(columns)
         with _reading(self._place):
-            return self.to_table(columns=None if columns is None else list(columns), filter=filter)
+            return self.to_table(columns=names, filter=filter)
 
     def to_pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
         """A pandas.DataFrame. The columns `component` of vertices and `parent` of groups, which may be missing, are
@@ -87,7 +92,13 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
         return frames_of_rows.to_polars(self.to_arrow(columns, filter))
 
     def to_cudf(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
-        """A cudf.DataFrame, in the memory of the GPU. The rows are decoded in the host's memory and copied."""
+        """A cudf.DataFrame, in the memory of the GPU. Whole columns of a result on a disk are decoded there; else rows
+        are decoded in the host's memory and copied.
+        """
+        if filter is None and self._filter is None:
+            frame = self._decoded_on_gpu(self.schema.names if columns is None else list(columns))
+            if frame is not None:
+                return frame
         return frames_of_rows.to_cudf(self.to_arrow(columns, filter))
 
     def to_dask(self, columns: Sequence[str] | None = None) -> Any:
@@ -103,7 +114,7 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
             f"edgemill-{self._name}",
             pieces,
             [self._filter] * len(pieces),
-            self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns]),
+            self.schema if columns is None else pa.schema([self.schema.field(name) for name in self._known(columns)]),
             self._nullable,
         )
 
@@ -160,6 +171,23 @@ class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
     def _filter(self) -> pc.Expression | None:
         found: pc.Expression | None = (self._scan_options or {}).get("filter")
         return found
+
+    def _known(self, columns: Sequence[str]) -> list[str]:
+        for name in columns:
+            if name not in self.schema.names:
+                raise UsageError(f"{self._name} has no column {name!r}; it has {', '.join(self.schema.names)}")
+        return list(columns)
+
+    def _decoded_on_gpu(self, names: Sequence[str]) -> Any | None:
+        """A cudf.DataFrame of these columns; None where the host decodes them."""
+        if self._place is None or not self._place.is_local or not can_decode(self.schema, names):
+            return None
+        digests = {self._place.path(one.path): one.sha256 for one in self._others().manifest.outputs}
+        if not self.files or not all(path in digests for path in self.files):
+            return None
+        files = [SealedFile(path, digests[path]) for path in self.files]
+        with _reading(self._place):
+            return cudf_of_files(files, self.filesystem, names)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with _reading(self._place):

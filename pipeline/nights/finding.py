@@ -10,6 +10,7 @@ from ...tasks.errors import UsageError
 from ..calls.asked import AnyResult, opened, plain_id
 from ..lookup import reading
 from ..rows import Group
+from ..streaming import stream
 
 __all__ = ["find_track"]
 
@@ -25,7 +26,8 @@ def find_track(result: AnyResult, track: SupportsIndex) -> Group:
         raise UsageError(f"{found.place} is of a release without tracks: edgemill diff tells which groups are the same")
     columns = ["id", "lambda", "parent", "vertices", "edges"]
     with reading(found.place):
-        rows = found.dn_graphs.to_table(columns=columns, filter=pc.field("track") == wanted).to_pylist()
+        batches = stream(found.dn_graphs, [*columns, "track"], pc.field("track") == wanted)
+        rows = [row for batch in batches for row in batch.to_pylist()]
     if not rows:
         raise UsageError(
             f"there is no DN-graph of track {wanted} in {found.place}: it ended before that night, or began after it"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Branch", "Upper", "blocks", "branches", "upper"]
 
-MOST_COMPONENTS = 100_000
+MOST_COMPONENTS = 20_000
 MOST_ROWS_OF_BLOCKS = 60
 NARROWEST = 1 / 1000
 """Of the picture's width: narrower components are left out."""
@@ -76,15 +76,16 @@ class Block:
 def upper(table: ds.Dataset, most: int = MOST_COMPONENTS) -> Upper:
     """The `most` components with the most edges, of those with as many the first by number. Raises InputError."""
     names = ["component", "k", "parent", "vertices", "edges"]
-    kept, rows, least = np.empty((len(names), 0), np.int64), 0, -1
+    kept, found, rows, least = np.empty((len(names), 0), np.int64), [], 0, -1
     for batch in batches(table, names):
         rows += batch.num_rows
-        found = np.stack([_filled(batch[name]) for name in names])
-        kept = np.concatenate([kept, found[:, found[4] >= least]], axis=1)
-        if kept.shape[1] > 2 * most:
-            kept = _largest(kept, most)
-            least = int(kept[4, -1])
-    component, k, parent, vertices, edges = kept = _largest(kept, most)
+        columns = np.stack([_filled(batch[name]) for name in names])
+        found.append(columns[:, columns[4] >= least])
+        if sum(part.shape[1] for part in found) >= most:
+            kept = _largest(np.concatenate([kept, *found], axis=1), most)
+            found.clear()
+            least = int(kept[4, -1]) if kept.shape[1] == most else -1
+    component, k, parent, vertices, edges = kept = _largest(np.concatenate([kept, *found], axis=1), most)
     by_number = np.argsort(component)
     at = by_number[np.searchsorted(component[by_number], np.maximum(parent, component.min(initial=0)))]
     return Upper(component, k, vertices, edges, np.where(parent < 0, -1, at), rows == kept.shape[1])

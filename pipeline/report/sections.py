@@ -23,6 +23,7 @@ _CARRIERS = {
     "mailboxes": "the memory of GPUs",
     "shared-memory": "memory that the workers of a host share",
     "dask": "Dask's connections",
+    "nccl": "NCCL",
 }
 OUTSIDE = "outside of stages"
 """A row beside those of stages, with which they add up to the run."""
@@ -141,6 +142,8 @@ def _by_shards(manifest: Manifest, how: ShardsRecord) -> Section:
         f"Method {manifest.bounding.method}: {counted(steps, 'level')} in {duration(seconds)}, by {_shards(how)}. "
         f"What carried between groups: {_CARRIERS.get(how.carrier, clipped(how.carrier))}."
     ]
+    if how.relayed:
+        text.append(f"Threads carried what GPUs tell each other, as {clipped(how.relayed)}.")
     rows = [
         ("exchanges: all groups tell each other what to remove", number(how.exchanges)),
         ("rounds: exchanges after which edges were removed", number(how.rounds)),

@@ -131,6 +131,8 @@ def _bounding(manifest: Manifest) -> Table:
     else:
         table.add_row("shards", f"{how.shards:,}")
         table.add_row("carrier", one_line(how.carrier))
+        if how.relayed:
+            table.add_row("carried by threads, as", one_line(how.relayed))
         table.add_row("exchanges", f"{how.exchanges:,}")
         table.add_row("busiest / mean", f"{how.busiest:.2f}")
     if bounding.compact_rows:

@@ -35,3 +35,6 @@ class Form:
     """Condition that a row must meet, in SQL."""
 
     bipartite: Bipartite | None = None
+
+    directed: bool = False
+    """Whether edges lead from the source column to the target column, and that matters."""

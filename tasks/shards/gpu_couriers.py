@@ -16,6 +16,7 @@ from .telling import NOTHING
 
 if TYPE_CHECKING:
     from ...kernels.gpu.shard_mail import RelayedMail
+    from .nccl_carrier import NcclCarrier
     from .on_gpu import ShardMail
 
 __all__ = ["Courier", "Relay", "Watch", "at_work"]
@@ -61,14 +62,18 @@ class Courier(Thread, ABC):
             self.carry()
         except EdgemillError as error:
             self.error = error
-            self._mail.lose()
+            self.give_up()
         except Exception as error:
             self.error = InternalError(
                 f"the mail of group {self.carrier.rank} of the shards cannot be carried: {error}"
             )
             self.error.__cause__ = error
+            self.give_up()
             self.carrier.abandon()
-            self._mail.lose()
+
+    def give_up(self) -> None:
+        """Have the group's kernel wait for others no more."""
+        self._mail.lose()
 
     @abstractmethod
     def carry(self) -> None:
@@ -92,13 +97,27 @@ class Relay(Courier):
 
 
 class Watch(Courier):
-    """Tells the others that this group lives, and hears that they do, while kernels write into each other's memory."""
+    """Tells the others that this group lives, and hears that they do, while its mail goes without its carrier: from
+    kernel to kernel, or by NCCL, which has to be told when a group is lost.
+    """
+
+    def __init__(self, mail: ShardMail, carrier: Carrier, nccl: NcclCarrier | None = None) -> None:
+        super().__init__(mail, carrier)
+        self._nccl = nccl
+
+    def give_up(self) -> None:
+        """Have the group's kernel, and then NCCL's, wait for others no more."""
+        super().give_up()
+        if self._nccl is not None:
+            self._nccl.abandon()
 
     def carry(self) -> None:
         """An exchange now and then, until all groups have ended."""
         nothing = [NOTHING] * self.carrier.groups
         while True:
             ended = self.ended.wait(_LOOK_SECONDS)
+            if self._nccl is not None:
+                self._nccl.check()
             letters = self.carrier.exchange(np.array([ended], np.uint32), nothing)
             if all(letter.common[0] for letter in letters):
                 return

@@ -28,7 +28,18 @@ from ..own_files import open_own, plain
 from .carrier import Words
 from .futex import address_of, wake_all
 
-__all__ = ["BEAT", "POSTED", "PREFIX", "GroupFile", "OtherFile", "Room", "remove_abandoned"]
+__all__ = [
+    "BEAT",
+    "POSTED",
+    "PREFIX",
+    "GroupFile",
+    "OtherFile",
+    "Room",
+    "create_locked",
+    "is_locked",
+    "path_of",
+    "remove_abandoned",
+]
 
 POSTED = 0
 """Word of the head: the group's last exchange."""
@@ -120,7 +131,7 @@ class GroupFile(_File):
         sizes = [_head_bytes(groups)] + [mmap.ALLOCATIONGRANULARITY] * (len(folders) - 1)
         try:
             for path, size in zip(paths, sizes, strict=True):
-                handles.append(_create(path))
+                handles.append(create_locked(path))
                 os.posix_fallocate(handles[-1], 0, size)
             for handle in handles[1:]:
                 os.pwrite(handle, nonce.to_bytes(8, "little"), 0)
@@ -132,7 +143,8 @@ class GroupFile(_File):
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
                 raise _no_room(folders, error) from error
             raise
-        self._folders = folders
+        self.folders = tuple(folders)
+        """Where the files are."""
         self._ends = sizes
         self.longs[_NONCE], self.longs[_GROUPS] = nonce, groups
         self.see(rank, nonce)
@@ -178,7 +190,7 @@ class GroupFile(_File):
             self._ends[file] += size
             return made
         assert full is not None
-        raise _no_room(self._folders, full) from full
+        raise _no_room(self.folders, full) from full
 
     def post(self, number: int) -> None:
         """Tell all that the letters of an exchange are there."""
@@ -273,7 +285,7 @@ def _remove_if_lost(path: Path) -> None:
         os.close(handle)
 
 
-def _create(path: Path) -> int:
+def create_locked(path: Path) -> int:
     """A new locked file for this user alone, in place of one of an earlier run."""
     flags: Any = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with suppress(FileNotFoundError):

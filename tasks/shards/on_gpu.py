@@ -20,13 +20,15 @@ from ...kernels.shard_sums import ShardSums
 from ..errors import ClusterLost, InternalError
 from ..messages import Bundle, bundle
 from .edges import ShardEdges
+from .mail_ways import MAILBOXES
 from .state import Figures
 
 if TYPE_CHECKING:
+    from ...kernels.gpu.host_mail import HostMail
     from ...kernels.gpu.shard_mail import DirectMail, RelayedMail, ShardMailbox
     from ...kernels.gpu.shards import ShardPeeling
 
-    ShardMail: TypeAlias = DirectMail | RelayedMail
+    ShardMail: TypeAlias = DirectMail | HostMail | RelayedMail
 
 
 class Totals(NamedTuple):
@@ -83,8 +85,10 @@ class ShardOnGpu(Held):
     """Edges that this shard told all others to remove."""
     words: NDArray[np.uint64]
     """Of `sums`, for the kernel."""
-    direct: bool = True
-    """Whether shards wrote into each other's mailboxes."""
+    way: str = MAILBOXES
+    """Of the shards' mail: one of the names of `mail_ways`."""
+    why: str = ""
+    """Threads carried it and kernels did not; empty where nobody asked for kernels, or they did."""
 
     def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardOnGpu:
         """What a checkpoint keeps: all."""

@@ -64,6 +64,16 @@ class SharedMemoryCarrier:
         # A carrier that nobody closed must not seem to live.
         self._close = weakref.finalize(self, _let_go, [own, *filter(None, others)], beating, closing)
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """That all groups share, the first one in memory if there is one."""
+        return self._own.folders
+
+    @property
+    def run(self) -> int:
+        """A number that these groups, and no others, have."""
+        return self._run
+
     @classmethod
     def open(
         cls,

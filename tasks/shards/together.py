@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from ...kernels.cpu.shards import MEMORY, Room
 from ...kernels.threads import kernel_threads, layer
@@ -12,6 +13,8 @@ from .carrier import Carrier
 from .edges import ShardEdges
 from .peeling import peel_shards
 from .state import ShardState
+
+T = TypeVar("T")
 
 
 def peel_groups(
@@ -48,10 +51,11 @@ def peel_groups(
 
     with ThreadPoolExecutor(len(edges), "shards") as pool:
         running = [pool.submit(peel, at) for at in range(len(edges))]
-    return _results(running)
+    return results_of(running)
 
 
-def _results(ended: Sequence[Future[ShardState]]) -> list[ShardState]:
+def results_of(ended: Sequence[Future[T]]) -> list[T]:
+    """What the groups of one process found; raises what the first raised that did not just lose another one."""
     errors = [error for future in ended if (error := future.exception()) is not None]
     for error in errors:
         if not isinstance(error, ClusterLost):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -28,8 +29,11 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "reband": [{}],
     "rows": [{}],
     "shard_rows": [{}],
-    "shards": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}],
+    "shards": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}, {"SYSTEM": 1, "WARPS": 32}],
 }
+CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
+QUICK = (75, 80, 120)
+"""The first and the last, and both sides of every condition in the sources: those between them read the same code."""
 
 
 def test_all_sources_are_listed() -> None:
@@ -37,7 +41,18 @@ def test_all_sources_are_listed() -> None:
     assert {entry.relative_to(folder).as_posix() for entry in folder.rglob("*.cu")} == {f"{n}.cu" for n in VARIANTS}
 
 
-@pytest.mark.parametrize("capability", [75, 80, 86, 89, 90, 100, 120])
+def test_quick_capabilities_read_all_code() -> None:
+    text = "".join(source.read(f"{name}.cu") for name in VARIANTS)
+    least = {int(capability) for capability in re.findall(r"^#if __CUDA_ARCH__ >= (\d+)0$", text, re.MULTILINE)}
+    assert len(re.findall("__CUDA_ARCH__", text)) == len(re.findall(r"^#if __CUDA_ARCH__ >= \d+0$", text, re.MULTILINE))
+    assert "#include" not in text  # headers of others may have conditions of their own
+    sides = {max(one for one in CAPABILITIES if one < border) for border in least} | least
+    assert set(QUICK) == sides | {CAPABILITIES[0], CAPABILITIES[-1]}
+
+
+@pytest.mark.parametrize(
+    "capability", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in CAPABILITIES]
+)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_compiles(name: str, capability: int) -> None:
     for defines in VARIANTS[name]:

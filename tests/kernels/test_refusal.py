@@ -15,7 +15,7 @@ ROWS: Any = SimpleNamespace(edge=FOREIGN)
 MERGED: Any = SimpleNamespace(high=FOREIGN)
 TOPOLOGY: Any = SimpleNamespace(low=FOREIGN)
 
-OF_NO_ARRAYS = {"device", "on_host", "to_device", "to_host", "trim"}
+OF_NO_ARRAYS = {"device", "nccl_id", "nccl_lack", "nccl_ranks", "nccl_spare", "on_host", "to_device", "to_host", "trim"}
 
 CALLS: dict[str, Callable[[], object]] = {
     "add_up": lambda: kernels.add_up(FOREIGN, FOREIGN),
@@ -29,6 +29,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "direct_mail": lambda: kernels.direct_mail(FOREIGN, 0, FOREIGN, []),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "hash_strings": lambda: kernels.hash_strings(FOREIGN, FOREIGN, FOREIGN),
+    "host_inbox_words": lambda: kernels.host_inbox_words(FOREIGN, 2, 1),
+    "host_mail": lambda: kernels.host_mail(FOREIGN, 0, [], 1, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "least_up": lambda: kernels.least_up(FOREIGN, FOREIGN),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),

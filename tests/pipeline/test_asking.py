@@ -198,11 +198,11 @@ def test_members_are_ascending_whatever_the_files(many: Result) -> None:
 
 
 def test_memory_that_is_short_is_no_damage(many: Result) -> None:
-    def short() -> None:
+    def short(only: object) -> None:
         raise pa.ArrowMemoryError("malloc of size 9 failed")
 
     result = Result(many.path)
-    vars(result)["dn_graphs"] = SimpleNamespace(schema=many.dn_graphs.schema, to_batches=short)
+    vars(result)["dn_graphs"] = SimpleNamespace(schema=many.dn_graphs.schema, get_fragments=short)
     with pytest.raises(MemoryError, match="malloc of size 9 failed"):
         top(result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from edgemill.pipeline import InputError, Result, UsageError, edges_of, find_dn_graph, members_of, mine
+from edgemill.kernels.device import own_memory
+from edgemill.pipeline import InputError, Result, UsageError, calling, edges_of, find_dn_graph, members_of, mine
 from edgemill.pipeline.frames import frame_rows, frames_of_rows
 from edgemill.pipeline.frames.given import Columns
 
@@ -42,7 +44,7 @@ def cliques() -> pd.DataFrame:
 
 
 def as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(src="v" + frame["src"].astype(str), dst="é " + frame["dst"].astype(str))
+    return frame.assign(src="é " + frame["src"].astype(str), dst="é " + frame["dst"].astype(str))
 
 
 KINDS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
@@ -109,7 +111,12 @@ def test_nulls(cudf: Any, tmp_path: Path) -> None:
     [
         (lambda frame: frame.astype({"src": "float64"}), {}, InputError, "cudf.DataFrame: column 'src' is double"),
         (lambda frame: frame[["weight"]], {}, InputError, "cannot tell which columns of cudf.DataFrame"),
-        (lambda frame: frame.rename(columns={"weight": "lambda"}), {}, InputError, "column 'lambda' of input"),
+        (
+            lambda frame: frame.rename(columns={"dst": "lambda"}),
+            {"source_column": "src", "target_column": "lambda"},
+            InputError,
+            "column 'lambda' of input 'cudf.DataFrame'",
+        ),
         (lambda frame: frame, {"where": "weight > 0"}, UsageError, "where is for files, and the input is a cudf.Data"),
         (lambda frame: frame["src"], {}, UsageError, "mine cannot read a cudf"),
     ],
@@ -121,6 +128,30 @@ def test_what_is_refused(
     with pytest.raises(error, match=message):
         mine(make(cudf.from_pandas(cliques())), tmp_path / "out", **QUIET | how)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_has_a_pool_and_the_process_what_cudf_chose(
+    cudf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing of the pool is kept after the run, as cudf would not use it."""
+    import cupy
+
+    rmm_cupy_allocator = pytest.importorskip("rmm.allocators.cupy").rmm_cupy_allocator
+    cupy.cuda.set_allocator(rmm_cupy_allocator)
+    pool = cupy.get_default_memory_pool()
+    seen: list[tuple[bool, int]] = []
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        with own_memory():
+            yield
+            seen.append((cupy.cuda.get_allocator() == pool.malloc, pool.total_bytes()))
+
+    monkeypatch.setattr(calling, "own_memory", watched)
+    mine(cudf.from_pandas(cliques()), tmp_path / "out", device="gpu", **QUIET)
+    assert {own for own, _ in seen} == {True} and max(size for _, size in seen) > 0
+    assert cupy.cuda.get_allocator() is rmm_cupy_allocator
+    assert pool.free_bytes() == 0
 
 
 def test_no_rows(cudf: Any, tmp_path: Path) -> None:
@@ -154,6 +185,19 @@ def test_tables(cudf: Any, result: Result, name: str) -> None:
     assert same(table.to_cudf(), table.to_table())
     first = table.schema.names[:1]
     assert same(table.to_cudf(first), table.to_table(columns=first))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_both_ways_in(cudf: Any, result: Result, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Whole tables are decoded on the GPU; what the host decodes and copies is the same, types included."""
+    table = getattr(result, name)
+    copied = frames_of_rows.to_cudf(table.to_arrow())
+    names = table.schema.names[::-1][:2]
+    monkeypatch.setattr(frames_of_rows, "to_cudf", None)
+    decoded = table.to_cudf()
+    assert decoded.to_arrow(preserve_index=False) == copied.to_arrow(preserve_index=False)
+    assert list(decoded.dtypes) == list(copied.dtypes) and decoded.index.equals(copied.index)
+    assert list(table.to_cudf(names).columns) == names
 
 
 def test_part_of_a_table(cudf: Any, result: Result) -> None:

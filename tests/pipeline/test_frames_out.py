@@ -8,7 +8,6 @@ import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -219,19 +218,6 @@ def test_the_edges_of_a_group(result: Result) -> None:
     assert edges.read_all().to_pylist() == expected  # as a reader, once
     assert edges.read_all().num_rows == 0
     assert pa.Table.from_batches(edges_of(result, find_group(result, row["id"]))).to_pylist() == expected
-
-
-class Cudf(ModuleType):
-    """What `to_cudf` uses of cudf."""
-
-    DataFrame = SimpleNamespace(from_arrow=lambda table: ("on the device", table))
-
-
-def test_frames_on_a_gpu(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cudf", Cudf("cudf"))
-    assert result.edges.to_cudf() == ("on the device", result.edges.to_table())
-    group = find_group(result, result.dn_graphs.to_table()["id"][0].as_py())
-    assert edges_of(result, group).to_cudf()[1].num_rows == group.edges
 
 
 @pytest.mark.parametrize(

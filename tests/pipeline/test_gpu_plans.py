@@ -265,8 +265,9 @@ def test_memory_of_a_shard() -> None:
     assert 32 * 2**27 < few < 33 * 2**27
 
 
-def test_cpus_have_no_mailboxes(source: Source) -> None:
+@pytest.mark.parametrize("carrier", ["mailboxes", "nccl"])
+def test_cpus_have_no_carrier_of_gpus(source: Source, carrier: str) -> None:
     for capacity in (replace(HERE, device_bytes=0), replace(processes(2), device_bytes=0)):
-        with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, .* use bounding\.carrier=auto"):
-            planned(source, capacity, carrier="mailboxes")
-    assert planned(source, processes(2), carrier="mailboxes").partitions == 1
+        with pytest.raises(UsageError, match=rf"bounding\.carrier is {carrier}, .* use bounding\.carrier=auto"):
+            planned(source, capacity, carrier=carrier)
+    assert planned(source, processes(2), carrier=carrier).partitions == 1

@@ -15,7 +15,8 @@ import pytest
 from distributed import Client
 
 import runs
-from edgemill.pipeline import Result, mine
+from edgemill import kernels
+from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.telemetry import Events
 from edgemill.tasks.generate import generate
 
@@ -51,6 +52,25 @@ def standing() -> Iterator[Client]:
         yield client
 
 
+@contextmanager
+def workers_for(carrier: str) -> Iterator[Client]:
+    """Two worker processes, with a GPU each where the carrier needs that."""
+    if carrier != "nccl":
+        with two_workers() as client:
+            yield client
+        return
+    if kernels.device().count < 2:
+        pytest.skip("NCCL needs a GPU for each worker, and this machine has one")
+    from dask_cuda import LocalCUDACluster
+
+    options: Any = {"dashboard_address": None, "silence_logs": 50, "resources": {"GPU": 1}}
+    with (
+        LocalCUDACluster(n_workers=2, threads_per_worker=1, **options) as started,
+        Client(started, set_as_default=False) as client,
+    ):
+        yield client
+
+
 def tables(result: Result) -> list[pa.Table]:
     found = (result.edges, result.vertices, result.hierarchy, result.dn_graphs, result.dn_graph_members)
     return [table.to_table() for table in found]
@@ -65,8 +85,23 @@ def test_every_carrier(rows: Path, plain: Result, standing: Client, tmp_path: Pa
     assert tables(result) == tables(plain)
     shards = result.manifest.bounding.shards
     assert shards is not None
-    assert (shards.groups, shards.carrier) == (2, used)
+    assert (shards.groups, shards.carrier, shards.relayed) == (2, used, "")
     runs.assert_nothing_left(standing)
+
+
+def test_nccl_needs_a_gpu_for_each_worker(rows: Path, standing: Client, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"two workers have one GPU|CuPy finds no NCCL"):
+        mine(rows, tmp_path / "out", client=standing, device="gpu", partitions=2, carrier="nccl")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nccl_between_two_gpus(rows: Path, plain: Result, tmp_path: Path) -> None:
+    with workers_for("nccl") as client:
+        result = mine(rows, tmp_path / "out", client=client, device="gpu", partitions=2, carrier="nccl")
+    assert tables(result) == tables(plain)
+    shards = result.manifest.bounding.shards
+    assert shards is not None
+    assert (shards.groups, shards.carrier) == (2, "nccl")
 
 
 def short_launches() -> None:
@@ -80,14 +115,14 @@ def short_launches() -> None:
     peeling._PROGRESS_SECONDS = -1.0
 
 
-@pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask"])
+@pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask", "nccl"])
 @pytest.mark.parametrize("levels", [1, 4])
 def test_a_killed_worker(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carrier: Any, levels: int
 ) -> None:
     """The run goes on from what was kept last, once there is another worker."""
     emit, told, killed = Events.emit, [0], [0]
-    with two_workers() as client:
+    with workers_for(carrier) as client:
         client.run(short_launches)
         pid = next(iter(client.run(os.getpid).values()))
 

@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("builtins.open", full)
+    monkeypatch.setattr(in_files, "open", full, raising=False)
     assert put_in_files([LARGE])[0] is LARGE
     assert not files(folder)
 
@@ -166,7 +166,7 @@ def test_too_many_open_files(folder: Path, monkeypatch: pytest.MonkeyPatch, numb
     def none_more(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("builtins.open", none_more)
+    monkeypatch.setattr(in_files, "open", none_more, raising=False)
     monkeypatch.setattr("tempfile.mkstemp", none_more)
     for lacking, value in ((mapped, kept), (put_in_files, [LARGE + 1])):
         with pytest.raises(OutOfRoom, match=r"ulimit -n") as raised:
@@ -468,9 +468,20 @@ def test_a_worker_is_lost_from_which_another_got_an_array() -> None:
 
         return bool(in_files._folders == [dask_worker.local_directory])
 
+    def sends_from_devices() -> bool:
+        from distributed.protocol.cuda import cuda_serialize
+
+        from edgemill.tasks.messages import Bundle
+
+        return any(kind is Bundle for kind in cuda_serialize._lookup)
+
+    def plugins(dask_worker: Any) -> list[str]:
+        return [name for name in dask_worker.plugins if name.startswith("edgemill")]
+
     with runs.two_processes() as client:
         engine = Engine(client, "lost")
         engine.keep_in_files()
+        engine.send_from_devices()
         assert engine._linked
         _, other = engine._workers
         pids, folders = client.run(os.getpid), client.run(lambda dask_worker: dask_worker.local_directory)
@@ -484,3 +495,6 @@ def test_a_worker_is_lost_from_which_another_got_an_array() -> None:
         place = list(engine._workers).index(other)
         assert engine.gather(engine.map("add", add, [(made,)], [place])) == [49_995_000]
         assert list(client.run(known).values()) == [True, True]
+        assert list(client.run(sends_from_devices).values()) == [True, True]
+        engine.end()
+        assert list(client.run(plugins).values()) == [[], []]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -20,12 +21,12 @@ import oracles
 import runs
 from edgemill.pipeline import Result, StoreLost, UsageError, diff, find_dn_graph, find_track, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.manifest import TracksRecord, write_manifest
-from edgemill.pipeline.nights import following
-from edgemill.pipeline.nights.tracks import Assigned, assign, with_tracks
+from edgemill.pipeline.manifest import TracksRecord
 from edgemill.tasks.places import Place
+from edgemill.tasks.tracks import Earlier
 from edgemill.tasks.verify import verify
 from made import made
+from tracking import assign, tracked
 
 Group = frozenset[int]
 Tracks = dict[int, Group]
@@ -39,20 +40,6 @@ def result_of(folder: Path, groups: Iterable[Group], tracks: bool = False, **mor
 
 def edges_of(groups: Iterable[Group]) -> list[tuple[int, int]]:
     return [edge for group in groups for edge in combinations(sorted(group), 2)]
-
-
-def tracked(result: Result, first: int, before: Result | None = None, replaced: Result | None = None) -> Result:
-    """The same result with tracks in its tables and its manifest."""
-    assigned = assign(result, first, before, replaced)
-    how = {"output": {"compression": "zstd", "row_group_rows": 2}}
-    manifest = result.manifest.model_copy(update={"settings": how})
-    record = TracksRecord(
-        previous=None, continued=assigned.continued, again=assigned.again, new=assigned.new, next=assigned.next
-    )
-    outputs = with_tracks(result.place, manifest, assigned)
-    (result.path / "manifest.json").unlink()
-    write_manifest(result.path, manifest.model_copy(update={"outputs": outputs, "tracks": record}))
-    return Result(result.path)
 
 
 def tracks_of(result: Result) -> Tracks:
@@ -108,14 +95,15 @@ def test_every_history(
     for night, (groups, cut) in enumerate(zip(history, cuts, strict=True)):
         plain = result_of(folder / f"{night}", groups, rows_per_file=cut, rows_per_group=cut, first_id=5 + 40 * night)
         wanted = expected(known, fates.groups_of(plain), first)
-        result = tracked(plain, first, before)
+        told = assign(plain, first, before, None, buckets=cut).fates
+        result = tracked(plain, first, before, buckets=cut)
         assert tracks_of(result) == wanted
         assert result.manifest.tracks is not None
         assert result.manifest.tracks.new == len(wanted.keys() - known.keys())
         assert not (wanted.keys() - known.keys()) & given_out
         if before is not None:
             found = diff(before, result)
-            assert found.groups == fates.fates(known, wanted)[0]
+            assert found.groups == told == fates.fates(known, wanted)[0]
             assert found.groups.continued == len(wanted.keys() & known.keys()) == result.manifest.tracks.continued
         given_out |= wanted.keys()
         known, before, first = wanted, result, result.manifest.tracks.next
@@ -280,6 +268,51 @@ def test_without_a_series_numbers_begin_at_one(tmp_path: Path) -> None:
     assert table.schema.names[-1] == "track"
 
 
+def test_tracks_are_the_same_in_any_parts(tmp_path: Path) -> None:
+    """Many groups of few sizes, of which some stay, some move and some merge."""
+    cliques = [range(20 * n, 20 * n + 4 + n % 3) for n in range(60)]
+    late = [[*own, 5000 + n] if n % 4 == 0 else own for n, own in enumerate(cliques) if n % 5]
+    late[3:5] = [[*late[3], *late[4]]]
+    write_day(tmp_path, "2026-11-18", cliques)
+    write_day(tmp_path, "2026-11-19", late)
+    found = []
+    for parts in (1, 3):
+        out = tmp_path / f"out{parts}"
+        for day in ("2026-11-18", "2026-11-19"):
+            how = ["--partitions", str(parts), "--set", "bounding.method=band"]
+            assert run(tmp_path, str(out), day, *how).exit_code == 0
+        results = [Result(out / day) for day in ("2026-11-18", "2026-11-19")]
+        followed = next(line for line in log(results[1]) if line["event"] == "followed")
+        record = results[1].manifest.tracks
+        assert record is not None
+        files = {output.path for output in results[1].manifest.outputs if "dn_graphs/" in output.path}
+        assert len(files) == parts
+        found.append(([tracks_of(one) for one in results], followed["groups"], record.continued, record.next))
+    assert found[0] == found[1]
+    first, second = ({members: track for track, members in own.items()} for own in found[0][0])
+    assert sorted(first.values()) == list(range(1, 61))
+    numbers = {2: 1, 5: 2, 59: 20, 1: 21, 4: 22, 0: 41}  # the largest first, then by ids
+    assert {n: first[frozenset(cliques[n])] for n in numbers} == numbers
+    assert found[0][1] == fates.fates(found[0][0][0], found[0][0][1])[0].__dict__
+    assert all(second[members] == first[members] for members in first.keys() & second.keys())
+
+
+@pytest.mark.parametrize(
+    ("id_type", "name"),
+    [(pa.string(), str), (pa.uuid(), lambda id: UUID(int=id).bytes), (pa.uint64(), lambda id: 2**64 - 1 - id)],
+    ids=["string", "uuid", "uint64"],
+)
+def test_ids_of_any_type(tmp_path: Path, id_type: pa.DataType, name: Callable[[int], Any]) -> None:
+    for day, groups in (("2026-11-18", EARLY), ("2026-11-19", LATER)):
+        (tmp_path / "edges" / day).mkdir(parents=True)
+        rows = [(name(a), name(b)) for a, b in edges_of(map(frozenset, groups))]
+        runs.write_rows(tmp_path / "edges" / day / "part.parquet", rows, id_type)
+        assert run(tmp_path, str(tmp_path / "out"), day).exit_code == 0
+    before, after = (tracks_of(Result(tmp_path / "out" / day)) for day in ("2026-11-18", "2026-11-19"))
+    assert {track: len(group) for track, group in after.items()} == {1: 6, 2: 5, 4: 3}
+    assert (before[2], len(before[1] & after[1])) == (after[2], 5)
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -334,11 +367,11 @@ def test_a_store_that_does_not_answer_ends_the_night(tmp_path: Path, monkeypatch
     out = str(tmp_path / "out")
     assert run(tmp_path, out, "2026-11-18").exit_code == 0
 
-    def lost(result: Result, first: int, *earlier: Result | None) -> Assigned:
-        raise StoreLost(f"{earlier} does not answer")
+    def lost(earlier: Earlier, *rows: Any) -> pa.Table:
+        raise StoreLost(f"{earlier.place} does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(following, "assign", lost)
+        patch.setattr(Earlier, "rows_of_vertices", lost)
         ended = run(tmp_path, out, "2026-11-19")
     assert (ended.exit_code, "does not answer" in ended.stderr) == (4, True)
     assert not (tmp_path / "out/2026-11-19").exists()

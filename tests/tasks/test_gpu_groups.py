@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing as mp
+import os
 import signal
+import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
+from edgemill import kernels
 from edgemill.kernels.peers import MOST_ON_ONE_DEVICE
 from edgemill.tasks.errors import ClusterLost, UsageError
 from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, peel_groups_on_gpu
+from edgemill.tasks.shards.mail_ways import HOST_MEMORY, MAILBOXES, NCCL, RELAY
 from gpu_shards import SHARED_PATCH, by_the_other_peel, dealt, drawn, exact, intervals, peel_apart
 from oracles import simple_edges
 from sharding import ordered
@@ -43,7 +46,7 @@ def test_groups_of_one_process(shards: int, way: str) -> None:
     parts = dealt(graph, shards)
     states = peel(parts, way)
     assert intervals(graph, parts, states) == by_the_other_peel(graph)
-    assert {state.direct for state in states} == {way != "dask" or shards == 1}
+    assert {state.way for state in states} == {RELAY if way == "dask" and shards > 1 else MAILBOXES}
     left = sum(state.figures.edges for state in states)
     assert left == int((graph.support > 0).sum())
 
@@ -99,7 +102,7 @@ def test_unreachable_mailboxes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgemill.kernels.direct_mail", unreachable)
     graph = ordered(drawn(1, 40, 400))
     parts = dealt(graph, 2)
-    assert not any(state.direct for state in peel(parts, "auto"))
+    assert {state.way for state in peel(parts, "auto")} == {RELAY}
     with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, and the memory of another"):
         peel(parts, "mailboxes")
 
@@ -125,9 +128,11 @@ def test_a_group_that_is_lost_while_mail_is_carried(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[str]:
-    yield str(tmp_path)
-    assert not list(tmp_path.iterdir())
+def folder() -> Iterator[str]:
+    """In memory: Linux lets no device write to memory that belongs to files on a disk."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as found:
+        yield found
+        assert not os.listdir(found)
 
 
 def started(folder: str, way: str, killed: Sequence[int]) -> tuple[list[Any], Any]:
@@ -139,8 +144,18 @@ def started(folder: str, way: str, killed: Sequence[int]) -> tuple[list[Any], An
     return processes, to
 
 
-@pytest.mark.parametrize("way", ["mailboxes", "shared-memory"])
-def test_groups_of_two_processes_on_one_gpu(folder: str, way: str) -> None:
+USED = {"mailboxes": MAILBOXES, "shared-memory": HOST_MEMORY, "nccl": NCCL}
+
+
+def need_gpus(way: str) -> None:
+    if way == "nccl" and kernels.device().count < 2:
+        pytest.skip("NCCL needs a GPU for each process, and this machine has one")
+
+
+@pytest.mark.parametrize("way", USED)
+def test_groups_of_two_processes(folder: str, way: str) -> None:
+    """On one GPU, where the way allows that."""
+    need_gpus(way)
     processes, to = started(folder, way, [])
     found = dict((rank, rest) for rank, *rest in (to.get(timeout=100) for _ in processes))
     for process in processes:
@@ -148,12 +163,13 @@ def test_groups_of_two_processes_on_one_gpu(folder: str, way: str) -> None:
     graph = ordered(drawn(1, 90, 4000))
     together = {**found[0][1], **found[1][1]}
     assert together == by_the_other_peel(graph)
-    assert [found[rank][0] for rank in (0, 1)] == [way == "mailboxes"] * 2
+    assert [found[rank][0] for rank in (0, 1)] == [USED[way]] * 2
 
 
-@pytest.mark.parametrize("way", ["mailboxes", "shared-memory"])
+@pytest.mark.parametrize("way", USED)
 def test_a_process_that_is_killed(folder: str, way: str) -> None:
     """The other one hears of it, whatever its kernel waits for."""
+    need_gpus(way)
     processes, to = started(folder, way, [1])
     rank, message = to.get(timeout=100)
     assert rank == 0

@@ -4,79 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import Any
 
-import numpy as np
 import pytest
 
-from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.peers import Address
 from edgemill.tasks.errors import ClusterLost, InternalError, UsageError
-from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, gpu_groups, peel_groups_on_gpu
-
-NOTHING = np.empty(0, np.int32)
-Peel = Callable[..., list[ShardOnGpu]]
-
-
-class Mailbox:
-    """Of one shard."""
-
-    def __init__(self, group: int) -> None:
-        self.group = group
-
-    def address(self) -> Address:
-        return Address("a machine", f"process {self.group}", 2**48 + self.group, bytes(range(200, 210)))
-
-
-class Mail:
-    """Of a shard whose kernel posts once in each of a few meetings."""
-
-    spare, meetings = 0, 3
-    most_common, most_own = 10, 10
-
-    def __init__(self, rank: int, shards: int) -> None:
-        self.rank, self.shards = rank, shards
-        self.came: list[tuple[int, int, list[int], list[int]]] = []
-        self.closed = self.abandoned = 0
-        self.done, self.lost = Event(), Event()
-        if shards == 1:
-            self.done.set()
-
-    def await_post(self, turn: int, ended: Event) -> bool:
-        if turn <= self.meetings:
-            return True
-        self.done.set()
-        ended.wait(60)
-        return False
-
-    def outgoing(self, turn: int) -> Any:
-        own = [np.array([turn, self.rank, q], np.uint32) for q in range(self.shards)]
-        return np.array([turn, self.rank], np.uint32), own
-
-    def deliver(self, turn: int, sender: int, common: Any, own: Any) -> None:
-        self.came.append((turn, sender, common.tolist(), own.tolist()))
-
-    def lose(self) -> None:
-        self.lost.set()
-        self.done.set()
-
-    def abandon(self) -> None:
-        self.abandoned += 1
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def edges_of(group: int, groups: int) -> ShardEdges:
-    none = np.empty(0, np.uint32)
-    return ShardEdges(group, groups, Cut(9, groups), none, none, NOTHING, 0)
-
-
-def state_of(edges: ShardEdges, triangles: int = 0) -> ShardOnGpu:
-    words = np.zeros(15, np.uint64)
-    words[2] = triangles
-    return ShardOnGpu(edges.group, edges.groups, 3, 2, 0, NOTHING, NOTHING, NOTHING, 0, 0, 0, 9, 7, 0, words)
+from edgemill.tasks.shards import MemoryCarrier, ShardEdges, ShardOnGpu, gpu_groups, gpu_mail, peel_groups_on_gpu
+from edgemill.tasks.shards.mail_ways import MAILBOXES, RELAY
+from stand_ins import Mail, Mailbox, edges_of, peel, state_of
 
 
 class House:
@@ -104,18 +40,10 @@ class House:
         return mail
 
 
-def peel(edges: Sequence[ShardEdges], mails: Sequence[Any], *_: Any) -> list[ShardOnGpu]:
-    for mail in mails:
-        mail.done.wait(60)
-        if mail.lost.is_set():
-            raise ClusterLost("peeling in step ended")
-    return [state_of(one) for one in edges]
-
-
 @pytest.fixture
 def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     house = House()
-    monkeypatch.setattr(gpu_groups, "open_shard_mailbox", lambda edges: Mailbox(edges.group))
+    monkeypatch.setattr(gpu_mail, "open_shard_mailbox", lambda edges: Mailbox(edges.group))
     monkeypatch.setattr("edgemill.kernels.direct_mail", house.direct)
     monkeypatch.setattr("edgemill.kernels.relayed_mail", house.relayed)
     monkeypatch.setattr(gpu_groups, "peel_shards_on_gpu", peel)
@@ -135,14 +63,15 @@ def together(groups: int, way: str) -> list[ShardOnGpu]:
 def test_all_mailboxes_are_reached(house: House, groups: int, way: str) -> None:
     states = together(groups, way)
     assert [state.group for state in states] == list(range(groups))
-    assert all(state.direct for state in states)
+    assert {state.way for state in states} == {MAILBOXES}
     assert house.addresses == [[Mailbox(group).address() for group in range(groups)]] * groups
 
 
 def test_a_mailbox_out_of_reach(house: House) -> None:
     """All have their carriers carry, if they may."""
     house.reachable = False
-    assert not any(state.direct for state in together(3, "auto"))
+    why = "the memory of another process's GPU cannot be reached"
+    assert {(state.way, state.why) for state in together(3, "auto")} == {(RELAY, why)}
     with pytest.raises(UsageError, match=r"bounding\.carrier is mailboxes, and the memory of another .*carrier=auto"):
         together(3, "mailboxes")
 
@@ -158,7 +87,7 @@ def test_carriers_carry(house: House, groups: int) -> None:
 
 
 def test_a_group_alone_needs_no_carrier(house: House) -> None:
-    assert together(1, "dask")[0].direct
+    assert together(1, "dask")[0].way == MAILBOXES
 
 
 def in_threads(works: Sequence[Callable[[], Any]]) -> list[BaseException | None]:

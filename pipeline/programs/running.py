@@ -1,0 +1,234 @@
+"""Programs on the cluster: a block of the graph on each worker, and tasks that meet in every superstep.
+
+Blocks are ranges of ids with about equally many edges; a graph that is small is in one block. What a worker holds is
+its block: no task, and not the client, holds all edges of a graph that has several. When a worker is lost the run goes
+back to what was kept last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import getitem
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...tasks.degrees import BucketDegrees
+from ...tasks.errors import StateLost
+from ...tasks.identity import Kind
+from ...tasks.messages import Bundle
+from ...tasks.partition import RangePartitioner
+from ...tasks.partition import range as ranges
+from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs.program import View
+from ...tasks.programs.warm import warm_program
+from ...tasks.sources import Source
+from ...tasks.writing import VertexColumn
+from ..carriers import Meeting
+from ..engine import Engine, Future
+from ..exchange import exchange, send
+from ..manifest import ProgramRecord
+from ..settings import Settings
+from ..stages import Buckets
+from ..telemetry import Events
+from .catalogue import CATALOGUE, LAMBDA, Entry
+from .making import parameters_of, program_of
+
+__all__ = ["Ran", "run_programs", "wanted_programs", "warm_programs"]
+
+LEAST_ENTRIES = 2**21
+"""Ends of edges of a block, at least, where there are several: of smaller ones meetings take longer than the work."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What programs found."""
+
+    columns: list[Future]
+    """[buckets] lists of VertexColumn"""
+    records: list[ProgramRecord]
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The graph in its blocks."""
+
+    view: View
+    home: RangePartitioner
+    blocks: list[Future]
+    """[groups] Block"""
+
+
+def wanted_programs(settings: Settings) -> dict[str, Entry]:
+    """The programs that settings ask for, beside λ, in the order of their columns."""
+    return {name: entry for name, entry in CATALOGUE.items() if name in settings.programs.run and name != LAMBDA}
+
+
+def warm_programs(engine: Engine, settings: Settings) -> None:
+    """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
+    engine.everywhere(_warm, [program_of(name, settings) for name in wanted_programs(settings)])
+
+
+def _warm(programs: Sequence[Program]) -> None:
+    for program in programs:
+        warm_program(program)
+
+
+def run_programs(
+    engine: Engine, events: Events, settings: Settings, source: Source, buckets: Buckets, degrees: Sequence[Future]
+) -> Ran:
+    """Run the wanted programs, one after the other; `degrees` [buckets] are BucketDegrees.
+
+    Raises StateLost if a worker is lost with its block.
+    """
+    wanted = wanted_programs(settings)
+    records, named, columns = [], [], []
+    with events.stage("programs", len(wanted)) as stage:
+        home = _place(engine, buckets, degrees)
+        graph: _Blocks | None = None
+        for name, entry in wanted.items():
+            start = time.perf_counter()
+            program = program_of(name, settings)
+            # The entries of an undirected graph are the same by all views.
+            view = program.view if source.directed else "both"
+            if graph is None or graph.view != view:
+                graph = None  # let go of before there is another
+                graph = _cut(engine, buckets, home, source.directed, view)
+            states, carrier = _run(engine, graph, program, settings)
+            outcomes = engine.peek(states, _figures)
+            kept = {column.state: program.state[column.state] for column in entry.columns}
+            ids = [column.state for column in entry.columns if column.kind == "id"]
+            named.append(_bring_back(engine, buckets, states, kept, ids, source.kind))
+            columns.append([(c.name, c.state, c.type(source.id_type), c.kind == "id") for c in entry.columns])
+            del states
+            records.append(_record(name, entry, settings, outcomes, carrier, round(time.perf_counter() - start, 3)))
+            events.emit("program", **records[-1].model_dump(exclude={"parameters", "columns"}))
+            stage.task_done()
+        tasks = [(columns, [own[b] for own in named]) for b in range(len(buckets.ids))]
+        published = engine.map("vertex-columns", _vertex_columns, tasks)
+        engine.wait(published)
+    return Ran(published, records)
+
+
+def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
+    """Ranges of ids with about equally many edges, one for each worker that is worth it."""
+    entries = engine.peek(degrees, _sum)
+    groups = max(1, min(engine.meet(), sum(entries) // LEAST_ENTRIES))
+    targets = ranges.cut_targets(entries, groups)
+    starts = buckets.starts.tolist()
+    cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])
+    return ranges.range_partitioner(engine.gather(cuts))
+
+
+def _cut(engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View) -> _Blocks:
+    """A block for each of these ranges."""
+    groups = home.partitions
+    engine.spread(groups)
+    sent = send(engine, "send-entries", "entries", delivery.send_entries, [(own, home, view) for own in buckets.edges])
+    arguments = [(g, int(buckets.starts[-1]), home, directed, view) for g in range(groups)]
+    blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
+    engine.wait(blocks)
+    return _Blocks(view, home, blocks)
+
+
+def _sum(degrees: BucketDegrees) -> int:
+    return int(degrees.degree.sum())
+
+
+def _cuts(degrees: BucketDegrees, first: int, targets: NDArray[np.int64]) -> NDArray[np.int64]:
+    return ranges.cuts_within(degrees.degree, first, targets)
+
+
+def _run(engine: Engine, graph: _Blocks, program: Program, settings: Settings) -> tuple[list[Future], str]:
+    """[groups] Outcome, and what carried."""
+    groups = len(graph.blocks)
+    engine.meet()
+    with engine.alone("peeling"):  # nor does a search for λ of another run come in between
+        meeting = Meeting.of(engine, groups, settings.bounding.carrier)
+        engine.spread(meeting.workers)
+        arguments = [
+            (meeting, w, [graph.blocks[g] for g in meeting.held_by(w)], program, graph.home, engine.capacity.threads)
+            for w in range(meeting.workers)
+        ]
+        tasks = engine.together("run-program", _run_blocks, arguments)
+    places = [(tasks[g % meeting.workers], g // meeting.workers) for g in range(groups)]
+    found = engine.map("found", getitem, places, [g % meeting.workers for g in range(groups)])
+    engine.wait_beside(found, tasks)
+    return engine.detach("found-held", found, _lost, [()] * groups), meeting.choice.kind
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker is lost, and what a program found there with it; run again")
+
+
+def _run_blocks(
+    meeting: Meeting, worker: int, blocks: Sequence[Block], program: Program, home: RangePartitioner, threads: int
+) -> list[Outcome]:
+    """Task: run a program on the blocks of one worker."""
+    own = [replace(block, view=program.view) for block in blocks]
+    with meeting.carriers_of(worker) as carriers:
+        return run_blocks(program, own, home, carriers, threads=threads)
+
+
+def _figures(outcome: Outcome) -> Outcome:
+    """All but the arrays."""
+    return replace(outcome, number=outcome.number[:0], state={})
+
+
+def _bring_back(
+    engine: Engine,
+    buckets: Buckets,
+    states: Sequence[Future],
+    kept: Mapping[str, str],
+    ids: Sequence[str],
+    kind: Kind,
+) -> list[Future]:
+    """[buckets] NamedColumns of the state's arrays that are `kept`, of which `ids` speak of vertices."""
+    starts, everyone = buckets.starts, range(len(buckets.ids))
+    engine.spread(len(everyone))
+    sent = send(engine, "send-state", "state", _send_kept, [(own, list(kept), starts) for own in states])
+    found = exchange(engine, "state", sent, delivery.collect_state, [(b, starts, kept) for b in everyone])
+    asked = send(engine, "ask-ids", "asked-ids", delivery.ask_ids, [(own, ids, starts) for own in found])
+    answers = exchange(
+        engine, "asked-ids", asked, delivery.answer_ids, [(own, starts) for own in buckets.ids], forward="named"
+    )
+    named = exchange(engine, "named", answers, delivery.name_columns, [(own, ids, kind) for own in found])
+    engine.wait(named)
+    return named
+
+
+def _send_kept(outcome: Outcome, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[delivery.StateRows]:
+    return delivery.send_state(replace(outcome, state={name: outcome.state[name] for name in names}), starts)
+
+
+def _vertex_columns(
+    columns: Sequence[Sequence[tuple[str, str, pa.DataType, bool]]], named: Sequence[delivery.NamedColumns]
+) -> list[VertexColumn]:
+    return [
+        VertexColumn(name, kind, found.columns[state], found.ids if is_id else None)
+        for own, found in zip(columns, named, strict=True)
+        for name, state, kind, is_id in own
+    ]
+
+
+def _record(
+    name: str, entry: Entry, settings: Settings, outcomes: Sequence[Outcome], carrier: str, seconds: float
+) -> ProgramRecord:
+    first = outcomes[0]
+    return ProgramRecord(
+        name=name,
+        parameters=parameters_of(name, settings),
+        columns=[column.name for column in entry.columns],
+        supersteps=first.steps,
+        converged=first.converged,
+        moved=first.moved,
+        groups=len(outcomes),
+        carrier=carrier,
+        entries=sum(own.entries for own in outcomes),
+        bytes=sum(own.bytes for own in outcomes),
+        seconds=seconds,
+    )

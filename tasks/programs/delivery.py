@@ -1,0 +1,162 @@
+"""From buckets to blocks and back: edges go to the homes of both ends, and what a program found to who publishes it.
+
+exchange 1   send_entries   buckets → blocks: collect_block
+…            a program runs on all blocks
+exchange 2   send_state     blocks → buckets: collect_state
+exchange 3   ask_ids        buckets → buckets: answer_ids   (of columns that hold numbers of vertices)
+exchange 4   buckets → buckets: name_columns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.held import Held
+from .. import identity, order
+from ..errors import InternalError
+from ..identity import Ids
+from ..messages import Bundle, bundle
+from ..numbering import BucketEdges, BucketIds, split_by_bucket
+from ..order import Ints
+from ..partition import RangePartitioner
+from ..ways import DOWN, UP
+from .block import Block, Entries, build_block, entries_of
+from .program import Array, View
+from .running import Outcome
+
+
+@dataclass(frozen=True)
+class StateRows(Held):
+    """What a program found, on its way to a bucket. `len()` counts the vertices."""
+
+    number: Ints
+    """[vertices] dense numbers, ascending."""
+    state: Mapping[str, Array]
+    """[vertices] by name."""
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+@dataclass(frozen=True)
+class BucketColumns(Held):
+    """What programs found for the vertices of one bucket, in id order."""
+
+    bucket: int
+    columns: Mapping[str, Array]
+    """[vertices] by name."""
+
+
+@dataclass(frozen=True)
+class NamedColumns(Held):
+    """What programs found for the vertices of one bucket, in id order."""
+
+    bucket: int
+    columns: Mapping[str, Array]
+    """[vertices] by name; of ids their positions in `ids`."""
+    ids: Ids
+    """The ids that are spoken of."""
+
+
+@dataclass(frozen=True)
+class AskedIds(Held):
+    """Numbers of vertices whose ids are wanted, ascending and distinct. `len()` counts them."""
+
+    number: Ints
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bundle[Entries]:
+    """Bucket → blocks: what edges are by a view, to the homes of the vertices that they lead to."""
+    highs = kernels.to_host(edges.highs)
+    low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
+    high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
+    if edges.ways is None:
+        entries = entries_of(Entries(low, high), False, view)
+    else:
+        ways = kernels.to_host(edges.ways)
+        up, down = (ways & UP) > 0, (ways & DOWN) > 0
+        led = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]))
+        entries = entries_of(led, True, view)
+    if home.partitions == 1:
+        return bundle(edges.bucket, {0: entries})
+    by_home, cuts = order.group(home(entries.target), home.partitions)
+    return bundle(edges.bucket, {g: entries.at(by_home[cuts[g] : cuts[g + 1]]) for g in range(home.partitions)})
+
+
+def collect_block(
+    group: int, vertices: int, home: RangePartitioner, directed: bool, view: View, parts: Mapping[int, Entries]
+) -> Block:
+    """The block of one group, from the entries that each bucket sent. Raises OutOfRoom for 2^31 distinct sources."""
+    ends = np.concatenate(([0], home.cuts, [vertices]))
+    number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
+    senders = [parts[b] for b in sorted(parts)]
+    source, target = (
+        np.concatenate([number[:0], *(getattr(part, name) for part in senders)]) for name in ("source", "target")
+    )
+    return build_block(group, home.partitions, vertices, number, Entries(source, target), directed, view)
+
+
+def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
+    """Block → buckets: what was found for the vertices of each."""
+    cuts = split_by_bucket(outcome.number, starts)
+    parts = {}
+    for b in np.flatnonzero(np.diff(cuts)).tolist():
+        own = slice(cuts[b], cuts[b + 1])
+        parts[b] = StateRows(outcome.number[own], {name: values[own] for name, values in outcome.state.items()})
+    return bundle(outcome.group, parts)
+
+
+def collect_state(
+    bucket: int, starts: NDArray[np.int64], types: Mapping[str, str], parts: Mapping[int, StateRows]
+) -> BucketColumns:
+    """What a program found for a bucket's vertices. Raises InternalError unless it came for each of them once."""
+    vertices = int(starts[bucket + 1] - starts[bucket])
+    rows = sorted(parts.values(), key=lambda part: int(part.number[0]))
+    number = np.concatenate([np.zeros(0, np.int64), *(part.number for part in rows)])
+    if not np.array_equal(number, np.arange(starts[bucket], starts[bucket + 1])):
+        raise InternalError(f"bucket {bucket} has {vertices:,} vertices, and a program found {len(number):,}")
+    columns = {
+        name: np.concatenate([np.zeros(0, kind), *(part.state[name] for part in rows)]) for name, kind in types.items()
+    }
+    return BucketColumns(bucket, columns)
+
+
+def ask_ids(found: BucketColumns, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[AskedIds]:
+    """Bucket → buckets: the numbers in some columns, to the buckets of these vertices."""
+    number = wanted(found, names)
+    cuts = split_by_bucket(number, starts)
+    return bundle(found.bucket, {b: AskedIds(number[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)})
+
+
+def wanted(found: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
+    """The numbers of vertices in some columns, ascending and distinct."""
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns[name] for name in names)]))
+
+
+def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, AskedIds]) -> Bundle[Ids]:
+    """Bucket → buckets: the ids of the vertices that each has asked for."""
+    first = int(starts[ids.bucket])
+    own = identity.to_host(ids.ids)
+    return bundle(ids.bucket, {asker: identity.take(own, part.number - first) for asker, part in parts.items()})
+
+
+def name_columns(
+    found: BucketColumns, names: Sequence[str], kind: identity.Kind, answers: Mapping[int, Ids]
+) -> NamedColumns:
+    """The columns of one bucket when the ids that they speak of are known."""
+    ids = identity.concatenate([answers[b] for b in sorted(answers)] or [identity.no_ids(kind)])
+    number = wanted(found, names)
+    if len(ids) != len(number):
+        raise InternalError(f"bucket {found.bucket} asked for {len(number)} ids and got {len(ids)}")
+    columns = dict(found.columns)
+    for name in names:
+        columns[name] = np.searchsorted(number, columns[name])
+    return NamedColumns(found.bucket, columns, ids)

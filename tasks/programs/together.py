@@ -1,0 +1,67 @@
+"""A program on a graph in memory: cut into blocks, each run by a thread, or in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ...kernels.threads import kernel_threads, layer
+from .. import order
+from ..errors import ClusterLost
+from ..partition import Partitioner
+from ..shards.carrier import Carrier
+from ..shards.together import results_of
+from .block import Block, Entries, build_block, entries_of
+from .program import Program, View
+from .running import Outcome, run_program
+
+__all__ = ["cut_blocks", "run_blocks"]
+
+
+def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[Block]:
+    """The blocks of a graph whose vertices have the numbers 0 … vertices - 1, one for each partition of `home`.
+
+    Edges of an undirected graph are given once each, in any direction; an edge that is given twice is two edges.
+    """
+    entries = entries_of(edges, directed, view)
+    targets = home(entries.target)
+    number = order.shifted(np.arange(vertices), 0, vertices)
+    homes = home(number)
+    return [
+        build_block(g, home.partitions, vertices, number[homes == g], entries.at(targets == g), directed, view)
+        for g in range(home.partitions)
+    ]
+
+
+def run_blocks(
+    program: Program,
+    blocks: Sequence[Block],
+    home: Partitioner,
+    carriers: Sequence[Carrier],
+    *,
+    threads: int,
+    most_steps: int | None = None,
+    seconds: float | None = None,
+) -> list[Outcome]:
+    """Run a program on the blocks of one process, which share its `threads`; see `run_program`.
+
+    Raises what the first block raised that did not just lose another one.
+    """
+    if len(blocks) == 1:
+        return [run_program(program, blocks[0], home, carriers[0], most_steps=most_steps, seconds=seconds)]
+    if layer() == "workqueue":
+        raise ClusterLost(
+            f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
+            "(libgomp1), and run again"
+        )
+    share = max(1, threads // len(blocks))
+
+    def run(at: int) -> Outcome:
+        with kernel_threads(share):
+            return run_program(program, blocks[at], home, carriers[at], most_steps=most_steps, seconds=seconds)
+
+    with ThreadPoolExecutor(len(blocks), "blocks") as pool:
+        running = [pool.submit(run, at) for at in range(len(blocks))]
+    return results_of(running)

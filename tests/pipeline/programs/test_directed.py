@@ -1,0 +1,133 @@
+"""Edges that lead one way: what programs make of them, and that λ does not see it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import Result, UsageError, mine
+from edgemill.pipeline.programs import running
+from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.tasks.verify import verify
+
+ALL = ("lambda", *CATALOGUE)
+QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
+
+
+def _rows(seed: int, vertices: int = 60, count: int = 400) -> list[tuple[int, int]]:
+    """Arcs with loops, repetitions and both directions, and some ids that nothing leads to or from."""
+    random = Random(seed)
+    rows = [(random.randrange(vertices), random.randrange(vertices) * 3 // 4) for _ in range(count)]
+    return [*rows, *rows[:20], *((v, u) for u, v in rows[:40]), (vertices, vertices)]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return runs.write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet", _rows(5))
+
+
+@pytest.fixture(scope="module")
+def alone(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """By one process, in several blocks of rows."""
+    out = tmp_path_factory.mktemp("alone") / "out"
+    return mine(rows, out, programs=ALL, directed=True, **QUIET)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Client]:
+    with runs.cluster(n_workers=3, threads_per_worker=1) as client:
+        yield client
+
+
+def test_programs_follow_the_directions(alone: Result) -> None:
+    graph = nx.DiGraph(edge for edge in _rows(5) if edge[0] != edge[1])
+    graph.add_node(60)
+    table = alone.vertices.to_table()
+    ids = table["id"].to_pylist()
+    assert ids == sorted(graph)
+    ranks = nx.pagerank(graph, tol=1e-13)
+    assert np.allclose(table["pagerank"], [ranks[v] for v in ids], atol=1e-8)
+    least = {v: min(part) for part in nx.weakly_connected_components(graph) for v in part}
+    assert table["weak_component"].to_pylist() == [least[v] for v in ids]
+    both = graph.to_undirected()
+    assert table["coreness"].to_pylist() == [nx.core_number(both)[v] for v in ids]
+    for v, value in zip(ids, table["clustering"].to_pylist(), strict=True):
+        near = set(both[v])
+        links = sum(u in near and w in near for u, w in graph.edges)
+        assert value == (links / (len(near) * (len(near) - 1)) if len(near) > 1 else 0)
+    label = {v: v for v in ids}
+    for _ in range(10):
+        counts = {v: Counter(label[u] for u in [*graph.predecessors(v), *graph.successors(v)]) for v in ids}
+        label = {v: min(own, key=lambda k: (-own[k], k)) if own else v for v, own in counts.items()}
+    assert table["label"].to_pylist() == [label[v] for v in ids]
+
+
+def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result, tmp_path: Path) -> None:
+    undirected = mine(rows, tmp_path / "out", **QUIET)
+    assert alone.edges.to_table().equals(undirected.edges.to_table())
+    assert alone.manifest.counts == undirected.manifest.counts
+    assert alone.manifest.input.directed and not undirected.manifest.input.directed
+    verify(alone.place.url, str(rows))
+
+
+def test_blocks_of_rows_and_workers_change_nothing(
+    alone: Result, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    given = _rows(5)
+    parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 100}}
+    for part in range(4):
+        runs.write_rows(folder / f"{part}.parquet", given[part::4])
+    result = mine(folder, tmp_path / "out", programs=ALL, directed=True, client=processes, **parts, **QUIET)
+    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    assert {record.groups for record in result.manifest.programs} == {3}
+
+
+def test_text_ids_have_directions_too(alone: Result, tmp_path: Path) -> None:
+    """Of ids that sort as the numbers do the same comes out, but for their names."""
+    columns = [pa.array([f"{edge[side]:03}" for edge in _rows(5)]) for side in (0, 1)]
+    pq.write_table(pa.table(columns, names=["src", "dst"]), tmp_path / "rows.parquet")
+    result = mine(tmp_path / "rows.parquet", tmp_path / "out", programs=ALL, directed=True, **QUIET)
+    for name in ("pagerank", "coreness", "clustering"):
+        assert result.vertices.to_table()[name].equals(alone.vertices.to_table()[name])
+    assert (
+        list(map(int, result.vertices.to_table()["label"].to_pylist()))
+        == alone.vertices.to_table()["label"].to_pylist()
+    )
+
+
+def test_a_result_of_the_other_kind_is_another(rows: Path, tmp_path: Path) -> None:
+    mine(rows, tmp_path / "out", programs=("lambda", "pagerank"), **QUIET)
+    with pytest.raises(UsageError) as refused:
+        mine(rows, tmp_path / "out", programs=("lambda", "pagerank"), directed=True, **QUIET)
+    assert any("directed was false, and is true now" in note for note in refused.value.__notes__)
+
+
+def test_what_is_kept_keeps_directions(rows: Path, alone: Result, tmp_path: Path) -> None:
+    """A run that goes on from a checkpoint of its edges."""
+    checkpoint = {"path": str(tmp_path / "kept"), "every_seconds": 0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "run_programs", _fails)
+        with pytest.raises(RuntimeError, match="on purpose"):
+            mine(rows, tmp_path / "out", programs=ALL, directed=True, checkpoint=checkpoint, **QUIET)
+    assert any((tmp_path / "kept").rglob("*"))
+    result = mine(rows, tmp_path / "out", programs=ALL, directed=True, checkpoint=checkpoint, **QUIET)
+    assert "restore" in {stage.stage for stage in result.manifest.stages}
+    assert result.vertices.to_table().equals(alone.vertices.to_table())
+
+
+def _fails(*_: Any) -> Any:
+    raise RuntimeError("on purpose")

@@ -1,0 +1,205 @@
+"""Runs with programs: columns of vertices, by any number of workers, with any ids, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from distributed import Client
+
+import runs
+from edgemill.pipeline import Result, UsageError, load_settings, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.programs import running
+from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.tasks.generate import generate
+from edgemill.tasks.verify import verify
+
+ALL = ("lambda", *CATALOGUE)
+COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
+QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", folder, files=2, seed=4, scale=8, edge_factor=6)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """By one process."""
+    return mine(rows, tmp_path_factory.mktemp("alone") / "out", programs=ALL, **QUIET)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Client]:
+    with runs.cluster(n_workers=3, threads_per_worker=1) as client:
+        yield client
+
+
+def graph_of(result: Result) -> Any:
+    table = result.edges.to_table()
+    graph = nx.Graph(zip(table[0].to_pylist(), table[1].to_pylist(), strict=True))
+    graph.add_nodes_from(result.vertices.to_table()["id"].to_pylist())
+    return graph
+
+
+def test_columns_hold_what_networkx_finds(alone: Result) -> None:
+    graph, table = graph_of(alone), alone.vertices.to_table()
+    ids = table["id"].to_pylist()
+    assert table.schema.names == ["id", "degree", "triangles", "lambda", "component", *COLUMNS]
+    ranks = nx.pagerank(graph, tol=1e-13)
+    assert np.allclose(table["pagerank"], [ranks[v] for v in ids], atol=1e-8)
+    least = {v: min(part) for part in nx.connected_components(graph) for v in part}
+    assert table["weak_component"].to_pylist() == [least[v] for v in ids]
+    assert table["coreness"].to_pylist() == [nx.core_number(graph)[v] for v in ids]
+    assert np.allclose(table["clustering"], [nx.clustering(graph, v) for v in ids], rtol=1e-14)
+    assert set(table["label"].to_pylist()) < set(ids)
+
+
+def test_the_manifest_says_how_they_ran(alone: Result) -> None:
+    records = {record.name: record for record in alone.manifest.programs}
+    assert list(records) == list(CATALOGUE)
+    assert [name for record in records.values() for name in record.columns] == COLUMNS
+    assert all(record.converged and record.groups == 1 and not record.bytes for record in records.values())
+    assert records["pagerank"].parameters == {"damping": 0.85, "tolerance": 1e-9, "iterations": None}
+    assert records["labels"].supersteps <= 10 and records["clustering"].supersteps == 1
+    assert "programs" in {stage.stage for stage in alone.manifest.stages}
+    verify(alone.place.url)
+
+
+@pytest.mark.parametrize("carrier", ["shared-memory", "dask"])
+def test_workers_find_the_same_bits(
+    carrier: str, rows: Path, alone: Result, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    options: dict[str, Any] = QUIET | {"bounding": {"carrier": carrier}}
+    result = mine(rows, tmp_path / "out", programs=ALL, client=processes, **options)
+    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    for own, other in zip(result.manifest.programs, alone.manifest.programs, strict=True):
+        assert (own.groups, own.carrier) == (3, carrier)
+        assert own.bytes > 0
+        assert (own.supersteps, own.converged, own.moved) == (other.supersteps, other.converged, other.moved)
+    runs.assert_nothing_left(processes)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.uint64(), pa.uuid()])
+def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> None:
+    text = pa.types.is_string(kind)
+    names: list[Any] = ["b", "a", "é", "c"] if text else [2**63 + 5, 3, 2**64 - 1, 7]
+    if kind == pa.uuid():
+        names = [uuid.UUID(int=value << 60).bytes for value in (9, 2, 14, 5)]
+    ends = [(0, 1), (1, 0), (2, 3), (2, 2)]
+    storage = pa.binary(16) if kind == pa.uuid() else kind
+    columns = [pa.array([names[end[side]] for end in ends], storage) for side in (0, 1)]
+    if kind == pa.uuid():
+        columns = [pa.ExtensionArray.from_storage(kind, column) for column in columns]
+    pq.write_table(pa.table(columns, names=["src", "dst"]), tmp_path / "rows.parquet")
+    result = mine(tmp_path / "rows.parquet", tmp_path / "out", programs=("lambda", "components", "labels"), **QUIET)
+    table = result.vertices.to_table()
+    assert table["weak_component"].type == table["label"].type == table["id"].type
+    ids = table["id"].to_pylist()
+    pairs = {frozenset(names[:2]), frozenset(names[2:])}
+    found = dict(zip(ids, table["weak_component"].to_pylist(), strict=True))
+    assert {frozenset(v for v in ids if found[v] == found[w]) for w in ids} == pairs
+    assert all(found[v] == next(w for w in ids if found[w] == found[v]) for v in ids)
+    verify(str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("edges", [[], [(7, 7)], [(1, 2)]])
+def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Path) -> None:
+    result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
+    table = result.vertices.to_table().select(COLUMNS).to_pylist()
+    first = [[], [(1.0, 7, 7, 0, 0.0)], [(0.5, 1, 1, 1, 0.0), (0.5, 1, 2, 1, 0.0)]][len({v for e in edges for v in e})]
+    assert [tuple(row.values()) for row in table] == first
+
+
+def test_parameters_are_settings(rows: Path, tmp_path: Path) -> None:
+    result = mine(
+        rows,
+        tmp_path / "out",
+        programs=("lambda", "pagerank", "labels"),
+        pagerank={"damping": 0.5, "iterations": 3},
+        labels={"iterations": 1},
+        **QUIET,
+    )
+    assert [(r.name, r.supersteps, r.converged) for r in result.manifest.programs] == [
+        ("pagerank", 3, True),
+        ("labels", 1, True),
+    ]
+    damped = nx.pagerank(graph_of(result), alpha=0.5, tol=1e-13)
+    table = result.vertices.to_table()
+    assert np.allclose(table["pagerank"], [damped[v] for v in table["id"].to_pylist()], atol=0.5**3)
+
+
+def test_another_parameter_is_another_result(rows: Path, tmp_path: Path) -> None:
+    mine(rows, tmp_path / "out", programs=("lambda", "coreness"), **QUIET)
+    mine(rows, tmp_path / "out", programs=("lambda", "coreness"), **QUIET)  # nothing to do
+    with pytest.raises(UsageError) as refused:
+        mine(rows, tmp_path / "out", programs=("lambda",), **QUIET)
+    assert any("was lambda,coreness, and is lambda now" in note for note in refused.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("lambda,pagerang", "there is no program 'pagerang'; there are: lambda, pagerank"),
+        ("pagerank", "has to name lambda, too, such as lambda,pagerank"),
+        ("lambda,lambda", "names a program twice"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(given: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_settings(None, {"input.path": "a", "output.path": "b", "programs.run": given})
+
+
+def test_a_tolerance_that_rounding_hides_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"pagerank\.tolerance"):
+        load_settings(None, {"input.path": "a", "output.path": "b", "pagerank.tolerance": 1e-17})
+
+
+def test_the_command_lists_them() -> None:
+    told = CliRunner().invoke(edgemill, ["programs"])
+    assert told.exit_code == 0
+    for name, entry in CATALOGUE.items():
+        assert name in told.output
+        assert all(column.name in told.output for column in entry.columns)
+    assert "pagerank.damping" in told.output
+
+
+def test_by_the_command(rows: Path, alone: Result, tmp_path: Path) -> None:
+    arguments = [
+        "run",
+        "--input",
+        str(rows),
+        "--output",
+        str(tmp_path / "out"),
+        "--device",
+        "cpu",
+        "--set",
+        "output.report=false",
+    ]
+    ended = CliRunner().invoke(
+        edgemill, [*arguments, "--programs", "lambda,pagerank", "--set", "pagerank.damping=0.85"]
+    )
+    assert ended.exit_code == 0, ended.output
+    found = pq.read_table(tmp_path / "out" / "vertices")
+    assert found["pagerank"].equals(alone.vertices.to_table()["pagerank"])
+
+
+def test_the_page_lists_their_columns() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "programs.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
+    assert listed == [(name, column.name, column.kind) for name, entry in CATALOGUE.items() for column in entry.columns]
+    assert [name for name, *_ in listed] == re.findall(r"^\*\*`(\w+)`\*\*", page, flags=re.MULTILINE)

@@ -1,0 +1,208 @@
+"""The programs that edgemill brings, against NetworkX, igraph and SciPy, on any number of blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgemill.tasks.programs import Program
+from edgemill.tasks.programs.shipped import (
+    BreadthFirst,
+    Components,
+    Coreness,
+    LabelPropagation,
+    LocalClustering,
+    PageRank,
+    ShortestPaths,
+)
+from vertex_programs import Drawn, by_blocks, graphs
+
+SHIPPED: list[Program] = [
+    BreadthFirst(),
+    Components(),
+    Coreness(),
+    LabelPropagation(4),
+    LocalClustering(),
+    PageRank(),
+    PageRank(iterations=5, weighted=True, personal=(0,)),
+    ShortestPaths(),
+]
+FEW = settings(max_examples=40)
+
+
+def rows(graph: Drawn, view: str) -> list[list[int]]:
+    """The sources of the edges into each vertex, as `Program.view` has them."""
+    found: list[list[int]] = [[] for _ in range(graph.vertices)]
+    for u, v in graph.edges:
+        found[v].append(u)
+        if (view != "in" or not graph.directed) and (graph.directed or u != v):
+            found[u].append(v)
+    if view == "either":
+        return [sorted(set(row) - {v}) for v, row in enumerate(found)]
+    return [sorted(row) for row in found]
+
+
+@given(graphs(), st.sampled_from(SHIPPED), st.integers(2, 16), st.booleans())
+@settings(max_examples=80)
+def test_any_cut_gives_the_same_bits(graph: Drawn, program: Program, blocks: int, by_range: bool) -> None:
+    whole, cut = (by_blocks(program, graph, count, by_range) for count in (1, blocks))
+    assert (whole.steps, whole.converged, whole.moved) == (cut.steps, cut.converged, cut.moved)
+    for name, values in whole.state.items():
+        assert values.tobytes() == cut.state[name].tobytes()
+
+
+@given(graphs(), st.data())
+@FEW
+def test_levels_and_parents(graph: Drawn, data: st.DataObject) -> None:
+    source = data.draw(st.integers(0, graph.vertices - 1))
+    found = by_blocks(BreadthFirst(source), graph, data.draw(st.sampled_from([1, 3]))).state
+    levels = nx.single_source_shortest_path_length(graph.networkx(), source)
+    assert found["level"].tolist() == [levels.get(v, -1) for v in range(graph.vertices)]
+    for v, row in enumerate(rows(graph, "in")):
+        above = [u for u in row if v in levels and levels.get(u, -2) == levels[v] - 1]
+        assert found["parent"][v] == (v if v == source else min(above, default=-1))
+
+
+@given(graphs(), st.data())
+@FEW
+def test_distances_and_predecessors(graph: Drawn, data: st.DataObject) -> None:
+    source = data.draw(st.integers(0, graph.vertices - 1))
+    found = by_blocks(ShortestPaths(source), graph, data.draw(st.sampled_from([1, 3]))).state
+    distances = nx.single_source_dijkstra_path_length(graph.networkx(), source)
+    assert np.allclose(found["distance"], [distances.get(v, np.inf) for v in range(graph.vertices)], rtol=1e-12)
+    weight = {**dict(zip(graph.edges, graph.weights, strict=True))}
+    if not graph.directed:
+        weight |= {(v, u): w for (u, v), w in weight.items()}
+    fewest = fewest_edges(graph, source, weight)
+    for v, before in enumerate(found["predecessor"].tolist()):
+        if v == source or np.isinf(found["distance"][v]):
+            assert before == (v if v == source else -1)
+            continue
+        tight = [
+            u
+            for (u, w), length in weight.items()
+            if w == v and found["distance"][u] + length == found["distance"][v] and fewest[u] == fewest[v] - 1
+        ]
+        assert before == min(tight)
+
+
+def fewest_edges(graph: Drawn, source: int, weight: dict[tuple[int, int], float]) -> list[int]:
+    """Of each vertex, the edges of a shortest path with the fewest: by definition, one more edge at a time."""
+    distance = [np.inf] * graph.vertices
+    distance[source] = 0.0
+    fewest = [0] * graph.vertices
+    for edges in range(1, graph.vertices):
+        longer = list(distance)
+        for (u, v), length in weight.items():
+            if distance[u] + length < longer[v]:
+                longer[v], fewest[v] = distance[u] + length, edges
+        distance = longer
+    return fewest
+
+
+@given(graphs(), st.sampled_from([1, 3]))
+@FEW
+def test_components_have_the_least_number(graph: Drawn, blocks: int) -> None:
+    ends = np.array(graph.edges).reshape(-1, 2)
+    matrix = scipy.sparse.coo_array((np.ones(len(ends)), ends.T), shape=(graph.vertices,) * 2)
+    _, label = scipy.sparse.csgraph.connected_components(matrix, connection="weak")
+    least = [int(np.flatnonzero(label == own)[0]) for own in label]
+    assert by_blocks(Components(), graph, blocks).state["component"].tolist() == least
+
+
+@given(graphs(), st.integers(0, 5), st.sampled_from([1, 3]))
+@FEW
+def test_labels_are_the_most_frequent_and_least(graph: Drawn, steps: int, blocks: int) -> None:
+    label = list(range(graph.vertices))
+    for _ in range(steps):
+        counts = [Counter(label[u] for u in row) for row in rows(graph, "both")]
+        label = [min(own, key=lambda k: (-own[k], k)) if own else label[v] for v, own in enumerate(counts)]
+    assert by_blocks(LabelPropagation(steps), graph, blocks).state["label"].tolist() == label
+
+
+@given(graphs(), st.sampled_from([1, 3]))
+@FEW
+def test_coreness(graph: Drawn, blocks: int) -> None:
+    simple = nx.Graph(graph.networkx())
+    simple.remove_edges_from([(v, v) for v in simple])
+    found = by_blocks(Coreness(), graph, blocks).state["core"].tolist()
+    assert found == [nx.core_number(simple)[v] for v in range(graph.vertices)]
+    assert found == igraph.Graph.from_networkx(simple).coreness()
+
+
+@given(graphs(), st.sampled_from([1, 3]))
+@FEW
+def test_links_between_neighbours(graph: Drawn, blocks: int) -> None:
+    edges = set(graph.edges) | (set() if graph.directed else {(v, u) for u, v in graph.edges})
+    found = by_blocks(LocalClustering(), graph, blocks).state
+    for v, row in enumerate(rows(graph, "either")):
+        links = sum((u, w) in edges for u in row for w in row if u != w)
+        assert found["links"][v] == links
+        assert found["clustering"][v] == (links / (len(row) * (len(row) - 1)) if len(row) > 1 else 0)
+    if not graph.directed:
+        simple = nx.Graph(edge for edge in graph.edges if edge[0] != edge[1])
+        triangles = nx.triangles(simple)
+        assert found["links"].tolist() == [2 * triangles.get(v, 0) for v in range(graph.vertices)]
+
+
+@given(graphs(), st.booleans(), st.booleans(), st.sampled_from([1, 3]))
+@FEW
+def test_ranks(graph: Drawn, weighted: bool, personal: bool, blocks: int) -> None:
+    start = (0, graph.vertices - 1) if personal else ()
+    program = PageRank(tolerance=1e-13, weighted=weighted, personal=start)
+    found = by_blocks(program, graph, blocks)
+    rank = found.state["rank"]
+    assert found.converged and found.moved < 1e-13 and abs(rank.sum() - 1) < 1e-12
+    assert np.allclose(rank, linear_ranks(graph, weighted, start), rtol=1e-9, atol=1e-12)
+    if not graph.edges:
+        return
+    # NetworkX takes a loop of an undirected graph once, as this does; igraph takes it twice.
+    weight = "weight" if weighted and any(graph.weights) else None
+    if weighted == (weight is not None):
+        starts = {v: 1.0 for v in start} or None
+        theirs = nx.pagerank(graph.networkx(), tol=1e-14, max_iter=500, personalization=starts, weight=weight)
+        assert np.allclose(rank, [theirs[v] for v in range(graph.vertices)], atol=1e-10)
+
+
+def linear_ranks(graph: Drawn, weighted: bool, start: tuple[int, ...]) -> Any:
+    """Ranks by definition: the solution of a system of linear equations."""
+    n = graph.vertices
+    follow = np.zeros((n, n))  # from column to row
+    for (u, v), weight in zip(graph.edges, graph.weights, strict=True):
+        follow[v, u] += weight if weighted else 1
+        if not graph.directed and u != v:
+            follow[u, v] += weight if weighted else 1
+    starts = np.full(n, 1 / n)
+    if start:
+        starts = np.isin(np.arange(n), start) / len(set(start))
+    out = follow.sum(axis=0)
+    follow = np.where(out > 0, follow / np.where(out > 0, out, 1), starts[:, None])
+    return np.linalg.solve(np.eye(n) - 0.85 * follow, 0.15 * starts)
+
+
+def test_igraph_ranks_a_graph_alike() -> None:
+    graph = Drawn(5, ((0, 1), (1, 2), (2, 0), (2, 3), (4, 0)), (1.0, 2.0, 3.0, 4.0, 5.0), True)
+    theirs = igraph.Graph(5, graph.edges, directed=True)
+    assert np.allclose(by_blocks(PageRank(), graph, 2).state["rank"], theirs.pagerank(), atol=1e-8)
+    weighted = by_blocks(PageRank(weighted=True), graph, 2).state["rank"]
+    assert np.allclose(weighted, theirs.pagerank(weights=list(graph.weights)), atol=1e-8)
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+@pytest.mark.parametrize("program", [BreadthFirst(), ShortestPaths()], ids=lambda p: type(p).__name__)
+def test_only_what_moved_is_read_of_a_long_path(program: Program, blocks: int) -> None:
+    size = 300
+    graph = Drawn(size, tuple((v, v + 1) for v in range(size - 1)), (1.0,) * (size - 1), False)
+    found = by_blocks(program, graph, blocks, by_range=True)
+    first = next(iter(found.state.values()))
+    assert first.tolist() == list(range(size))
+    assert found.steps == size
+    assert found.entries <= 32 * size  # each vertex is heard once, and a block of few entries may read them all then
