@@ -17,7 +17,7 @@ from ..tasks.errors import OutOfRoom
 from .in_files import check_limits, mapped, put_in_files
 from .leaving import leave
 
-__all__ = ["Name", "call", "call_in_files", "call_in_turn", "call_on_gpu", "recall"]
+__all__ = ["Name", "TaskOutOfRoom", "call", "call_in_files", "call_in_turn", "call_on_gpu", "recall"]
 
 T = TypeVar("T")
 
@@ -25,9 +25,13 @@ _turns: dict[int, BoundedSemaphore] = {}
 """How many tasks this process runs at once → what lets in so many."""
 
 
+class TaskOutOfRoom(OutOfRoom):
+    """A task found no memory, on the host or on a GPU. What helps depends on the plan: the engine says it."""
+
+
 def call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> T:
-    """What `function(*arguments)` gives, its kernels with so many threads. Raises OutOfRoom for want of memory or open
-    files; a process whose GPU is broken ends.
+    """What `function(*arguments)` gives, its kernels with so many threads. Raises TaskOutOfRoom for want of memory,
+    OutOfRoom for want of open files; a process whose GPU is broken ends.
     """
     with kernel_threads(threads), own_memory():
         try:
@@ -37,9 +41,7 @@ def call(function: Callable[..., T], threads: int, arguments: Sequence[Any]) -> 
             if broken is not None:
                 leave(broken)
             if isinstance(error, MemoryError):
-                raise OutOfRoom(
-                    f"a task ran out of memory: {error}; use more partitions (partitioning.count=…)"
-                ) from error
+                raise TaskOutOfRoom(f"a task ran out of memory ({error})") from error
             check_limits(error)
             raise
 

@@ -22,7 +22,7 @@ from .. import kernels
 from ..kernels.device import Device
 from ..tasks.errors import ClusterLost, EdgemillError, OutOfRoom, StateLost, UsageError
 from .arriving import await_workers
-from .calling import Name, call, call_in_files, call_in_turn, call_on_gpu, recall
+from .calling import Name, TaskOutOfRoom, call, call_in_files, call_in_turn, call_on_gpu, recall
 from .in_files import FilesOfRun, can_link, mapped, offer, open_many, withdraw
 from .leaving import why_they_left
 from .releases import PACKAGE, at_release, refusal, release
@@ -492,7 +492,11 @@ class Engine:
             self._client.unsubscribe_topic(topic)
 
     def _as_ours(self, error: Exception) -> EdgemillError | None:
-        """One of Dask's errors as one of ours; None for what a task raised."""
+        """One of Dask's errors as one of ours, or that of a task without memory with what helps; None for others that a
+        task raised.
+        """
+        if isinstance(error, TaskOutOfRoom):
+            return OutOfRoom(f"{error}: {self.remedy}")
         if isinstance(error, KilledWorker):
             return self._killed(error)
         if isinstance(error, NoValidWorkerError | NoWorkerError):

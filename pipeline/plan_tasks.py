@@ -1,7 +1,8 @@
 """Tasks that the stages of a run give the scheduler, but for bounding's steps: exchange by exchange, as in `stages`.
 
 A look at counts of results and a parcel from one sender to one receiver, or to all receivers of one worker, are tasks
-too, where workers are processes. What depends on the graph is counted at its most.
+too, where workers are processes. What depends on the graph is counted at its most. Those by which DN-graphs take tracks
+over from the night before are not counted: a plan does not look for it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Layout:
     def tasks(self, method: str) -> int:
         """Of all stages but for bounding's steps, with vertices placed by a partitioning method, or in `shards`."""
         cut = self._shards() if method == "shards" else self._placing(method) + self._owned() + self._triangles()
-        return self._ingest() + cut + self._results() + self._extract() + self._publish()
+        return self._ingest() + cut + self._results() + self._extract() + self._tracks() + self._publish()
 
     def _looks(self, results: int) -> int:
         return results if self.apart else 0
@@ -115,6 +116,11 @@ class Layout:
             if receivers == 1:
                 return tasks
             senders = receivers
+
+    def _tracks(self) -> int:
+        """Numbers for DN-graphs, by way of one task, which sends what it is asked for."""
+        asked, told = self._exchange(self.buckets, 1), self._exchange(1, self.buckets) - 1
+        return self.buckets + asked + told + self._looks(self.buckets)
 
     def _publish(self) -> int:
         return 2 * self._asked() + (2 * self.files + 2) * self.buckets

@@ -24,6 +24,8 @@ FLAGS = (
     "--disable-extensions",
     "--use-angle=swiftshader",  # WebGL without a GPU
     "--enable-unsafe-swiftshader",
+    "--disable-gpu-compositing",  # nor the rest of the page by what imitates one, which takes as long
+    "--disable-gpu-rasterization",
     "--mute-audio",
 )
 

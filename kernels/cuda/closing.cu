@@ -88,25 +88,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) closing(
                 const int b = members[i], streamed = SIDE ? low[list[i]] : b;
                 const int64 stop = offsets[streamed + 1];
                 const int64 row = SIDE ? beyond(high, offsets[streamed], stop, b, lane) : offsets[streamed];
-                int hits = 0;
-                for (int64 base = row; base < stop; base += 32 * PER_LANE) {
-                    int c[PER_LANE];
-#pragma unroll
-                    for (int k = 0; k < PER_LANE; ++k) {
-                        const int64 j = base + 32 * k + lane;
-                        c[k] = j < stop ? high[j] : -1;
-                    }
-#pragma unroll
-                    for (int k = 0; k < PER_LANE; ++k) {
-                        const int at = c[k] < 0 ? -1 : table.place_of(c[k]);
-                        if (at >= 0) {
-                            atomicAdd(&table.hits[at], 1);
-                            atomicAdd(&sums[base + 32 * k + lane], 1);
-                            ++hits;
-                        }
-                    }
-                }
-                hits = warp_sum(hits);
+                const int hits = warp_sum(table.stream(high, row, stop, lane, sums, [](int) {}));
                 if (lane == 0 && hits) atomicAdd(&found[i], hits);
             }
             table.flush(high + first, size, thread, sums + first);

@@ -88,27 +88,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                     row = offsets[members[i]];
                     stop = offsets[members[i] + 1];
                 }
-                int found = 0;
                 bool away = false;
-                for (int64 base = row; base < stop; base += 32 * PER_LANE) {
-                    int c[PER_LANE];
-#pragma unroll
-                    for (int k = 0; k < PER_LANE; ++k) {
-                        const int64 j = base + 32 * k + lane;
-                        c[k] = j < stop ? streamed[j] : -1;
-                    }
-#pragma unroll
-                    for (int k = 0; k < PER_LANE; ++k) {
-                        const int at = c[k] < 0 ? -1 : table.place_of(c[k]);
-                        if (at >= 0) {
-                            atomicAdd(&table.hits[at], 1);
-                            atomicAdd(&stream_hits[base + 32 * k + lane], 1);
-                            ++found;
-                            if (home) away |= !home[c[k]];
-                        }
-                    }
-                }
-                found = warp_sum(found);
+                const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits, [&](int c) {
+                    if (home) away |= !home[c];
+                }));
                 away = __any_sync(ALL_LANES, away);
                 if (lane == 0 && found) atomicAdd(&gain[i], found);
                 if (lane == 0 && away) outer[i] = true;

@@ -87,4 +87,30 @@ struct Table {
         }
         team_barrier();
     }
+
+    // One warp streams the set from `row` to `stop` of `members` past the table. Each member that is in both adds one to its
+    // hits and to its place in `counts`, and `with` is called for it. Gives how many this lane found.
+    template <typename With>
+    __device__ __forceinline__ int stream(const int* members, int64 row, int64 stop, int lane, int* counts, With with) const {
+        int found = 0;
+        for (int64 base = row; base < stop; base += 32 * PER_LANE) {
+            int c[PER_LANE];
+#pragma unroll
+            for (int k = 0; k < PER_LANE; ++k) {
+                const int64 j = base + 32 * k + lane;
+                c[k] = j < stop ? members[j] : -1;
+            }
+#pragma unroll
+            for (int k = 0; k < PER_LANE; ++k) {
+                const int at = c[k] < 0 ? -1 : place_of(c[k]);
+                if (at >= 0) {
+                    atomicAdd(&hits[at], 1);
+                    atomicAdd(&counts[base + 32 * k + lane], 1);
+                    ++found;
+                    with(c[k]);
+                }
+            }
+        }
+        return found;
+    }
 };

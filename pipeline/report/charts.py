@@ -1,6 +1,7 @@
 """The charts, by Bokeh. Colours of series are seen on white and on black; report.js sets those of text and axes.
 
-They are put together from models: `bokeh.plotting` takes half as long again to import and to draw.
+They are put together from models, and each is a document of its own: `bokeh.plotting` takes half as long again to
+import and to draw, and `bokeh.embed` brings a server and templates.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bokeh.embed import json_item
+from bokeh.document import Document
 from bokeh.models import (
     BasicTicker,
     CategoricalAxis,
@@ -188,4 +189,8 @@ def _tell(plot: Any, drawn: Any, tooltips: list[tuple[str, str]]) -> None:
 def _chart(plot: Any, title: str, description: str, series: Iterable[str] = ()) -> Chart:
     """With a key to the colours of the series, if they are several: a legend in the plot would lie over lines."""
     keys = [*zip(series, BRANCHES, strict=False)]
-    return Chart(title, description, json_item(plot), keys if len(keys) > 1 else [])
+    document = Document(title="")
+    document.add_root(plot)
+    doc = document.to_json(deferred=False)
+    item = {"target_id": None, "root_id": plot.id, "doc": doc, "version": doc["version"]}
+    return Chart(title, description, item, keys if len(keys) > 1 else [])

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from bokeh.resources import Resources
+from bokeh.util.paths import bokehjs_path
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -108,7 +108,7 @@ def _groups(record: DenseRecord, vertices: int) -> Fact:
 
 def _bokeh() -> str:
     """BokehJS without widgets and tables."""
-    return Resources(mode="inline", components=["bokeh"]).js_raw[0]
+    return (bokehjs_path() / "js" / "bokeh.min.js").read_text("utf-8")
 
 
 def _file(name: str) -> str:

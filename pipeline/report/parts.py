@@ -46,7 +46,7 @@ class Chart:
     title: str
     description: str
     item: Mapping[str, Any]
-    """As Bokeh's `json_item` gives it."""
+    """As `Bokeh.embed.embed_item` of BokehJS takes it."""
     keys: Sequence[tuple[str, str]] = ()
     """Names of series and their colours, where there are several."""
 

@@ -118,7 +118,7 @@ def test_out_of_device_memory(tmp_path: Path) -> None:
     pool.free_all_blocks()
     pool.set_limit(size=pool.total_bytes() + 2**24)
     try:
-        with pytest.raises(OutOfRoom, match=r"a task ran out of memory: .*; use more partitions"):
+        with pytest.raises(OutOfRoom, match=r"a task ran out of memory \(.*\): start more workers, each with a GPU of"):
             mine(tmp_path / "rows", tmp_path / "out", device="gpu", partitions=1)
     finally:
         pool.set_limit(size=0)

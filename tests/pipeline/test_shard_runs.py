@@ -30,6 +30,7 @@ from edgemill.pipeline.engine import Capacity
 from edgemill.pipeline.plan import FILL, WORKER_BYTES, Plan
 from edgemill.pipeline.plan_text import describe
 from edgemill.pipeline.planning import open_input, plan_run
+from edgemill.pipeline.report import sections
 from edgemill.pipeline.schedules import _Limits
 from edgemill.pipeline.summary.showing import print_result
 from edgemill.pipeline.telemetry import Events
@@ -117,7 +118,7 @@ def test_as_in_one_process(
     shards = manifest.bounding.shards
     assert shards is not None
     assert (shards.shards, shards.groups, len(manifest.partitions)) == (groups, groups, groups)
-    assert shards.carrier == ("dask" if carrier == "dask" else "shared-memory")
+    assert (shards.carrier, shards.relayed) == ("dask" if carrier == "dask" else "shared-memory", "")
     assert manifest.bounding.steps == plain.manifest.bounding.steps
     (exchange,) = manifest.exchanges
     assert exchange.bytes == shards.bytes > 0
@@ -128,6 +129,18 @@ def test_as_in_one_process(
     assert manifest.plan is not None
     assert manifest.plan.replication == 1
     assert_clean(processes, result)
+
+
+def test_why_threads_carried_between_gpus(rows: Path, processes: Client, tmp_path: Path) -> None:
+    """A report tells it."""
+    manifest = mine(rows, tmp_path / "out", client=processes, partitions=2, **QUIET).manifest
+    shards = manifest.bounding.shards
+    assert shards is not None
+    relayed = shards.model_copy(update={"relayed": "there is no room"})
+    bounding = manifest.bounding.model_copy(update={"shards": relayed})
+    why = "Threads carried what GPUs tell each other, as there is no room."
+    assert why not in sections.bounding(manifest).text
+    assert why in sections.bounding(manifest.model_copy(update={"bounding": bounding})).text
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))

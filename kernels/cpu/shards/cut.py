@@ -46,7 +46,11 @@ class Cut:
     """Classes, and so shards; at least 1."""
 
     def classes(self, vertex: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The class of each vertex, uint32, where these lie."""
+        """The class of each vertex, uint32, where these lie. Raises ValueError for an array of other than one
+        dimension.
+        """
+        if vertex.ndim != 1:
+            raise ValueError(f"vertices in {vertex.ndim} dimensions, not one")
         if not on_host(vertex):
             rank = np.uint32(max(self.vertices, 1) - 1) - vertex
             block = rank // np.uint32(self.shards)
