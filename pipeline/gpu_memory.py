@@ -46,17 +46,24 @@ MOST_TELLING = 2**20
 LEAVING_BYTES, MESSAGE_BYTES = 8, 16
 """Of an edge that leaves, and of a message about a half, in a mailbox."""
 
-COMPACT_EDGE_BYTES = 27
-"""Of an edge of one partition: as it is kept in its bucket, its end, its row, and its triangles."""
-COMPACT_CLOSED_BYTES = 48
-"""Of an edge with triangles while it is peeled in compact rows: its ends, names and λ, and 27 of rows and lists."""
-COMPACT_VERTEX_BYTES = 64
-"""Of a vertex then: its rank, and where its rows are while they are built anew."""
+COMPACT_FINDING_BYTES = 42
+"""Of an edge of one partition while triangles are found: 14 in its bucket and of where it is published, and 28, which
+were measured (docs/performance.md).
+"""
+COMPACT_EDGE_BYTES = 18
+"""Of an edge while those with triangles are peeled in compact rows: the 14, and its triangles."""
+COMPACT_CLOSED_BYTES = 51
+"""Of an edge with triangles then: its ends, numbers and owner (17), and its rows, lists and λ: 31 were used, and with
+what CuPy's pool held beside, and what vertices take, 32 to 36.
+"""
+COMPACT_VERTEX_BYTES = 72
+"""Of a vertex then: its id and its degree, and where its rows are while they are built anew."""
 
 
 def compact_bytes(edges: int, with_triangles: int, vertices: int) -> int:
     """Memory that one partition takes on a GPU, from ingest to result, where it is peeled in compact rows."""
-    return edges * COMPACT_EDGE_BYTES + with_triangles * COMPACT_CLOSED_BYTES + vertices * COMPACT_VERTEX_BYTES
+    peeling = edges * COMPACT_EDGE_BYTES + with_triangles * COMPACT_CLOSED_BYTES
+    return max(edges * COMPACT_FINDING_BYTES, peeling) + vertices * COMPACT_VERTEX_BYTES
 
 
 def halves_of_a_shard(edges: int, shards: int) -> int:
