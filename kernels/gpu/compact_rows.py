@@ -29,7 +29,7 @@ _LEAST_ROOM = 2**16
 """Edges that a list has room for, at least."""
 _LEFT, _LEVEL, _LAST, _ROUND, _LEVELS = 0, 2, 3, 4, 5
 """Words of State in state.cuh."""
-_STATE = 28
+_STATE = 20
 _BLOCK = 256
 
 

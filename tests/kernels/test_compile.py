@@ -21,7 +21,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
     "closing": TABLES,
     "compact/build": [{}],
-    "compact/peel": [{}, {"FILTER": 0}, {"PROFILE": 1}],
+    "compact/peel": [{}],
     "fixpoint": [{}],
     "intersect": TABLES,
     "nest": [{}],

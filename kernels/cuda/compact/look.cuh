@@ -68,21 +68,13 @@ __device__ __noinline__ int look_at(
     return least;
 }
 
-// Noted edges with at most `level` triangles leave.
-__device__ __forceinline__ void look_at_noted(const Rows& rows, const Lists& lists, const Limits& limits, uint32 size) {
+// Of `size` edges on a list, noted or with an alarm, those with at most `level` triangles leave.
+__device__ __forceinline__ void look_at_listed(
+    const Rows& rows, const Lists& lists, const Limits& limits, const uint2* listed, uint32 size) {
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x, lane = threadIdx.x & 31;
     for (uint32 i = thread - lane; i < size; i += threads) {
         const bool given = i + lane < size;
-        look_at(rows, lists, limits, given, given ? __ldcg(&lists.noted[i + lane]) : make_uint2(0, 0), false);
-    }
-}
-
-// The same of edges that gave an alarm.
-__device__ __forceinline__ void look_at_alarms(const Rows& rows, const Lists& lists, const Limits& limits, uint32 size) {
-    const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x, lane = threadIdx.x & 31;
-    for (uint32 i = thread - lane; i < size; i += threads) {
-        const bool given = i + lane < size;
-        look_at(rows, lists, limits, given, given ? __ldcg(&lists.alarm[i + lane]) : make_uint2(0, 0), false);
+        look_at(rows, lists, limits, given, given ? __ldcg(&listed[i + lane]) : make_uint2(0, 0), false);
     }
 }
 

@@ -12,12 +12,8 @@
 #include "compact/look.cuh"
 #include "compact/remove.cuh"
 
-#ifndef NEAR
-#define NEAR 8  // levels of a window
-#endif
-#ifndef MANY
-#define MANY 16  // after rounds in which more than one edge in so many of those left leaves all words are read
-#endif
+constexpr int NEAR = 8;   // levels of a window
+constexpr int MANY = 16;  // after rounds in which more than one edge in so many of those left leaves all words are read
 
 // What was put into the ring beyond its room is taken back; all blocks come.
 __device__ __forceinline__ bool cut(Said& said, const Lists& lists, uint32 base, Meeting* meeting) {
@@ -27,21 +23,6 @@ __device__ __forceinline__ bool cut(Said& said, const Lists& lists, uint32 base,
     meet(meeting, lists.state);
     return true;
 }
-
-// Adds the time since the last call, on one thread of the grid.
-struct Watch {
-    int64* spent;
-    int64 before;
-    __device__ __forceinline__ void note(int what) {
-#if PROFILE
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
-            const int64 now = nanoseconds();
-            spent[what] += now - before;
-            before = now;
-        }
-#endif
-    }
-};
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     const Row* __restrict__ row, uint2* slot, const unsigned short* __restrict__ filter, const uint32* __restrict__ row_at,
@@ -58,22 +39,20 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     const uint32 last_round = round + most_rounds;
     int level = state->level, last = state->last;
     Said said = meet(meeting, state);  // all have read the state
-    Watch watch = {state->spent, PROFILE ? nanoseconds() : 0};
     while (left > stop_at && round < last_round) {
         const bool all = level > last || said.notes > noted_room;
         if (all) {
             last = level + NEAR - 1;
-            if (thread == 0) state->notes = 0, state->least = NOTHING, ++state->looked;
+            if (thread == 0) state->notes = 0, state->least = NOTHING;
             meet(meeting, state);
             look_at_all(rows, row_at, slots, lists, {level, last / 2, round, begun, false}, kept);
         } else {
-            look_at_noted(rows, lists, {level, last / 2, round, begun, false}, said.notes);
+            look_at_listed(rows, lists, {level, last / 2, round, begun, false}, noted, said.notes);
         }
         if (thread < 3) state->counters[round % 3][thread] = 0;
         said = meet(meeting, state);
         bool behind = cut(said, lists, begun, meeting);
         uint32 end = said.tail;
-        watch.note(all ? 0 : 2);
         if (begun == end) {
             level = max(level + 1, all ? said.least : level + 1);
             continue;
@@ -90,8 +69,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
                     work, begun, end, state->counters[round % 3], meeting, rows, lists,
                     {level, last / 2, round, begun, silent});
                 behind = cut(said, lists, begun, meeting);
-                watch.note(1);
-                if (PROFILE && silent && thread == 0) state->spent[3] += end - begun;
             }
             ++round;
             const Limits next = {level, last / 2, round, end, false};
@@ -100,19 +77,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
             const bool read_all = silent || behind || said.alarms > alarm_room;
             if (read_all) {
                 behind = false;
-                if (thread == 0) state->notes = state->alarms = 0, ++state->looked;
+                if (thread == 0) state->notes = state->alarms = 0;
                 meet(meeting, state);
                 look_at_all(rows, row_at, slots, lists, next, kept);
                 said = meet(meeting, state);
                 behind = cut(said, lists, begun, meeting);
             } else if (said.alarms || said.tail != end) {
                 if (thread == 0) state->alarms = 0;
-                look_at_alarms(rows, lists, next, said.alarms);
+                look_at_listed(rows, lists, next, alarm, said.alarms);
                 said = meet(meeting, state);
                 behind = cut(said, lists, begun, meeting);
             }
             end = said.tail;
-            watch.note(read_all ? 0 : 2);
         }
         ++level;
     }

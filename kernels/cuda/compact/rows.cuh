@@ -13,10 +13,6 @@
 #pragma once
 #include "common.cuh"
 
-#ifndef FILTER  // whether filters are read before buckets
-#define FILTER 1
-#endif
-
 struct alignas(16) Row {
     int64 begin;
     uint32 buckets;
@@ -44,11 +40,7 @@ __device__ __forceinline__ uint32 filter_bit(uint32 neighbour) {
 }
 
 __device__ __forceinline__ bool may_have(const Rows& rows, const Row& row, uint32 neighbour) {
-#if FILTER
     return rows.filter[row.begin + home_of(neighbour, row.buckets)] >> filter_bit(neighbour) & 1;
-#else
-    return true;
-#endif
 }
 
 // Two slots at once; other threads change words meanwhile.

@@ -3,10 +3,6 @@
 #include "compact/rows.cuh"
 #include "compact/word.cuh"
 
-#ifndef PROFILE
-#define PROFILE 0
-#endif
-
 constexpr int NOTHING = 0x7FFFFFFF;
 
 struct State {
@@ -20,8 +16,6 @@ struct State {
     uint32 notes;             // noted edges
     int least;                // edges that stand have as many triangles
     uint32 counters[3][3];    // of three rounds in turn: edges taken, parts of heavy edges, such parts taken
-    uint32 looked;            // how often all words were read
-    int64 spent[4];           // with PROFILE: nanoseconds of looking at all words, of removal, of other looks; edges in silent rounds
 };
 
 // What all blocks know after they met.
