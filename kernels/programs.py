@@ -17,6 +17,7 @@ from .in_rows import InRows
 
 __all__ = [
     "count_closing",
+    "count_closing_whole",
     "exact_sum",
     "first_speakers",
     "push",
@@ -117,6 +118,17 @@ def count_closing(
     "Main-memory triangle computations for very large (sparse (power-law)) graphs", TCS 407, 2008).
     """
     _twin(one).count_closing(turned, rows, one, other, times, found)
+
+
+def count_closing_whole(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8]) -> LongArray:
+    """For each vertex of a whole graph `times` of the edges between its neighbours, int64 [vertices].
+
+    `offsets` [vertices + 1] and `lower` [edges] have, for each vertex, the neighbours that come before it in an order
+    of the vertices, each once; `times` [edges], 1 or more, are those of these edges. The forward algorithm (Schank and
+    Wagner, WEA 2005): each triangle is found once, at its last vertex. In the order of degrees the rows that are read
+    have at most E^1.5 entries.
+    """
+    return _twin(lower).count_closing_whole(offsets, lower, times)
 
 
 def exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from .verify_attributes import check_attributes
 from .verify_groups import check_groups
 from .verify_input import check_input
 from .verify_lambda import Backing, Simple, not_falling, peel, survey
+from .verify_programs import check_programs
 from .verify_tables import (
     EdgeTable,
     Flaw,
@@ -71,8 +72,8 @@ def verify(
     says was read, else of the current one.
 
     Checks the files against the manifest, the order of the edges, the support of each edge, that no λ is too high and
-    none too low, the vertex table, the dense groups, the attributes of vertices and the totals. λ is certified rather
-    than computed again, see verify_lambda.
+    none too low, the vertex table, the dense groups, the attributes of vertices, the columns of programs and the
+    totals. λ is certified rather than computed again, see verify_lambda.
     Memory: about 200 bytes an edge, and 50 bytes a triangle for at most 2^25 triangles, unless one level has more.
 
     Raises UsageError if there is no folder `out`, InputError if the input cannot be read, and what `open_source` does
@@ -139,6 +140,8 @@ def _check_tables(
         checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     if manifest["input"].get("vertices") is not None:
         checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
+    if manifest.get("programs"):
+        checklist.run("programs", lambda: check_programs(manifest, edges, vertices))
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
         checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -57,6 +57,8 @@ class VertexTable:
     high: NDArray[np.int32]
     component: Int | None
     """-1 for none; None in a result without dense groups."""
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """Arrow columns of programs, by name."""
 
     def name(self, position: int) -> str:
         """The id at that position, for a message."""
@@ -148,6 +150,7 @@ def read_vertices(out: Place, manifest: dict[str, Any]) -> VertexTable:
         low=table[bounds[0]].to_numpy(),
         high=table[bounds[-1]].to_numpy(),
         component=table["component"].fill_null(-1).to_numpy() if dense else None,
+        added={name: table[name] for name in added},
     )
     behind = pc.greater_equal(vertices.ids[:-1], vertices.ids[1:]).to_numpy(zero_copy_only=False)
     if behind.any():

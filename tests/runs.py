@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 from edgemill.pipeline import Result
 from edgemill.pipeline.streams import Prompt
 from edgemill.tasks.partition import HashPartitioner
+from edgemill.tasks.verify import verify
 
 Edge = tuple[Any, Any]
 _barriers = itertools.count()
@@ -42,6 +43,11 @@ def vertex_column(result: Result, name: str) -> dict[Any, int]:
     """A column of the result's vertices, by id."""
     table = result.vertices.to_table()
     return dict(zip(table["id"].to_pylist(), table[name].to_pylist(), strict=True))
+
+
+def flaws(out: Any, rows: Any = None) -> list[str]:
+    """What `verify` finds wrong with a result."""
+    return [f"{name}: {detail}" for name, ok, detail in verify(out, rows).checks if not ok]
 
 
 def planted_by_hash(wanted: Sequence[int], partitions: int) -> tuple[list[int], list[Edge]]:

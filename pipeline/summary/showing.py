@@ -80,6 +80,9 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
         inside = f"{dense.dn_graphs:,} DN-graphs, {dense.members:,} vertices in them"
         plural = "" if dense.roots == 1 else "s"
         table.add_row("groups", f"{inside}; {dense.roots:,} connected component{plural}")
+    if manifest.programs:
+        told = [f"{own.name} ({', '.join(own.columns)}; supersteps: {own.supersteps:,})" for own in manifest.programs]
+        table.add_row("programs", Text(one_line(", ".join(told))))
     if detail:
         table.add_row("device", Text(one_line(manifest.device)))
     return table

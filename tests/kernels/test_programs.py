@@ -141,6 +141,14 @@ def test_edges_between_sources_are_counted() -> None:
     assert found.tolist() == [4, 12, 0]
 
 
+def test_edges_between_neighbours_of_a_whole_graph() -> None:
+    """A square with one diagonal, 0 to 2, and a tail."""
+    offsets, lower = np.array([0, 0, 1, 3, 5, 6]), np.array([0, 0, 1, 0, 2, 3], np.int32)
+    times = np.array([1, 2, 1, 1, 1, 2], np.uint8)
+    assert programs.count_closing_whole(offsets, lower, times).tolist() == [2, 2, 2, 2, 0]
+    assert programs.count_closing_whole(np.zeros(4, np.int64), lower[:0], times[:0]).tolist() == [0, 0, 0]
+
+
 def test_other_arrays_are_refused() -> None:
     with pytest.raises(TypeError, match="NumPy's arrays"):
         programs.exact_sum(to_foreign(np.zeros(3)))  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 Each function has its contract in `kernels.programs`, which picks by array type.
 """
 
-from .closing import count_closing
+from .closing import count_closing, count_closing_whole
 from .exact import exact_sum
 from .extremes import first_speakers, row_extremes
 from .modes import row_h_indices, row_modes
@@ -13,6 +13,7 @@ from .turned import rows_of_sources, touched_rows
 
 __all__ = [
     "count_closing",
+    "count_closing_whole",
     "exact_sum",
     "first_speakers",
     "push",

@@ -78,7 +78,11 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     assert alone.edges.to_table().equals(undirected.edges.to_table())
     assert alone.manifest.counts == undirected.manifest.counts
     assert alone.manifest.input.directed and not undirected.manifest.input.directed
-    verify(alone.place.url, str(rows))
+    assert runs.flaws(alone.place.url, str(rows)) == []
+    told = {check.name: check.detail for check in verify(alone.place.url).checks}
+    assert told["programs"] == (
+        "as the edges say: components, coreness; not checked, as edges lead one way: pagerank, labels, clustering"
+    )
 
 
 def test_blocks_of_rows_and_workers_change_nothing(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import networkx as nx
@@ -21,8 +24,8 @@ from edgemill.pipeline import Result, UsageError, load_settings, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
-from edgemill.tasks.generate import generate
-from edgemill.tasks.verify import verify
+from edgemill.tasks import verify_tables
+from edgemill.tasks.verify_programs import check_programs
 
 ALL = ("lambda", *CATALOGUE)
 COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
@@ -31,8 +34,12 @@ QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=2, seed=4, scale=8, edge_factor=6)
+    """Cliques, a sparse graph around them, and what is joined to neither: several components, labels and cores."""
+    folder, random = tmp_path_factory.mktemp("rows"), Random(4)
+    sparse = [(random.randrange(120), random.randrange(120)) for _ in range(110)]
+    cliques = [pair for size in range(3, 9) for pair in combinations(range(50 + 10 * size, 50 + 11 * size), 2)]
+    for part, edges in enumerate((sparse, cliques)):
+        runs.write_rows(folder / f"{part}.parquet", edges)
     return folder
 
 
@@ -59,13 +66,14 @@ def test_columns_hold_what_networkx_finds(alone: Result) -> None:
     graph, table = graph_of(alone), alone.vertices.to_table()
     ids = table["id"].to_pylist()
     assert table.schema.names == ["id", "degree", "triangles", "lambda", "component", *COLUMNS]
-    ranks = nx.pagerank(graph, tol=1e-13)
+    ranks = nx.pagerank(graph, tol=1e-13, max_iter=1000)
     assert np.allclose(table["pagerank"], [ranks[v] for v in ids], atol=1e-8)
     least = {v: min(part) for part in nx.connected_components(graph) for v in part}
     assert table["weak_component"].to_pylist() == [least[v] for v in ids]
     assert table["coreness"].to_pylist() == [nx.core_number(graph)[v] for v in ids]
     assert np.allclose(table["clustering"], [nx.clustering(graph, v) for v in ids], rtol=1e-14)
     assert set(table["label"].to_pylist()) < set(ids)
+    assert all(len(set(table[name].to_pylist())) > 3 for name in COLUMNS)
 
 
 def test_the_manifest_says_how_they_ran(alone: Result) -> None:
@@ -76,7 +84,22 @@ def test_the_manifest_says_how_they_ran(alone: Result) -> None:
     assert records["pagerank"].parameters == {"damping": 0.85, "tolerance": 1e-9, "iterations": None}
     assert records["labels"].supersteps <= 10 and records["clustering"].supersteps == 1
     assert "programs" in {stage.stage for stage in alone.manifest.stages}
-    verify(alone.place.url)
+    assert runs.flaws(alone.place.url) == []
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
+    manifest = verify_tables.read_manifest(alone.place)
+    vertices = verify_tables.read_vertices(alone.place, manifest)
+    edges = verify_tables.read_edges(alone.place, "src", "dst", vertices, manifest)
+    detail, _ = check_programs(manifest, edges, vertices)
+    assert detail == f"as the edges say: {', '.join(CATALOGUE)}"
+    values = vertices.added[column].to_pylist()
+    other = next(value for value in values if value != values[5])
+    values[5] = other if column != "pagerank" else values[5] + 1e-8
+    wrong = vertices.added | {column: pa.chunked_array([pa.array(values, vertices.added[column].type)])}  # type: ignore[operator]
+    with pytest.raises(verify_tables.Flaw, match="ranks are off" if column == "pagerank" else column):
+        check_programs(manifest, edges, replace(vertices, added=wrong))
 
 
 @pytest.mark.parametrize("carrier", ["shared-memory", "dask"])
@@ -114,7 +137,7 @@ def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> Non
     found = dict(zip(ids, table["weak_component"].to_pylist(), strict=True))
     assert {frozenset(v for v in ids if found[v] == found[w]) for w in ids} == pairs
     assert all(found[v] == next(w for w in ids if found[w] == found[v]) for v in ids)
-    verify(str(tmp_path / "out"))
+    assert runs.flaws(str(tmp_path / "out")) == []
 
 
 @pytest.mark.parametrize("edges", [[], [(7, 7)], [(1, 2)]])
@@ -138,9 +161,10 @@ def test_parameters_are_settings(rows: Path, tmp_path: Path) -> None:
         ("pagerank", 3, True),
         ("labels", 1, True),
     ]
-    damped = nx.pagerank(graph_of(result), alpha=0.5, tol=1e-13)
+    damped = nx.pagerank(graph_of(result), alpha=0.5, tol=1e-13, max_iter=1000)
     table = result.vertices.to_table()
     assert np.allclose(table["pagerank"], [damped[v] for v in table["id"].to_pylist()], atol=0.5**3)
+    assert runs.flaws(tmp_path / "out") == []
 
 
 def test_another_parameter_is_another_result(rows: Path, tmp_path: Path) -> None:
@@ -196,6 +220,13 @@ def test_by_the_command(rows: Path, alone: Result, tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     found = pq.read_table(tmp_path / "out" / "vertices")
     assert found["pagerank"].equals(alone.vertices.to_table()["pagerank"])
+
+
+def test_show_tells_of_them(alone: Result) -> None:
+    shown = CliRunner().invoke(edgemill, ["show", alone.place.url])
+    assert shown.exit_code == 0, shown.output
+    told = " ".join(shown.output.split())
+    assert "programs pagerank (pagerank; " in told and "clustering (clustering; supersteps: 1)" in told
 
 
 def test_the_page_lists_their_columns() -> None:
