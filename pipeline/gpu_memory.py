@@ -1,4 +1,6 @@
-"""Memory that shards take on GPUs, as a plan projects it. docs/shards.md, "On GPUs", has what the bytes are for.
+"""Memory that shards, or one partition in compact rows, take on GPUs, as a plan projects it.
+
+docs/shards.md, "On GPUs", has what the bytes of shards are for, and docs/one-gpu.md those of compact rows.
 
 A shard stores the edges that have an end of its class. Each such edge is one half; an edge whose ends are both of the
 class has two entries. The vertices are dealt evenly, so a shard of P has (2/P - 1/P²) of the edges as halves and 2/P as
@@ -7,7 +9,7 @@ entries. It owns 1/P of the edges, those whose high end is of its class.
 
 from __future__ import annotations
 
-__all__ = ["halves_of_a_shard", "mailbox_bytes", "shards_bytes"]
+__all__ = ["compact_bytes", "halves_of_a_shard", "mailbox_bytes", "shards_bytes"]
 
 HALF_BYTES = 24
 """Of a half while it is peeled: its ends, its count, and its places in three lists."""
@@ -43,6 +45,25 @@ MOST_TELLING = 2**20
 """Halves that have something to tell in one."""
 LEAVING_BYTES, MESSAGE_BYTES = 8, 16
 """Of an edge that leaves, and of a message about a half, in a mailbox."""
+
+COMPACT_FINDING_BYTES = 42
+"""Of an edge of one partition while triangles are found: 14 in its bucket and of where it is published, and 28, which
+were measured (docs/performance.md).
+"""
+COMPACT_EDGE_BYTES = 18
+"""Of an edge while those with triangles are peeled in compact rows: the 14, and its triangles."""
+COMPACT_CLOSED_BYTES = 51
+"""Of an edge with triangles then: its ends, numbers and owner (17), and its rows, lists and λ: 31 were used, and with
+what CuPy's pool held beside, and what vertices take, 32 to 36.
+"""
+COMPACT_VERTEX_BYTES = 72
+"""Of a vertex then: its id and its degree, and where its rows are while they are built anew."""
+
+
+def compact_bytes(edges: int, with_triangles: int, vertices: int) -> int:
+    """Memory that one partition takes on a GPU, from ingest to result, where it is peeled in compact rows."""
+    peeling = edges * COMPACT_EDGE_BYTES + with_triangles * COMPACT_CLOSED_BYTES
+    return max(edges * COMPACT_FINDING_BYTES, peeling) + vertices * COMPACT_VERTEX_BYTES
 
 
 def halves_of_a_shard(edges: int, shards: int) -> int:

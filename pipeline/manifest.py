@@ -258,6 +258,8 @@ class BoundingRecord(_Record):
     """Times that an edge was looked at, over all partitions."""
     shards: ShardsRecord | None = None
     """How shards were peeled; none for partitions."""
+    compact_rows: bool = False
+    """Whether a GPU held compact rows, as it had no room for others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -437,7 +437,7 @@ def _warm(engine: Engine, events: Events, plan: Plan, settings: Settings) -> Non
         if on_gpu:
             if not engine.shares_memory:
                 engine.send_from_devices()
-            engine.everywhere(_run_clique, plan.method, plan.partitions)
+            engine.everywhere(_run_clique, plan.method, plan.partitions, plan.compact_rows)
         if plan.ingest_on_device:
             engine.everywhere(run_ingest, to_device)
         if on_gpu and plan.partitions > 1:
@@ -451,8 +451,9 @@ def _warm(engine: Engine, events: Events, plan: Plan, settings: Settings) -> Non
     events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 
-def _run_clique(method: str, partitions: int) -> None:
-    run_clique(method, partitions, owned_to_device)  # what it finds stays there: the driver may have no GPU
+def _run_clique(method: str, partitions: int, compact_rows: bool) -> None:
+    # What it finds stays there: the driver may have no GPU.
+    run_clique(method, partitions, owned_to_device, compact_rows)
 
 
 def _manifest(

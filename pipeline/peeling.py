@@ -37,6 +37,8 @@ class Peeling(Schedule):
     name = "peel"
     shards: ShardsRecord | None = None
     """How shards were peeled, once they are."""
+    compact_rows = False
+    """Whether rows take less of a GPU's memory, and more time."""
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
@@ -93,7 +95,12 @@ class Peeling(Schedule):
         evaluations = sum(record.evaluations for record in self._records)
         self._tell(levels, evaluations, unsettled)
         record = BoundingRecord(
-            method="peel", steps=levels, exchanges=self.exchanges, evaluations=evaluations, shards=self.shards
+            method="peel",
+            steps=levels,
+            exchanges=self.exchanges,
+            evaluations=evaluations,
+            shards=self.shards,
+            compact_rows=self.compact_rows,
         )
         return Bounded(ends, record, not unsettled)
 
@@ -112,7 +119,11 @@ class Peeling(Schedule):
 
 
 class PeelAlone(Peeling):
-    """Peels the only partition."""
+    """Peels the only partition, on a GPU in compact rows if told so."""
+
+    def __init__(self, search: Search, compact_rows: bool = False) -> None:
+        super().__init__(search)
+        self.compact_rows = compact_rows
 
     @property
     def reached(self) -> dict[str, int]:
@@ -122,14 +133,20 @@ class PeelAlone(Peeling):
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         search = self.search
         earlier = None if before is None else before[0]
-        return [search.engine.submit("peel", _peel_alone, search.subgraphs[0], earlier, seconds, self._topic)]
+        return [
+            search.engine.submit(
+                "peel", _peel_alone, search.subgraphs[0], earlier, seconds, self._topic, self.compact_rows
+            )
+        ]
 
     def _tell(self, levels: int, evaluations: int, unsettled: int) -> None:
         pass
 
 
-def _peel_alone(subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
-    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, teller(topic)))
+def _peel_alone(
+    subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str, compact_rows: bool
+) -> Outcome:
+    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, teller(topic), compact_rows))
 
 
 def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:

@@ -14,7 +14,7 @@ from ..tasks.sources import Block, Source
 from ..tasks.writing import TEXT_PER_GROUP
 from .cluster import WORKER_BYTES
 from .engine import Capacity
-from .gpu_memory import halves_of_a_shard, shards_bytes
+from .gpu_memory import compact_bytes, halves_of_a_shard, shards_bytes
 from .plan_tasks import Layout
 from .row_memory import distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
@@ -204,10 +204,18 @@ class Plan:
         """Projected memory on a GPU of the largest partition, or of all its shards; 0 if the CPU computes."""
         if not self.on_device:
             return 0
+        vertices = self.graph.vertices.likely
+        if self.compact_rows:
+            return compact_bytes(self.edges, self._closed_edges, vertices)
         if not self.in_shards:
             return self.largest_edges * GPU_EDGE_BYTES
-        vertices = self.graph.vertices.likely
         return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
+
+    @property
+    def compact_rows(self) -> bool:
+        """Whether the only partition is peeled in compact rows: its GPU has no room for others, which are quicker."""
+        alone = self.on_device and self.method == "peel" and self.partitions == 1 and not self.in_shards
+        return alone and self.largest_edges * GPU_EDGE_BYTES > GPU_FILL * self.capacity.device_bytes
 
     @property
     def shards_on_a_gpu(self) -> int:

@@ -124,6 +124,7 @@ def _device(plan: Plan) -> str:
     ingest = "rows cleaned and numbered there" if plan.ingest_on_device else "rows cleaned and numbered by the CPU"
     room = format_bytes(plan.capacity.device_bytes)
     part = _many(plan.shards_on_a_gpu, "shard") if plan.in_shards else "the largest partition"
+    part += " in compact rows" * plan.compact_rows
     return f"gpu, {_bytes(plan.device_bytes)} of {room} for {part}; {ingest}"
 
 

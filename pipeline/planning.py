@@ -99,7 +99,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
         return None
     plan = _limited(settings, _one_partition(settings, source, at_most(source), capacity))
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
-    return plan if plan.fits() and room else None
+    return plan if plan.fits() and room and not plan.compact_rows else None
 
 
 def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
@@ -153,8 +153,8 @@ def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
     """One partition on one GPU, if it fits, else shards: one on each worker's GPU. In one process only a given `count`
     makes shards: all lie on its GPU, and take more room there than one partition.
 
-    Two GPUs peel the largest graph that fits one hardly quicker, and take longer to bring the edges together
-    (docs/performance.md).
+    Two GPUs peel the largest graph that fits one hardly quicker, and take longer to bring the edges together; one GPU
+    peels in compact rows half as fast (docs/performance.md).
     """
     capacity = one.capacity
     most, why_most = min(capacity.workers, MOST_PEERS), _EACH
@@ -168,8 +168,9 @@ def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
         return replace(one, reason=reason) if groups == 1 else _in_shards(one, groups, groups, reason)
     if most == 1 or capacity.in_process:
         return one
-    every = _in_shards(one, most, most, why_most)
-    return replace(one, reason="one GPU has room for its edges") if one.fits() else every
+    if one.compact_rows or not one.fits():
+        return _in_shards(one, most, most, why_most)
+    return replace(one, reason="one GPU has room for its edges")
 
 
 def _plan_on_cpus(one: Plan, count: int | str) -> Plan:

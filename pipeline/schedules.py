@@ -56,7 +56,7 @@ def _schedule(search: Search, plan: Plan) -> Schedule:
     if plan.in_shards:
         return PeelShards(search, plan.resident_bytes if plan.on_disk else None)
     if plan.method == "peel":
-        return PeelAlone(search)
+        return PeelAlone(search, plan.compact_rows)
     return Banding(search) if plan.method == "band" else Fixpoint(search)
 
 

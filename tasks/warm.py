@@ -29,8 +29,11 @@ CLIQUES = 1024
 """So many that no array is small: CuPy has kernels of their own for those."""
 
 
-def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEdges]) -> list[Intervals]:
+def run_clique(
+    method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEdges], compact_rows: bool = False
+) -> list[Intervals]:
     """λ of cliques by `method`, in two partitions or one, over the arrays that `put` gives. Mail goes one way only.
+    `compact_rows` are for peeling on a GPU.
 
     Peeling is of one: several partitions are peeled as shards, and `tasks.shards` has a run for these.
     """
@@ -41,7 +44,7 @@ def run_clique(method: str, partitions: int, put: Callable[[OwnedEdges], OwnedEd
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        return [peel_intervals(subgraphs[0], peel(subgraphs[0]))]
+        return [peel_intervals(subgraphs[0], peel(subgraphs[0], compact_rows=compact_rows))]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 

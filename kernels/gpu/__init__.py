@@ -2,6 +2,7 @@
 
 from .cascade import Cascade
 from .closing import arrange, close_rows, count_closed, merge_rows
+from .compact_rows import CompactPeeling
 from .fixpoint import Fixpoint
 from .host_mail import HostMail, host_inbox_words
 from .intersect import intersect
@@ -21,6 +22,7 @@ from .transfer import synchronize, to_device, to_host, trim
 
 __all__ = [
     "Cascade",
+    "CompactPeeling",
     "DirectMail",
     "Fixpoint",
     "HostMail",

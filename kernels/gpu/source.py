@@ -13,7 +13,7 @@ import cupy
 OPTIONS = ("-std=c++17",)
 _STATIC_BYTES = 2**12
 """Of shared memory that a kernel declares, at most."""
-_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
+_INCLUDE = re.compile(r'^#include "([\w/]+\.cuh)"$', re.MULTILINE)
 
 
 @cache

@@ -54,6 +54,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "worker_bytes": plan.unspilled_bytes,
         "worker_bytes_that_stay": plan.worker_bytes,
         "device_bytes": plan.device_bytes or None,
+        "compact_rows": plan.compact_rows,
         "spilled_bytes": plan.spilled_bytes,
         "checkpoint_bytes": plan.checkpoint_bytes,
         "output_bytes": graph.output_bytes,

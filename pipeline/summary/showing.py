@@ -138,6 +138,8 @@ def _bounding(manifest: Manifest) -> Table:
             table.add_row("carried by threads, as", one_line(how.relayed))
         table.add_row("exchanges", f"{how.exchanges:,}")
         table.add_row("busiest / mean", f"{how.busiest:.2f}")
+    if bounding.compact_rows:
+        table.add_row("rows", "compact")
     table.add_row("evaluations", f"{bounding.evaluations:,}")
     if exchanges:  # peeling keeps no record of single ones
         table.add_row("messages", f"{sum(exchange.messages for exchange in exchanges):,}")

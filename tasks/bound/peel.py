@@ -66,19 +66,22 @@ def peel(
     before: Peeled | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    compact_rows: bool = False,
 ) -> Peeled:
     """Peel the only partition of a run, from the start or from where it was `before`.
 
     After `seconds` it stops after a level. `progress(level, edges left)` is called now and then. Raises InternalError
-    for a subgraph with ghosts.
+    for a subgraph with ghosts. `compact_rows` take less of a GPU's memory than others, and more time; from what one
+    kind has come to, the other can go on.
     """
     if len(subgraph.ghost):
         raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
     deadline = None if seconds is None else time.monotonic() + seconds
+    start = kernels.compact_peeling if compact_rows else kernels.peeling
     if before is None:
-        peeling = kernels.peeling(subgraph.topology, subgraph.support[subgraph.number])
+        peeling = start(subgraph.topology, subgraph.support[subgraph.number])
     else:
-        peeling = kernels.peeling(subgraph.topology, before.count, before.low, before.level, before.levels)
+        peeling = start(subgraph.topology, before.count, before.low, before.level, before.levels)
     while peeling.left:
         peeling.advance()
         if progress is not None:

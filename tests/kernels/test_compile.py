@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from cupy_backends.cuda.libs import nvrtc
@@ -19,6 +20,8 @@ TABLES: list[dict[str, int]] = [
 VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
     "closing": TABLES,
+    "compact/build": [{}],
+    "compact/peel": [{}],
     "fixpoint": [{}],
     "intersect": TABLES,
     "nest": [{}],
@@ -34,8 +37,8 @@ QUICK = (75, 80, 120)
 
 
 def test_all_sources_are_listed() -> None:
-    folder = files("edgemill.kernels.cuda")
-    assert {entry.name for entry in folder.iterdir() if entry.name.endswith(".cu")} == {f"{n}.cu" for n in VARIANTS}
+    folder = Path(str(files("edgemill.kernels.cuda")))
+    assert {entry.relative_to(folder).as_posix() for entry in folder.rglob("*.cu")} == {f"{n}.cu" for n in VARIANTS}
 
 
 def test_quick_capabilities_read_all_code() -> None:

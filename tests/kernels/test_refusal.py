@@ -24,6 +24,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
     "close_rows": lambda: kernels.close_rows(MERGED, FOREIGN, 0, 1),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),
+    "compact_peeling": lambda: kernels.compact_peeling(TOPOLOGY, FOREIGN),
     "count_closed": lambda: kernels.count_closed(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "direct_mail": lambda: kernels.direct_mail(FOREIGN, 0, FOREIGN, []),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),

@@ -23,6 +23,13 @@ def test_lambda_of_a_clique(method: str, partitions: int, place: str) -> None:
     assert low == [CLIQUE - 2] * (CLIQUES * CLIQUE * (CLIQUE - 1) // 2)
 
 
+@pytest.mark.gpu
+def test_lambda_of_a_clique_in_compact_rows() -> None:
+    (found,) = run_clique("peel", 1, owned_to_device, compact_rows=True)
+    low = kernels.to_host(found.low).tolist()
+    assert low == [CLIQUE - 2] * (CLIQUES * CLIQUE * (CLIQUE - 1) // 2)
+
+
 @pytest.mark.parametrize("place", ["cpu", "elsewhere", pytest.param("gpu", marks=pytest.mark.gpu)])
 def test_edges_of_a_clique(place: str) -> None:
     with foreign.with_kernels() if place == "elsewhere" else nullcontext():

@@ -1,0 +1,1 @@
+"""CUDA sources of compact rows, each headed by its contract."""

@@ -1,0 +1,120 @@
+// Building compact rows, and reading them.
+//
+// measure  one thread an edge: adds one to the length of both its rows.
+// place    one thread a vertex: where its row begins, from running sums, and the row of every TILE-th bucket.
+// fill     one thread an edge: two entries, each with a half of its count. Reads 12 bytes, and for each entry a bucket (32) or more,
+//          of which it takes a slot by compare and swap.
+// measure_left, move   one thread a slot: the length of each row without edges that left, and these entries in new rows.
+// known    one thread an edge: λ of edges that left, and of the others the triangles that they have left.
+#include "compact/rows.cuh"
+#include "compact/word.cuh"
+
+__device__ __forceinline__ int64 first_thread() {
+    return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ int64 all_threads() {
+    return static_cast<int64>(gridDim.x) * blockDim.x;
+}
+
+extern "C" __global__ void measure(int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, uint32* length) {
+    for (int64 e = first_thread(); e - (threadIdx.x & 31) < edges; e += all_threads()) {
+        const bool given = e < edges;
+        const uint32 u = given ? low[e] : EMPTY;
+        // Edges of one low end stand side by side.
+        const uint32 peers = __match_any_sync(ALL_LANES, u);
+        if (given && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[u], static_cast<uint32>(__popc(peers)));
+        if (given) atomicAdd(&length[high[e]], 1u);
+    }
+}
+
+// `stop` is the running sum of the buckets of rows; `row_at` has one item more than there are tiles begun.
+extern "C" __global__ void place(int64 vertices, const int64* __restrict__ stop, Row* row, uint32* row_at) {
+    for (int64 v = first_thread(); v < vertices; v += all_threads()) {
+        const int64 begin = v ? stop[v - 1] : 0, end = stop[v];
+        row[v] = {begin, static_cast<uint32>(end - begin), 0};
+        for (int64 tile = (begin + TILE - 1) / TILE; tile * TILE < end; ++tile) row_at[tile] = static_cast<uint32>(v);
+        if (v == vertices - 1) row_at[(end + TILE - 1) / TILE] = static_cast<uint32>(v);
+    }
+}
+
+// `slot` and `filter` are those of the bucket `base` and what follows.
+__device__ __forceinline__ void put(const Row& row, int64 base, uint2* slot, uint32* filter, uint32 neighbour, int word) {
+    uint32 at = home_of(neighbour, row.buckets);
+    const int64 home = row.begin - base + at;
+    atomicOr(&filter[home >> 1], 1u << (filter_bit(neighbour) + 16 * (home & 1)));
+    while (true) {
+        uint2* const bucket = slot + 4 * (row.begin - base + at);
+        for (int s = 0; s < 4; ++s) {
+            if (__ldcg(&bucket[s].x) != EMPTY || atomicCAS(&bucket[s].x, EMPTY, neighbour) != EMPTY) continue;
+            bucket[s].y = static_cast<uint32>(word);
+            return;
+        }
+        at = at + 1 == row.buckets ? 0 : at + 1;
+    }
+}
+
+extern "C" __global__ void fill(
+    int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, const int* __restrict__ count,
+    const Row* __restrict__ row, uint2* slot, uint32* filter) {
+    for (int64 e = first_thread(); e < edges; e += all_threads()) {
+        const uint32 u = low[e], v = high[e];
+        const int all = count[e], half = all >> 1;
+        put(row[u], 0, slot, filter, v, half);
+        put(row[v], 0, slot, filter, u, all - half);
+    }
+}
+
+extern "C" __global__ void measure_left(
+    const Row* __restrict__ row, uint2* slot, const uint32* __restrict__ row_at, int64 slots, uint32* length) {
+    const Rows rows = {row, slot, nullptr};
+    for (int64 i = first_thread(); i - (threadIdx.x & 31) < slots; i += all_threads()) {
+        const uint2 mine = i < slots ? slot[i] : make_uint2(EMPTY, 0);
+        const bool stays = mine.x != EMPTY && stands(static_cast<int>(mine.y));
+        const uint32 v = stays ? row_of_bucket(rows, row_at, i / 4) : EMPTY;
+        const uint32 peers = __match_any_sync(ALL_LANES, v);
+        if (stays && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[v], static_cast<uint32>(__popc(peers)));
+    }
+}
+
+// Entries of the buckets from `first` to before `last` go to rows `moved`, whose buckets from `base` on are `to` and `filter`.
+extern "C" __global__ void move(
+    const Row* __restrict__ row, uint2* slot, const uint32* __restrict__ row_at, int64 first, int64 last,
+    const Row* __restrict__ moved, int64 base, uint2* to, uint32* filter) {
+    const Rows rows = {row, slot, nullptr};
+    for (int64 i = 4 * first + first_thread(); i < 4 * last; i += all_threads()) {
+        const uint2 mine = slot[i];
+        if (mine.x == EMPTY || !stands(static_cast<int>(mine.y))) continue;
+        put(moved[row_of_bucket(rows, row_at, i / 4)], base, to, filter, mine.x, static_cast<int>(mine.y));
+    }
+}
+
+// `known` is -1 for edges that stand, of which `count` gets the triangles if it is not null; level `starts[k].y` starts in round
+// `starts[k].x`. Edges whose λ is known are passed over.
+extern "C" __global__ void known(
+    int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, const Row* __restrict__ row, uint2* slot,
+    const uint2* __restrict__ starts, int levels, int* known, int* count) {
+    const Rows rows = {row, slot, nullptr};
+    for (int64 e = first_thread(); e < edges; e += all_threads()) {
+        if (known[e] >= 0) continue;
+        const uint32 u = low[e], v = high[e];
+        const Row here = row[u];
+        const int word = find(rows, here, v).word;
+        if (!stands(word)) {
+            const uint32 round = static_cast<uint32>(word - LEAVES);
+            int first = 0, after = levels;
+            while (after - first > 1) {
+                const int middle = (first + after) / 2;
+                (starts[middle].x <= round ? first : after) = middle;
+            }
+            known[e] = static_cast<int>(starts[first].y);
+        } else if (count) {
+            if (is_keeper(word)) {
+                count[e] = word - KEEPER;
+            } else {
+                const int other = find(rows, row[v], u).word;
+                count[e] = is_keeper(other) ? other - KEEPER : word + other;
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// What the blocks that peel share, and where they meet.
+#pragma once
+#include "compact/rows.cuh"
+#include "compact/word.cuh"
+
+constexpr int NOTHING = 0x7FFFFFFF;
+
+struct State {
+    unsigned long long left;  // edges that stand
+    int level;                // the next one
+    int last;                 // of the window
+    uint32 round;             // all rounds so far
+    uint32 levels;            // at which edges left
+    uint32 tail;              // edges that were put into the ring in this launch
+    uint32 alarms;            // edges in the list of alarms
+    uint32 notes;             // noted edges
+    int least;                // edges that stand have as many triangles
+    uint32 counters[3][3];    // of three rounds in turn: edges taken, parts of heavy edges, such parts taken
+};
+
+// What all blocks know after they met.
+struct Said {
+    uint32 tail;
+    uint32 alarms;
+    uint32 notes;
+    int least;
+};
+
+struct Meeting {
+    uint32 arrived;
+    uint32 turn;
+    Said said;
+};
+
+struct Lists {
+    State* state;
+    uint2* ring;  // edges that leave, in the order of their rounds; rooms are powers of two
+    uint2* alarm;
+    uint2* noted;
+    uint32 ring_room;
+    uint32 alarm_room;
+    uint32 noted_room;
+    uint4* heavy;
+};
+
+struct Limits {
+    int level;
+    int alarm;
+    uint32 round;  // edges leave in this one
+    uint32 base;   // what of the ring may not be written over
+    bool silent;   // nothing is told in this round: all words are read after it
+};
+
+// Every block waits for all others; gives what the state said when the last one came. All of `meeting` is 0 at first.
+__device__ __forceinline__ Said meet(Meeting* meeting, const State* state) {
+    __shared__ Said said;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const uint32 turn = seen(&meeting->turn);
+        __threadfence();
+        if (atomicAdd(&meeting->arrived, 1u) == gridDim.x - 1) {
+            volatile Meeting* shared = meeting;
+            shared->arrived = 0;
+            shared->said.tail = seen(&state->tail);
+            shared->said.alarms = seen(&state->alarms);
+            shared->said.notes = seen(&state->notes);
+            shared->said.least = static_cast<int>(seen(reinterpret_cast<const uint32*>(&state->least)));
+            __threadfence();
+            shared->turn = turn + 1;
+        } else {
+            while (seen(&meeting->turn) == turn) {
+            }
+        }
+        __threadfence();
+        const volatile Meeting* shared = meeting;
+        said.tail = shared->said.tail;
+        said.alarms = shared->said.alarms;
+        said.notes = shared->said.notes;
+        said.least = shared->said.least;
+    }
+    __syncthreads();
+    return said;
+}
+
+// Places on a list for the lanes of a warp that have something; each lane's own is given.
+__device__ __forceinline__ uint32 room_for(uint32* size, bool has) {
+    const uint32 lanes = __ballot_sync(ALL_LANES, has);
+    if (!lanes) return 0;
+    const int lane = threadIdx.x & 31;
+    uint32 base = 0;
+    if (lane == 0) base = atomicAdd(size, static_cast<uint32>(__popc(lanes)));
+    return __shfl_sync(ALL_LANES, base, 0) + __popc(lanes & ((1u << lane) - 1));
+}

@@ -1,0 +1,38 @@
+// What a word beside a key says of its edge, and how counts are kept in two halves (docs/shards.md, "A round").
+//
+// The triangles that an edge has left are the sum of two halves, one beside each of its two entries. Levels are taken in windows;
+// `last` is the last one of the window, and last / 2 the alarm. While both halves are above the alarm the edge cannot leave within
+// the window. When one is not, the edge is looked at between two rounds: its halves are made equal if both are then above the alarm;
+// else one of its entries, the keeper, gets the whole count, and the other says so.
+//
+// split      the half, below 2^27; it may be less than 0 within a round
+// keeper     KEEPER + the whole count
+// reporter   REPORTER: the other entry keeps the count
+// locked     LOCKED, in the entry of the lower end, while one thread changes both
+// leaves     LEAVES + the round in which the edge leaves, which is its level (see `Starts` in state.cuh)
+//
+// Words of entries change their kind between rounds alone. So within a round what was read of it once stays true.
+#pragma once
+#include "common.cuh"
+
+constexpr int ROLE = 1 << 28;
+constexpr int KEEPER = ROLE;
+constexpr int REPORTER = 2 * ROLE;
+constexpr int LOCKED = 3 * ROLE;
+constexpr int LEAVES = -0x7FFFFFFF - 1;
+
+__device__ __forceinline__ bool stands(int word) {
+    return word >= -ROLE;
+}
+
+__device__ __forceinline__ bool is_split(int word) {
+    return stands(word) && word < ROLE / 2;
+}
+
+__device__ __forceinline__ bool is_keeper(int word) {
+    return word >= KEEPER - ROLE / 2 && word < KEEPER + ROLE / 2;
+}
+
+__device__ __forceinline__ int leaves_in(uint32 round) {
+    return LEAVES + static_cast<int>(round);
+}
