@@ -1,15 +1,20 @@
 """The functions of NetworkX that edgemill answers, with NetworkX's own names, parameters, results and errors.
 
-What they mean is in NetworkX's documentation. A graph that is directed or a multigraph, and a weight, are left to
-NetworkX (`can_run`), and so are small graphs where NetworkX chooses a backend by itself (`should_run`).
+What they mean is in NetworkX's documentation. What edgemill does not have is left to NetworkX (`can_run`): directed
+graphs, multigraphs and weights except for PageRank, and some parameters of that. So are small graphs where NetworkX
+chooses a backend by itself (`should_run`).
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
+from ...tasks.programs.shipped import Coreness, PageRank
 from .graph import CountedGraph
 
 __all__ = [
@@ -18,8 +23,10 @@ __all__ = [
     "clustering",
     "convert_from_nx",
     "convert_to_nx",
+    "core_number",
     "generalized_degree",
     "k_truss",
+    "pagerank",
     "should_run",
     "transitivity",
     "triangles",
@@ -27,6 +34,10 @@ __all__ = [
 
 LEAST_EDGES = 2000
 """Of a graph that is worth the way here. Below, NetworkX itself is as quick, and loads no compiled code."""
+
+
+MOST_STEPS = 1000
+"""Supersteps in which cores are found here. Where that takes more, as on long paths, NetworkX is quicker."""
 
 
 def convert_from_nx(graph: Any, **kept: Any) -> CountedGraph:
@@ -41,12 +52,27 @@ def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
     """Whether edgemill answers the function of that name for these arguments; why not, if it does not."""
-    graph = args[0] if args else kwargs["G"]
-    if graph.is_directed() or graph.is_multigraph():
+    call = inspect.signature(globals()[name]).bind(*args, **kwargs)
+    call.apply_defaults()
+    given = call.arguments
+    if name == "pagerank":
+        return _can_rank(**given)
+    if given["G"].is_directed() or given["G"].is_multigraph():
         return "edgemill has undirected graphs without parallel edges alone"
-    place = {"clustering": 2, "average_clustering": 2}.get(name)
-    weight = kwargs.get("weight", args[place] if place is not None and len(args) > place else None)
-    return True if weight is None else "edgemill has no weights"
+    return True if given.get("weight") is None else "edgemill has no weights"
+
+
+def _can_rank(G: Any, weight: Any, **given: Any) -> bool | str:
+    for parameter in ("personalization", "nstart", "dangling"):
+        if given[parameter] is not None:
+            return f"edgemill has PageRank that starts at all nodes alike, without {parameter}"
+    if weight is None:
+        return True
+    graph = G.graph if isinstance(G, CountedGraph) else G
+    weights = (value for _, _, value in graph.edges(data=weight, default=1))
+    if all(isinstance(value, Real) and 0 <= float(value) < math.inf for value in weights):
+        return True
+    return f"edgemill has weights that are finite numbers and not negative; {weight!r} of an edge is not"
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
@@ -91,13 +117,7 @@ def generalized_degree(G: CountedGraph, nodes: Any = None) -> Any:
 
 def k_truss(G: CountedGraph, k: float) -> Any:
     """networkx.k_truss"""
-    import networkx as nx
-
-    if G.loops:
-        raise nx.NetworkXNotImplemented(
-            "Input graph has self loops which is not permitted; "
-            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
-        )
+    _refuse_loops(G)
     graph, names = G.graph, G.nodes
     stays = G.lam >= k - 2
     edges = [(names[u], names[v]) for u, v in zip(G.low[stays].tolist(), G.high[stays].tolist(), strict=True)]
@@ -107,6 +127,52 @@ def k_truss(G: CountedGraph, k: float) -> Any:
     truss.add_nodes_from((node, graph.nodes[node].copy()) for node in names if node in inside)
     truss.add_edges_from((u, v, graph.edges[u, v].copy()) for u, v in edges)
     return truss
+
+
+def core_number(G: CountedGraph) -> dict[Any, int]:
+    """networkx.core_number"""
+    import networkx as nx
+
+    _refuse_loops(G)
+    found = G.run(Coreness(), most_steps=MOST_STEPS)
+    if not found.converged:
+        return dict(nx.core_number(G.graph, backend="networkx"))
+    return dict(zip(G.nodes, found.state["core"].tolist(), strict=True))
+
+
+def pagerank(
+    G: CountedGraph,
+    alpha: float = 0.85,
+    personalization: None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: None = None,
+    weight: Any = "weight",
+    dangling: None = None,
+) -> dict[Any, float]:
+    """networkx.pagerank: the same power iteration, which ends when ranks moved less than nodes × `tol` in all."""
+    import networkx as nx
+
+    if not len(G):
+        return {}
+    weights = None if weight is None else G.weights(weight)
+    weighted = weights is not None and bool((weights != 1).any())
+    program = PageRank(damping=alpha, tolerance=len(G) * tol, weighted=weighted)
+    steps = len(range(max_iter))  # refuses what NetworkX refuses; none for a negative number
+    found = G.run(program, weights if weighted else None, most_steps=steps)
+    if not found.converged:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return dict(zip(G.nodes, found.state["rank"].tolist(), strict=True))
+
+
+def _refuse_loops(G: CountedGraph) -> None:
+    import networkx as nx
+
+    if G.loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
 
 
 def _clustering(G: CountedGraph) -> list[float]:

@@ -1,4 +1,4 @@
-"""A NetworkX graph with its edges as arrays, and what edgemill finds of them."""
+"""A NetworkX graph with its edges as arrays, and what edgemill finds in them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from ...kernels.threads import kernel_threads
 from ...tasks.alone import find_lambda, find_triangles
+from ...tasks.programs import Entries, Outcome, Program, run_alone
 
 __all__ = ["CountedGraph"]
 
 
 class CountedGraph:
-    """An undirected networkx.Graph as it was when this was made, and its triangles and λ, each found when first asked.
+    """A networkx graph as it was when this was made, and its triangles and λ, each found when first asked.
 
-    Attributes of nodes and edges are read from the graph itself, which is not to be changed meanwhile. NetworkX knows
-    by `__networkx_backend__` whose it is.
+    Triangles and λ are those of undirected graphs without parallel edges; programs run on all graphs. Attributes of
+    nodes and edges are read from the graph itself, which is not to be changed meanwhile. NetworkX knows by
+    `__networkx_backend__` whose it is.
     """
 
     __networkx_backend__ = "edgemill"
@@ -31,11 +33,14 @@ class CountedGraph:
         """In NetworkX's order."""
         self.place = {node: place for place, node in enumerate(self.nodes)}
         ends = np.fromiter(_ends(graph, self.place), np.int32).reshape(-1, 2)
-        loop = ends[:, 0] == ends[:, 1]
+        self.source, self.target = (np.ascontiguousarray(ends[:, end]) for end in (0, 1))
+        """[edges] places of the nodes, in the order of `graph.edges`, loops among them."""
+        loop = self.source == self.target
         self.loops = int(np.count_nonzero(loop))
-        """Edges from a node to itself, which are in none of the arrays."""
-        self.low, self.high = (np.ascontiguousarray(ends[~loop, end]) for end in (0, 1))
-        """[edges] places of the nodes, in the order of `graph.edges`."""
+        """Edges from a node to itself."""
+        self.low: NDArray[np.int32] = self.source[~loop]
+        self.high: NDArray[np.int32] = self.target[~loop]
+        """[edges] the same without loops, as in all arrays that follow."""
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
@@ -57,6 +62,18 @@ class CountedGraph:
         """[edges] λ."""
         with kernel_threads(_cores()):
             return self._by_edge(find_lambda(self._found[1]))
+
+    def weights(self, name: Any) -> NDArray[np.float64]:
+        """[edges of `source`] the attribute of that name as the graph has it now, 1 where an edge has none."""
+        return np.fromiter((value for _, _, value in self.graph.edges(data=name, default=1)), np.float64)
+
+    def run(
+        self, program: Program, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
+    ) -> Outcome:
+        """Run a program in this process; its arrays are in the order of `nodes`. `weight` [edges of `source`]."""
+        edges = Entries(self.source, self.target, weight)
+        with kernel_threads(_cores()):
+            return run_alone(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
 
     def is_directed(self) -> bool:
         """As NetworkX asks; the same for the next."""

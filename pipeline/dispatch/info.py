@@ -16,12 +16,20 @@ def get_info() -> dict[str, Any]:
         "backend_name": "edgemill",
         "project": "edgemill",
         "package": "edgemill",
-        "short_summary": "Triangles and trusses of undirected graphs, by compiled parallel kernels.",
+        "short_summary": "Triangles, trusses, cores and PageRank, by compiled parallel kernels.",
         "functions": {
             "average_clustering": clustering,
             "clustering": clustering,
+            "core_number": {
+                "additional_docs": f"Undirected graphs. {_EXACT} Where that takes more than 1,000 supersteps, as on"
+                " long paths, NetworkX finds the cores."
+            },
             "generalized_degree": {"additional_docs": _EXACT},
             "k_truss": {"additional_docs": f"{_EXACT} λ of all edges is kept, so another k takes no time."},
+            "pagerank": {
+                "additional_docs": "NetworkX's iteration, on all cores of this machine; without personalization, nstart"
+                " and dangling. The same bits each time."
+            },
             "transitivity": {"additional_docs": _EXACT},
             "triangles": {"additional_docs": _EXACT},
         },

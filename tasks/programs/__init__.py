@@ -8,7 +8,7 @@ edgemill brings. May import `kernels`.
 from .block import Block, Entries, build_block, entries_of
 from .program import Best, Program, Totals, Vertices
 from .running import Outcome, run_program
-from .together import cut_blocks, run_blocks
+from .together import cut_blocks, run_alone, run_blocks
 
 __all__ = [
     "Best",
@@ -21,6 +21,7 @@ __all__ = [
     "build_block",
     "cut_blocks",
     "entries_of",
+    "run_alone",
     "run_blocks",
     "run_program",
 ]

@@ -10,14 +10,14 @@ import numpy as np
 from ...kernels.threads import kernel_threads, layer
 from .. import order
 from ..errors import ClusterLost
-from ..partition import Partitioner
-from ..shards.carrier import Carrier
+from ..partition import Partitioner, RangePartitioner
+from ..shards.carrier import Carrier, MemoryCarrier
 from ..shards.together import results_of
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Outcome, run_program
 
-__all__ = ["cut_blocks", "run_blocks"]
+__all__ = ["cut_blocks", "run_alone", "run_blocks"]
 
 
 def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[Block]:
@@ -65,3 +65,12 @@ def run_blocks(
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
     return results_of(running)
+
+
+def run_alone(
+    program: Program, edges: Entries, vertices: int, directed: bool, *, most_steps: int | None = None
+) -> Outcome:
+    """Run a program on a whole graph in one block, by the threads of the caller; see `cut_blocks` and `run_program`."""
+    home = RangePartitioner()
+    blocks = cut_blocks(edges, vertices, home, directed, program.view)
+    return run_program(program, blocks[0], home, MemoryCarrier.open(1)[0], most_steps=most_steps)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.threads import kernel_threads
-from ..partition import RangePartitioner
-from ..shards.carrier import MemoryCarrier
 from .block import Entries
 from .program import Program
-from .together import cut_blocks, run_blocks
+from .together import run_alone
 
 VERTICES = 600
 """So many that of few that move the edges are taken round, and of all of them rows are read."""
@@ -18,7 +16,5 @@ VERTICES = 600
 def warm_program(program: Program) -> int:
     """Run a program on a path; gives its supersteps."""
     number = np.arange(VERTICES, dtype=np.int32)
-    home = RangePartitioner()
-    blocks = cut_blocks(Entries(number[:-1], number[1:]), VERTICES, home, False, program.view)
     with kernel_threads(1):
-        return run_blocks(program, blocks, home, MemoryCarrier.open(1), threads=1, most_steps=VERTICES)[0].steps
+        return run_alone(program, Entries(number[:-1], number[1:]), VERTICES, False, most_steps=VERTICES).steps

@@ -21,6 +21,7 @@ import strategies
 from edgemill.pipeline.dispatch import backend
 from edgemill.pipeline.dispatch.graph import CountedGraph
 from edgemill.pipeline.dispatch.info import get_info
+from edgemill.tasks.programs.shipped import Coreness
 
 OFFERED = tuple(get_info()["functions"])
 OF_NODES = ("triangles", "clustering", "generalized_degree")
@@ -64,7 +65,11 @@ def test_networkx_finds_it() -> None:
 
 def test_networkx_s_own_tests() -> None:
     """Those of the functions themselves, all of which they reach."""
-    calls, said = networkx_tests("networkx.algorithms.tests.test_core", "networkx.algorithms.tests.test_cluster")
+    calls, said = networkx_tests(
+        "networkx.algorithms.tests.test_core",
+        "networkx.algorithms.tests.test_cluster",
+        "networkx.algorithms.link_analysis.tests.test_pagerank",
+    )
     assert set(calls) == set(OFFERED), calls
     assert min(calls.values()) >= 2 and " passed" in said and "failed" not in said
 
@@ -130,12 +135,56 @@ def test_the_same_answers(rows: list[tuple[int, int]], alone: set[int], k: float
                 "average_clustering", graph, count_zeros=count_zeros
             )
         assert answer("transitivity", graph, backend="edgemill") == answer("transitivity", graph)
+        assert answer("core_number", graph, backend="edgemill") == answer("core_number", graph)
         found, expected = answer("k_truss", graph, k, backend="edgemill"), answer("k_truss", graph, k)
         if isinstance(expected, type):
             assert found is expected is nx.NetworkXNotImplemented
             graph.remove_edges_from(list(nx.selfloop_edges(graph)))
             found, expected = answer("k_truss", graph, k, backend="edgemill"), answer("k_truss", graph, k)
         assert same_graph(found, expected)
+        assert answer("core_number", graph, backend="edgemill") == answer("core_number", graph)
+
+
+@given(
+    rows=strategies.edge_lists(11),
+    alone=st.sets(st.integers(0, 14)),
+    kind=st.sampled_from([nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]),
+    weight=st.sampled_from([None, "weight", "cost"]),
+    alpha=st.sampled_from([0.0, 0.37, 0.85, 0.99]),
+    tol=st.sampled_from([1.3e-3, 1.7e-6, 1.9e-9]),
+    max_iter=st.sampled_from([-1, 0, 1, 7, 100]),
+    data=st.data(),
+)
+@settings(max_examples=40)
+def test_the_same_ranks(
+    rows: list[tuple[int, int]],
+    alone: set[int],
+    kind: type[nx.Graph],
+    weight: str | None,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    data: st.DataObject,
+) -> None:
+    """The same iteration: directions, parallel edges, loops, weights of 0 or none, and its end."""
+    names = data.draw(st.permutations([*range(12), "text", (1, 2), None.__class__]))
+    attributes: list[dict[str, Any]] = [{}, {"weight": 0}, {"weight": 2.5}, {"weight": True}]
+    graph = kind()
+    graph.add_nodes_from(names[node] for node in alone)
+    for u, v in rows:
+        graph.add_edge(names[u], names[v], **data.draw(st.sampled_from(attributes)))
+    options: dict[str, Any] = {"alpha": alpha, "tol": tol, "max_iter": max_iter, "weight": weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NetworkX tells each time that it has kept a graph
+        found = answer("pagerank", graph, **options, backend="edgemill")
+        expected = answer("pagerank", graph, **options, backend="networkx")
+    if isinstance(expected, type):
+        assert found is expected is nx.PowerIterationFailedConvergence
+    else:
+        assert list(found) == list(expected)
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        assert all(type(rank) is float for rank in found.values())
+        assert not found or sum(found.values()) == pytest.approx(1, abs=1e-12)
 
 
 def test_attributes_of_a_truss_are_its_own() -> None:
@@ -160,6 +209,13 @@ def test_a_graph_that_changes() -> None:
         ("clustering", nx.DiGraph([(0, 1)]), {}),
         ("transitivity", nx.MultiGraph([(0, 1)]), {}),
         ("average_clustering", nx.Graph([(0, 1)]), {"weight": "weight"}),
+        ("core_number", nx.DiGraph([(0, 1)]), {}),
+        ("pagerank", nx.Graph([(0, 1)]), {"personalization": {0: 1}}),
+        ("pagerank", nx.Graph([(0, 1)]), {"nstart": {0: 1, 1: 0}}),
+        ("pagerank", nx.Graph([(0, 1)]), {"dangling": {0: 1}}),
+        ("pagerank", nx.Graph([(0, 1, {"weight": -1})]), {}),
+        ("pagerank", nx.Graph([(0, 1, {"weight": float("inf")})]), {}),
+        ("pagerank", nx.Graph([(0, 1, {"cost": "much"})]), {"weight": "cost"}),
     ],
 )
 def test_what_is_left_to_networkx(name: str, graph: nx.Graph, options: dict[str, Any]) -> None:
@@ -172,6 +228,35 @@ def test_what_networkx_refuses(name: str) -> None:
     arguments = (3,) if name == "k_truss" else ()
     with pytest.raises(nx.NetworkXNotImplemented):
         getattr(nx, name)(nx.DiGraph([(0, 1)]), *arguments, backend="edgemill")
+
+
+def test_why_pagerank_is_left_to_networkx() -> None:
+    graph = nx.path_graph(3)
+    assert backend.can_run("pagerank", (graph, 0.9), {"tol": 1e-3}) is True
+    assert backend.can_run("pagerank", (graph, 0.9, {0: 1}), {}) == (
+        "edgemill has PageRank that starts at all nodes alike, without personalization"
+    )
+    graph.edges[0, 1]["weight"] = -2
+    assert backend.can_run("pagerank", (CountedGraph(graph),), {}) == (
+        "edgemill has weights that are finite numbers and not negative; 'weight' of an edge is not"
+    )
+    assert backend.can_run("pagerank", (graph,), {"weight": None}) is True
+
+
+def test_weights_that_change() -> None:
+    """NetworkX keeps the converted graph then; its weights are read anew."""
+    graph = nx.path_graph(3)
+    before = nx.pagerank(graph, backend="edgemill")
+    graph.edges[0, 1]["weight"] = 9
+    after = nx.pagerank(graph, backend="edgemill")
+    assert before[0] == pytest.approx(before[2]) and after[0] > 2 * after[2]
+
+
+def test_cores_that_take_many_steps() -> None:
+    """NetworkX finds those."""
+    graph = nx.path_graph(2 * backend.MOST_STEPS + 10)
+    assert not CountedGraph(graph).run(Coreness(), most_steps=backend.MOST_STEPS).converged
+    assert nx.core_number(graph, backend="edgemill") == dict.fromkeys(graph, 1)
 
 
 def test_small_graphs_are_not_sent_here_by_themselves() -> None:
