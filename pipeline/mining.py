@@ -373,24 +373,27 @@ def _find_lambda(
                 plan.partitions,
                 put,
             )
-            own = following.Buckets(
-                graph.buckets.ids, groups.found, graph.buckets.starts, groups.highest, source.id_type
+        tables = stages.tables_to_write(len(graph.buckets.edges), plan.files, groups is not None)
+        with events.stage("publish", tables) as stage:
+            if groups is not None:
+                own = following.Buckets(
+                    graph.buckets.ids, groups.found, graph.buckets.starts, groups.highest, source.id_type
+                )
+                followed = following.follow_groups(engine, events, own, lineage())
+            published = stages.publish_results(
+                engine,
+                stage,
+                source,
+                graph.buckets,
+                graph.partitions.degrees,
+                results,
+                groups,
+                followed.tracks if followed else [],
+                staging.tables,
+                settings.output,
+                plan.files,
+                None if ran is None else ran.columns,
             )
-            followed = following.follow_groups(engine, events, own, lineage())
-        published = stages.publish_results(
-            engine,
-            events,
-            source,
-            graph.buckets,
-            graph.partitions.degrees,
-            results,
-            groups,
-            followed.tracks if followed else [],
-            staging.tables,
-            settings.output,
-            plan.files,
-            None if ran is None else ran.columns,
-        )
         made = _manifest(
             settings,
             source,

@@ -49,6 +49,7 @@ __all__ = [
     "partition",
     "publish_results",
     "read",
+    "tables_to_write",
     "triangulate_partitions",
 ]
 
@@ -272,9 +273,14 @@ def collect_results(
     return results
 
 
+def tables_to_write(buckets: int, files: int, groups: bool) -> int:
+    """Tasks that write: of edges and vertices `files` a bucket each, and one of its DN-graphs if there are any."""
+    return (2 * files + groups) * buckets
+
+
 def publish_results(
     engine: Engine,
-    events: Events,
+    stage: Stage,
     source: Source,
     buckets: Buckets,
     degrees: Sequence[Future],
@@ -288,44 +294,41 @@ def publish_results(
 ) -> Published:
     """Sum λ up by vertex, and write the tables below `folder`: of edges and vertices `files` a bucket.
 
-    `tracks` are those of the buckets' DN-graphs. Without `groups` λ is in intervals. `columns` [buckets], lists of
-    VertexColumn, are added to the vertices.
+    `stage` is told of the `tables_to_write` as they are written. `tracks` are those of the buckets' DN-graphs. Without
+    `groups` λ is in intervals. `columns` [buckets], lists of VertexColumn, are added to the vertices.
     """
     edges = buckets.edges
     everyone = range(len(edges))
-    with events.stage("publish", (2 * files + bool(groups)) * len(edges)) as stage:
-        sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
-        vertices = exchange(
-            engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
-        )
-        del sums  # what was sent is let go as soon as it has arrived, as in `number`
-        answers = send(
-            engine, "answer-names", "names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True))
-        )
-        names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
-        del answers
-        how = _Written(folder, source, groups is not None, settings.compression, settings.row_group_rows, files)
-        parts = [(b, file) for b in everyone for file in range(files)]
-        found = groups.found if groups else [None] * len(edges)
-        added: list[Any] = [()] * len(edges) if columns is None else list(columns)
-        written = engine.map(
-            "write-edges",
-            _write_edges,
-            [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
-        ) + engine.map(
-            "write-vertices",
-            _write_vertices,
-            [(how, f, buckets.ids[b], vertices[b], found[b], added[b]) for b, f in parts],
-        )
-        if groups:
-            own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
-            tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
-        else:
-            tables = []
-        summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
-        engine.wait([*written, *tables], stage)
-        dense = [file for own in engine.gather(tables) for file in own]
-        return Published([*engine.gather(written), *dense], engine.gather(summaries))
+    sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
+    vertices = exchange(
+        engine, "sums", sums, publish.collect_vertices, [(edges[b], degrees[b], results[b]) for b in everyone]
+    )
+    del sums  # what was sent is let go as soon as it has arrived, as in `number`
+    answers = send(engine, "answer-names", "names", publish.answer_names, list(zip(buckets.ids, degrees, strict=True)))
+    names = exchange(engine, "names", answers, publish.join_names, [(e, source.kind) for e in edges])
+    del answers
+    how = _Written(folder, source, groups is not None, settings.compression, settings.row_group_rows, files)
+    parts = [(b, file) for b in everyone for file in range(files)]
+    found = groups.found if groups else [None] * len(edges)
+    added: list[Any] = [()] * len(edges) if columns is None else list(columns)
+    written = engine.map(
+        "write-edges",
+        _write_edges,
+        [(how, file, edges[b], buckets.ids[b], names[b], results[b]) for b, file in parts],
+    ) + engine.map(
+        "write-vertices",
+        _write_vertices,
+        [(how, f, buckets.ids[b], vertices[b], found[b], added[b]) for b, f in parts],
+    )
+    if groups:
+        own = list(zip(buckets.ids, found, groups.triangles, tracks, strict=True))
+        tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
+    else:
+        tables = []
+    summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
+    engine.wait([*written, *tables], stage)
+    dense = [file for own in engine.gather(tables) for file in own]
+    return Published([*engine.gather(written), *dense], engine.gather(summaries))
 
 
 def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[publish.EdgeResults]:

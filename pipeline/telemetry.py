@@ -24,7 +24,7 @@ __all__ = ["STAGES", "Events", "Listener", "Stage", "as_line"]
 
 STAGES = ("read", "number", "partition", "triangulate", "bound", "extract", "publish")
 """Stages in order; "compile" comes before the one that had to compile kernels, "programs" after "bound" if there are
-any. Nights have "follow" before "publish", and "compare" last.
+any. Nights have "follow" within "publish", and "compare" last.
 """
 
 

@@ -91,7 +91,8 @@ def test_a_group_that_leaves_ends_the_others(client: Client, how: str, message: 
 def test_a_letter_of_another_run_or_exchange(client: Client, field: str) -> None:
     told = client.gather(start(client, partial(spoils, f"spoils-{field}", field), addresses_of(client)))
     assert any("InternalError: a letter of " in one for one in told)
-    assert all(told)
+    # Group 1 may have the letters of its run before it says that it takes part in another.
+    assert told[0] and told[2] and (told[1] or field == "run")
     assert_nothing_left(client)
 
 
