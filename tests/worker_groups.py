@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from carrying import SECONDS, Plan, Told, converse
 from edgemill.pipeline.carrier_choice import CarrierChoice, open_carrier
 from edgemill.pipeline.worker_carrier import WorkerCarrier
 from edgemill.tasks.errors import EdgemillError
+
+elsewhere = threading.Event()
+"""Group 1 takes part in another run or exchange: no letter reaches it before that. All workers are in one process."""
 
 
 def on_worker(plan: Plan, run: str, rank: int, addresses: Sequence[str]) -> tuple[int, str]:
@@ -69,6 +73,9 @@ def spoils(run: str, field: str, rank: int, addresses: Sequence[str]) -> str:
             carrier._desk.run = "another"
         elif rank == 1:
             carrier._exchange = 5
+        if rank == 1:
+            elsewhere.set()
+        assert elsewhere.wait(SECONDS)
         carrier.exchange(np.zeros(1, np.uint32), [np.zeros(1, np.uint32)] * len(addresses))
     except EdgemillError as error:
         carrier.abandon()
