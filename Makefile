@@ -30,7 +30,7 @@ run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebo
 # One core compiles the kernels, and then mypy and the modules of the tests take the other: processes of tests, which
 # begin together, would each compile them.
 test: lint ## ruff, mypy, pytest without the slow tests
-	@$(BIN)/python -m edgemill.pipeline.compiling & kernels=$$!; trap wait EXIT; \
+	@$(BIN)/python -m edgemill.pipeline.cluster.workers.compiling & kernels=$$!; trap wait EXIT; \
 	$(MAKE) --no-print-directory types; \
 	$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true; \
 	wait $$kernels; \

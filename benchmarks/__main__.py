@@ -1,4 +1,4 @@
-"""Pins the process, and only then imports the benchmark: Numba counts the cores when it is loaded."""
+"""Runs a benchmark by its name. Pins the process before Numba is imported, as Numba counts the cores at import."""
 
 from __future__ import annotations
 
@@ -8,31 +8,11 @@ import sys
 from pathlib import Path
 
 import benchmarks
-from benchmarks import machine
-from benchmarks.graphs import CACHE
+from benchmarks import record
+from benchmarks.common import machine
+from benchmarks.common.graphs import CACHE
 
-NAMES = (
-    "kernels",
-    "runs",
-    "first_run",
-    "client_memory",
-    "memory",
-    "waves",
-    "checksums",
-    "writing",
-    "peers",
-    "explorer",
-    "gpu",
-    "gpu_runs",
-    "gpu_shards",
-    "ids",
-    "all_to_all",
-    "letters",
-    "scaling",
-    "shards",
-    "workers",
-    "shard_counts",
-)
+NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "shards", "gpu", "gpu_shards", "record")
 
 
 def _cpus(text: str) -> list[int]:
@@ -44,23 +24,38 @@ def main() -> None:
     name, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if name not in NAMES:
         sys.exit(benchmarks.__doc__)
+    if name == "record":
+        parser = _parser(name, record.__doc__)
+        record.add_options(parser)
+        record.report(parser.parse_args(arguments))
+        return
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--threads", type=int, default=2, help="threads, and cores the process is pinned to (2)")
-    common.add_argument("--cpus", type=_cpus, metavar="N,N", help="which cores; left out: the first ones allowed")
+    common.add_argument("--cpus", type=_cpus, metavar="N,N", help="which cores (the first ones allowed)")
     common.add_argument("--cache", type=Path, default=CACHE, help=f"folder of generated graphs ({CACHE})")
+    common.add_argument("--results", type=Path, metavar="FILE", help="append the figures to this file, for `record`")
+    common.add_argument("--machine", default="", help="name of the machine in the results (the processor)")
     known, _ = common.parse_known_args(arguments)
     machine.pin(known.threads, known.cpus)
     benchmark = importlib.import_module(f"benchmarks.{name}")
-    parser = argparse.ArgumentParser(
-        f"python -m benchmarks {name}",
-        parents=[common],
-        description=benchmark.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = _parser(name, benchmark.__doc__, common)
     benchmark.add_options(parser)
     options = parser.parse_args(arguments)
     print(f"{machine.describe()}\n", flush=True)
-    benchmark.report(options)
+    rows = benchmark.report(options)
+    if options.results is not None:
+        where = options.machine or machine.short_name(options.threads)
+        found = record.figures(name, where, benchmark.HEAD, rows, benchmark.KEYS, benchmark.RECORDED)
+        record.append(options.results, found)
+
+
+def _parser(name: str, text: str | None, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        f"python -m benchmarks {name}",
+        parents=parents,
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Whether the memory of the client grows with the edges: it should not, as edges live with the workers.
+"""Memory of the client as the number of edges grows. It must not grow, as workers hold the edges.
 
     python -m benchmarks client_memory --graphs rmat14,rmat16,rmat18,cliques400,cliques40000 --workers 2 --partitions 4
 
-A fresh process for each graph starts two worker processes, mines a small graph so that everything is imported and
-warm, and then mines the graph. *Above* is the most memory that process had (its peak resident set, workers
-not included) less what it had after the small graph, *until tables*, until the workers have written the tables, and
-*report*, while this process writes the report from them. *After connecting* is its level before all that. The Dask
-scheduler lives in the same process and is counted: its records grow with the tasks, so with the exchanges, until they
-reach their fixed length. The sample that a plan is made from is bounded, but large beside all that, and let go before
-anything runs: the watch starts there.
+A new process for each graph starts two worker processes, mines a small graph to import and compile everything, and
+then mines the graph. *Above* is the peak resident set of that process, without the workers, less its resident set
+after the small graph: *until tables*, until the workers have written the tables, and *report*, while the process writes
+the report. *After connecting* is its resident set before that. The Dask scheduler is in the same process and is
+counted: its records grow with the tasks until they reach their maximum length. The sample for the plan has a bounded
+size and is freed before the run starts; the measurement begins after that.
 """
 
 from __future__ import annotations
@@ -28,16 +27,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import ROOT, machine
-from benchmarks.graphs import Answers, Graph, graph
-from benchmarks.table import markdown, mebibytes, millions, seconds
+from benchmarks import ROOT
+from benchmarks.common import machine
+from benchmarks.common.graphs import Answers, Graph, graph
+from benchmarks.common.table import markdown, mebibytes, millions, seconds
 from edgemill.pipeline import mine
-from edgemill.pipeline.cluster import connect
-from edgemill.pipeline.config import make_settings
-from edgemill.pipeline.mining import mine_settings
-from edgemill.pipeline.settings import ClusterSettings
-from edgemill.pipeline.telemetry import Events
-from edgemill.tasks.generate import generate
+from edgemill.pipeline.cluster.connecting.start import connect
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.run.mining import mine_settings
+from edgemill.pipeline.settings.models import ClusterSettings
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.tasks.generate.generate import generate
 
 GRAPHS = "rmat14,rmat16,rmat18,cliques400,cliques40000"
 
@@ -54,39 +54,39 @@ class ClientPeak:
     before_bytes: int
     """Resident just before the run."""
     tables_bytes: int
-    """Most resident until its tables were written."""
+    """Peak resident set until its tables were written."""
     report_bytes: int
-    """Most resident while its report was written."""
+    """Peak resident set while its report was written."""
     rest_bytes: int
-    """Most resident from then on."""
+    """Peak resident set after that."""
     seconds: float
 
     @property
     def peak_bytes(self) -> int:
-        """Most resident within it."""
+        """Peak resident set of the run."""
         return max(self.tables_bytes, self.report_bytes, self.rest_bytes)
 
     @property
     def above_bytes(self) -> int:
-        """What the run added."""
+        """Memory that the run added."""
         return self.peak_bytes - self.before_bytes
 
     @property
     def above_until_tables_bytes(self) -> int:
-        """What it added until its tables were written."""
+        """Memory that the run added until its tables were written."""
         return self.tables_bytes - self.before_bytes
 
     @property
     def above_in_report_bytes(self) -> int:
-        """What it added while its report was written."""
+        """Memory that the run added while its report was written."""
         return self.report_bytes - self.before_bytes
 
 
 class _FromThePlan:
-    """Forgets, when a run has its plan, what that took; and tells the parts that follow apart."""
+    """A display that measures the peaks of the parts of a run after its plan is made."""
 
     before = tables = report = 0
-    """Resident before; the peaks until the tables were written, and while the report was."""
+    """Resident set before the run; the peaks until the tables were written and while the report was written."""
 
     def show(self, event: Mapping[str, Any]) -> None:
         """A display's."""
@@ -108,7 +108,7 @@ class _FromThePlan:
 
 
 def measure(graph: Graph, workers: int, partitions: int, scratch: Path) -> ClientPeak:
-    """Mine a graph by worker processes and watch this process. Do it in a fresh one: `measure_apart`."""
+    """Mine a graph with worker processes and measure this process. Call it in a new process, by `measure_apart`."""
     with tempfile.TemporaryDirectory(dir=scratch) as name, connect(ClusterSettings(workers=workers)) as client:
         folder = Path(name)
         connected = machine.resident_bytes()
@@ -140,7 +140,7 @@ def measure_apart(graph: Graph, workers: int, partitions: int, scratch: Path) ->
 
 
 def _serve() -> None:
-    """The other end of `measure_apart`."""
+    """Run `measure` in the process that `measure_apart` starts."""
     sys.stdout.buffer.write(pickle.dumps(measure(*pickle.load(sys.stdin.buffer))))
 
 
@@ -163,6 +163,10 @@ HEAD = (
     "above, MiB",
     "run, s",
 )
+KEYS = ("graph",)
+"""Columns that identify a row in the record."""
+RECORDED = ("above until tables, MiB", "above, MiB")
+"""Columns whose figures are recorded."""
 
 
 def row(peak: ClientPeak) -> list[str]:
@@ -181,10 +185,11 @@ def row(peak: ClientPeak) -> list[str]:
     ]
 
 
-def report(options: argparse.Namespace) -> None:
-    """Measure and print."""
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     options.cache.mkdir(parents=True, exist_ok=True)
     graphs = [graph(name, options.cache) for name in options.graphs.split(",")]
-    peaks = [measure_apart(one, options.workers, options.partitions, options.cache) for one in graphs]
+    rows = [row(measure_apart(one, options.workers, options.partitions, options.cache)) for one in graphs]
     print(f"Client of {options.workers} worker processes, {options.partitions} partitions:\n")
-    print(markdown(HEAD, map(row, peaks)))
+    print(markdown(HEAD, rows))
+    return rows

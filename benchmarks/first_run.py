@@ -1,10 +1,10 @@
-"""The command with nothing compiled: what the very first run on a machine costs.
+"""The command without compiled kernels: the time of the first run on a machine.
 
     python -m benchmarks first_run --graph rmat14 --layouts 1,4-range --repeats 3
 
-Each repeat gives `edgemill run` an empty cache folder (EDGEMILL_CACHE_DIR) and runs it twice: the *first* time it
-compiles, the *next* time it finds the code there. *Compile* is the stage of that name in the manifest. Medians of the
-repeats.
+Each repeat runs `edgemill run` twice with an initially empty cache folder (EDGEMILL_CACHE_DIR): the *first* run
+compiles the kernels, the *next* one loads them. *Compile* is the stage of that name in the manifest. Times are medians
+of the repeats.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.command import CommandRun, Layout, run_command
-from benchmarks.graphs import Graph, graph
-from benchmarks.table import markdown, seconds, span
+from benchmarks.common.command import CommandRun, Layout, run_command
+from benchmarks.common.graphs import Graph, graph
+from benchmarks.common.table import markdown, seconds, span
 
 
 @dataclass(frozen=True)
 class FirstRuns:
-    """Pairs of runs, each pair with a cache folder of its own."""
+    """Pairs of runs; each pair has its own cache folder."""
 
     graph: str
     layout: Layout
@@ -32,11 +32,11 @@ class FirstRuns:
 
 
 def measure(graph: Graph, layout: Layout, repeats: int, scratch: Path) -> FirstRuns:
-    """Time first runs and those after them; raises WrongAnswer if λ is not the catalogue's."""
+    """Time pairs of runs. Raises WrongAnswer if λ differs from the catalogue."""
     first, then = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(dir=scratch) as empty:
-            # An empty NUMBA_CACHE_DIR is none, where the user's own would win over our folder.
+            # A NUMBA_CACHE_DIR of the user would take precedence; an empty one has no effect.
             environment = {"EDGEMILL_CACHE_DIR": empty, "NUMBA_CACHE_DIR": ""}
             first.append(run_command(graph.path, layout, scratch, environment))
             then.append(run_command(graph.path, layout, scratch, environment))
@@ -53,6 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 HEAD = ("graph", "partitions", "first run, s", "from-to, s", "compile, s", "next run, s", "compile then, s")
+KEYS = ("graph", "partitions")
+"""Columns that identify a row in the record."""
+RECORDED = ("first run, s", "compile, s", "next run, s")
+"""Columns whose figures are recorded."""
 
 
 def row(runs: FirstRuns) -> list[str]:
@@ -68,11 +72,12 @@ def row(runs: FirstRuns) -> list[str]:
     ]
 
 
-def report(options: argparse.Namespace) -> None:
-    """Measure and print."""
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     one = graph(options.graph, options.cache)
     options.cache.mkdir(parents=True, exist_ok=True)
     layouts = [Layout.parse(text) for text in options.layouts.split(",")]
     rows = [row(measure(one, layout, options.repeats, options.cache)) for layout in layouts]
     print(f"First runs, {options.threads} cores, median of {options.repeats}:\n")
     print(markdown(HEAD, rows))
+    return rows

@@ -2,10 +2,11 @@
 
     python -m benchmarks gpu --scales 20,22,24 --repeats 3
 
-R-MAT graphs, edge factor 16, are made, cleaned and put in degree order on the device, outside the clock. *Support* is
-all of the stage triangulate: triangles counted, and the subgraph built. *λ* is the peeling of that subgraph, its rows
-and their hash tables included. Medians of the repeats; kernels are compiled. Bytes are those of CuPy's memory pool at
-its peak, the oriented edges included. With --profile operations are timed apart, which costs a wait for each.
+R-MAT graphs, edge factor 16, are generated, cleaned and put in degree order on the device before the time is taken.
+*Support* is the stage triangulate: counting triangles and building the subgraph. *λ* is the peeling of that subgraph,
+including its rows and their hash tables. Times are medians of the repeats; kernels are compiled. Bytes are the peak of
+CuPy's memory pool, including the oriented edges. With --profile operations are timed separately, with a
+synchronization after each.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from typing import Any
 
 import cupy
 
-from benchmarks.gpu_graphs import rmat
-from benchmarks.table import markdown, millions, seconds
+from benchmarks.common.gpu_graphs import rmat
+from benchmarks.common.table import markdown, millions, seconds
 from edgemill import kernels
 from edgemill.kernels.gpu import peel as peeling
-from edgemill.kernels.gpu.launch import Rounds
+from edgemill.kernels.gpu.runtime.launch import Rounds
 from edgemill.tasks.bound.peel import peel, peel_intervals
+from edgemill.tasks.graph.subgraph import build_subgraph
+from edgemill.tasks.graph.triangulate import count_triangles
 from edgemill.tasks.ingest import OwnedEdges
-from edgemill.tasks.subgraph import build_subgraph
-from edgemill.tasks.triangulate import count_triangles
 
 HEAD = (
     "scale",
@@ -41,6 +42,10 @@ HEAD = (
     "both, s",
     "bytes/local edge",
 )
+KEYS = ("scale",)
+"""Columns that identify a row in the record."""
+RECORDED = ("support, s", "λ, s", "both, s", "bytes/local edge")
+"""Columns whose figures are recorded."""
 Spent = Counter[str]
 
 
@@ -68,7 +73,7 @@ def profile(spent: Spent) -> None:
 
 
 def sample(owned: OwnedEdges) -> tuple[float, float, dict[str, int]]:
-    """One pass: seconds of support and of λ, and what was found."""
+    """One pass: seconds of support and of λ, and the answers."""
     stream = cupy.cuda.get_current_stream()
     stream.synchronize()
     start = time.perf_counter()
@@ -96,7 +101,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", action="store_true", help="time every operation apart")
 
 
-def report(options: argparse.Namespace) -> None:
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     spent: Spent = Counter()
     if options.profile:
         profile(spent)
@@ -104,7 +110,7 @@ def report(options: argparse.Namespace) -> None:
     print(f"{device}, CuPy {cupy.__version__}")
     sample(rmat(12))
     pool = cupy.get_default_memory_pool()
-    lines = []
+    lines: list[list[str]] = []
     for scale in map(int, options.scales.split(",")):
         owned = rmat(scale)
         pool.free_all_blocks()
@@ -132,3 +138,4 @@ def report(options: argparse.Namespace) -> None:
         del owned
         pool.free_all_blocks()
     print(markdown(HEAD, lines))
+    return lines

@@ -1,13 +1,13 @@
-"""λ by shards on the GPU: one shard, and several on one device, against the peeling of one partition.
+"""λ by shards on GPUs: one shard or several on one device or several, compared with peeling one partition.
 
     python -m benchmarks gpu_shards --scales 22,24 --shards 1,2,4 --repeats 3
 
-R-MAT graphs, edge factor 16, as in `gpu`; supports are counted, and edges dealt to shards, outside the clock. Times are
-those of peeling, rows and hash tables included; medians of the repeats, and kernels are compiled. λ of every edge is
-compared. With --profile the kernel measures what a round is made of, on one thread of the first shard. With --processes
-each shard has a process, and a device where there are as many; each process makes the graph itself. Their mail goes
-into each other's GPUs' memory ("mailboxes"), through memory of the host that they share ("shared-memory"), or by NCCL
-("nccl"). With --supports the supports are counted instead, as gpu_shard_supports.py tells.
+R-MAT graphs, edge factor 16, as in `gpu`; supports are counted and edges assigned to shards before the time is taken.
+Times are those of peeling, including rows and hash tables; medians of the repeats, with compiled kernels. λ of every
+edge is compared. With --profile the kernel measures the parts of a round, on one thread of the first shard. With
+--processes each shard has a process, and its own device if there are enough; each process generates the graph. Messages
+go to the memory of each other's GPUs ("mailboxes"), through shared memory of the host ("shared-memory"), or by NCCL
+("nccl").
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from typing import Any
 import cupy
 import numpy as np
 
-from benchmarks import gpu_shard_supports
-from benchmarks.gpu_graphs import rmat
-from benchmarks.table import markdown, millions, seconds
+from benchmarks.common.gpu_graphs import rmat
+from benchmarks.common.table import markdown, millions, seconds
 from edgemill.kernels.cpu.shards import Cut
-from edgemill.kernels.gpu import shard_rows, source
+from edgemill.kernels.gpu.runtime import source
+from edgemill.kernels.gpu.shards import rows as shard_rows
 from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.graph.subgraph import Subgraph, build_subgraph
+from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 from edgemill.tasks.shards.edges import ShardEdges
-from edgemill.tasks.shards.gpu_groups import peel_groups_on_gpu
-from edgemill.tasks.shards.on_gpu import (
+from edgemill.tasks.shards.gpu.groups import peel_groups_on_gpu
+from edgemill.tasks.shards.gpu.shard import (
     ShardOnGpu,
     check_totals,
     direct_mail,
     open_shard_mailbox,
     peel_shards_on_gpu,
 )
-from edgemill.tasks.shards.shared_memory import SharedMemoryCarrier
-from edgemill.tasks.subgraph import Subgraph, build_subgraph
-from edgemill.tasks.triangulate import count_triangles
 
 HEAD = (
     "scale",
@@ -58,12 +58,16 @@ HEAD = (
     "messages/edge",
     "mail",
 )
+KEYS = ("scale", "shards", "mail")
+"""Columns that identify a row in the record."""
+RECORDED = ("λ, s", "exchanges")
+"""Columns whose figures are recorded."""
 WAYS = ("auto", "mailboxes", "shared-memory", "nccl")
 PARTS = ("look", "write", "meet", "take in", "remove")
 
 
-def dealt(subgraph: Subgraph, count: int, owns: Sequence[int]) -> list[ShardEdges]:
-    """What these of so many shards store."""
+def assigned(subgraph: Subgraph, count: int, owns: Sequence[int]) -> list[ShardEdges]:
+    """The edges that the shards `owns` of `count` store."""
     low, high = (end.astype(np.uint32) for end in (subgraph.topology.low, subgraph.topology.high))
     support, vertices, found = subgraph.first_counts(), subgraph.topology.vertices, []
     for own in owns:
@@ -75,7 +79,7 @@ def dealt(subgraph: Subgraph, count: int, owns: Sequence[int]) -> list[ShardEdge
 
 
 def sample(edges: list[ShardEdges]) -> tuple[float, list[ShardOnGpu]]:
-    """One pass: seconds, and what was found."""
+    """One pass: seconds, and the states at its end."""
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
     mailboxes = [open_shard_mailbox(one) for one in edges]
@@ -86,13 +90,13 @@ def sample(edges: list[ShardEdges]) -> tuple[float, list[ShardOnGpu]]:
 
 
 def compare(subgraph: Subgraph, edges: list[ShardEdges], states: list[ShardOnGpu], known: Any) -> None:
-    """Raises ValueError where λ differs."""
+    """Raises ValueError if λ of an edge differs."""
     check_totals([state.totals for state in states])
     high = subgraph.topology.high.astype(np.uint32)
     for one, state in zip(edges, states, strict=True):
         mine = known[shard_rows.owned(shard_rows.Part(one.cut.vertices, one.groups, one.group), high)]
         if not bool((mine == state.low).all() & (mine == state.high).all()):
-            raise ValueError(f"shard {one.group} of {one.groups} has another λ")
+            raise ValueError(f"shard {one.group} of {one.groups} has a different λ")
 
 
 def made(scale: int) -> Subgraph:
@@ -139,12 +143,12 @@ class Row:
 def in_own_process(
     rank: int, count: int, devices: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
 ) -> None:
-    """One of several processes: peels one shard on one of so many devices. `name` is that of the meeting."""
+    """Peel one shard in its own process, on one of `devices` devices. `name` identifies the carrier's run."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
     measure(profile)
     subgraph = made(scale)
     alone, known = timed_alone(subgraph, repeats)
-    (edges,) = dealt(subgraph, count, [rank])
+    (edges,) = assigned(subgraph, count, [rank])
     subgraph = replace(subgraph, support=subgraph.support[:0])
     cupy.get_default_memory_pool().free_all_blocks()
     times, states = [], []
@@ -196,18 +200,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
     parser.add_argument("--shards", default="1,2,4", help="shards (1,2,4)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
-    parser.add_argument("--processes", action="store_true", help="a process for each shard, and a device if there are")
-    parser.add_argument("--way", default="auto", choices=WAYS, help="of mail (auto)")
-    parser.add_argument("--supports", action="store_true", help="count supports, one shard after the other")
+    parser.add_argument(
+        "--processes", action="store_true", help="one process per shard, each with a device if possible"
+    )
+    parser.add_argument("--way", default="auto", choices=WAYS, help="transport of messages (auto)")
     parser.add_argument("--profile", action="store_true", help="measure the parts of a round")
 
 
-def report(options: argparse.Namespace) -> None:
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     print(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(), f"CuPy {cupy.__version__}")
     counts, rows = [int(count) for count in options.shards.split(",")], []
-    if options.supports:
-        print(gpu_shard_supports.table([int(scale) for scale in options.scales.split(",")], counts, options.repeats))
-        return
     if not options.processes:
         measure(options.profile)
     for scale in map(int, options.scales.split(",")):
@@ -218,7 +221,9 @@ def report(options: argparse.Namespace) -> None:
             rows += on_one_device(scale, counts, options.repeats)
         if options.profile:
             print(*(row.spent for row in rows[-len(counts) :]), sep="\n", flush=True)
-    print(markdown(HEAD, [row.cells for row in rows]))
+    cells = [row.cells for row in rows]
+    print(markdown(HEAD, cells))
+    return cells
 
 
 def on_one_device(scale: int, counts: Sequence[int], repeats: int) -> list[Row]:
@@ -226,7 +231,7 @@ def on_one_device(scale: int, counts: Sequence[int], repeats: int) -> list[Row]:
     subgraph, pool, rows = made(scale), cupy.get_default_memory_pool(), []
     alone, known = timed_alone(subgraph, repeats)
     for count in counts:
-        edges = dealt(subgraph, count, range(count))
+        edges = assigned(subgraph, count, range(count))
         pool.free_all_blocks()
         passes = [sample(edges) for _ in range(repeats + 1)]
         compare(subgraph, edges, passes[-1][1], known)

@@ -2,10 +2,10 @@
 
     python -m benchmarks kernels --graphs rmat14,rmat16,rmat18,rmat20 --threads 2 --repeats 3
 
-The edges are read, cleaned and oriented outside the clock, as a run does it (`owned_edges`), and the kernels are
-compiled. *Support* is then all of the stage triangulate: triangles counted, and the subgraph built. *λ* is its
-peeling. Medians of the repeats; a rate is per second of both together. The peak is that of the
-process within the kernels, with Python, Numba and the oriented edges (`in memory`) included. λ is checked against the
+The edges are read, cleaned and oriented before the time is taken, by the steps of a run (`owned_edges`), and the
+kernels are compiled. *Support* is the stage triangulate: counting triangles and building the subgraph. *λ* is its
+peeling. Times are medians of the repeats; rates are per second of both together. The peak is the resident set of the
+process while the kernels run, including Python, Numba and the oriented edges (`in memory`). λ is checked against the
 catalogue.
 """
 
@@ -19,20 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks import machine
-from benchmarks.graphs import Answers, Graph, graph
-from benchmarks.table import markdown, mebibytes, millions, seconds, span
-from edgemill.kernels.device import to_host
-from edgemill.kernels.threads import kernel_threads
-from edgemill.kernels.warm import warm
-from edgemill.tasks import ingest
+from benchmarks.common import machine
+from benchmarks.common.graphs import Answers, Graph, graph
+from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
+from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.kernels.runtime.warm import warm
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.stages.ingesting import number, read
+from edgemill.pipeline.stages.partitioning import partition
+from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks.bound.peel import peel, peel_intervals
+from edgemill.tasks.device import MemorySpace
+from edgemill.tasks.graph.subgraph import build_subgraph
+from edgemill.tasks.graph.triangulate import count_triangles
 from edgemill.tasks.ingest import OwnedEdges
-from edgemill.tasks.messages import collect
-from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.sources import open_source, plan_blocks
-from edgemill.tasks.subgraph import build_subgraph
-from edgemill.tasks.triangulate import count_triangles
+from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.sources import plan_blocks
 
 GRAPHS = "rmat14,rmat16,rmat18,rmat20,uk-2007-05_100000,cnr-2000,ego-Twitter_combined"
 
@@ -47,7 +49,7 @@ class Sample:
 
     @property
     def seconds(self) -> float:
-        """Both together."""
+        """Support and λ together."""
         return self.support_seconds + self.lambda_seconds
 
 
@@ -58,13 +60,13 @@ class KernelTimes:
     graph: str
     samples: Sequence[Sample]
     graph_bytes: int
-    """Arrays of the oriented edges, which were there before."""
+    """Size of the oriented edges, which are in memory before."""
     peak_bytes: int
-    """Most memory of the process in the passes."""
+    """Peak memory of the process during the passes."""
 
     @property
     def answers(self) -> Answers:
-        """The same in all passes."""
+        """The answers, which are the same in all passes."""
         return self.samples[0].answers
 
     @property
@@ -84,25 +86,13 @@ class KernelTimes:
 
 
 def owned_edges(path: Path) -> OwnedEdges:
-    """The oriented edges of one partition from Parquet, by the steps of a run with one bucket."""
-    source = open_source(str(path))
-    blocks = [ingest.read_block(source, block) for block in plan_blocks(source, 2_000_000)]
-    every = ingest.sample_interval(source.rows, 1)
-    splitters = ingest.choose_splitters([ingest.sample_ids(block, every) for block in blocks], 1)
-    ids = ingest.number_ids(
-        0, source.kind, to_host, collect(0, [ingest.send_ids(block, splitters) for block in blocks])
-    )
-    starts = ingest.bucket_starts([len(ids)])
-    numbers = [ingest.answer_numbers(ids, starts)]
-    pairs = [
-        ingest.send_pairs(ingest.without_ids(block), starts, collect(i, numbers)) for i, block in enumerate(blocks)
-    ]
-    edges = ingest.merge_pairs(0, starts, to_host, collect(0, pairs))
-    degrees = ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
-    first = ingest.order_starts([ingest.degree_histogram(degrees)])[0]
-    ranks = ingest.rank_vertices(degrees, first, len(ids))
-    oriented = ingest.orient(edges, ranks, collect(0, [ingest.answer_ranks(degrees, ranks)]))
-    return ingest.collect_owned(0, to_host, collect(0, [ingest.send_owned(edges, oriented, RangePartitioner())]))
+    """The oriented edges of one partition from Parquet, by the stages of a run with one bucket."""
+    source, engine, events, space = open_source(str(path)), SequentialEngine(), Events(), MemorySpace.HOST
+    blocks, _ = read(engine, events, source, plan_blocks(source, 2_000_000), "drop", space)
+    buckets = number(engine, events, source, blocks, 1, space)
+    ((owned,), _) = partition(engine, events, buckets, 1, "range", space)
+    assert isinstance(owned, OwnedEdges)
+    return owned
 
 
 def sample(owned: OwnedEdges, threads: int) -> Sample:
@@ -125,7 +115,7 @@ def sample(owned: OwnedEdges, threads: int) -> Sample:
 
 
 def measure(graph: Graph, threads: int, repeats: int) -> KernelTimes:
-    """Time the kernels on a graph; raises WrongAnswer if λ is not as the catalogue has it."""
+    """Time the kernels on a graph. Raises WrongAnswer if λ differs from the catalogue."""
     warm("peel", 1)
     owned = owned_edges(graph.path)
     gc.collect()
@@ -157,6 +147,10 @@ HEAD = (
     "in memory, MiB",
     "peak, MiB",
 )
+KEYS = ("graph",)
+"""Columns that identify a row in the record."""
+RECORDED = ("support, s", "λ, s", "both, s", "peak, MiB")
+"""Columns whose figures are recorded."""
 
 
 def row(times: KernelTimes) -> list[str]:
@@ -178,8 +172,10 @@ def row(times: KernelTimes) -> list[str]:
     ]
 
 
-def report(options: argparse.Namespace) -> None:
-    """Measure and print."""
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     graphs = [graph(name, options.cache) for name in options.graphs.split(",")]
     print(f"Kernels, {options.threads} threads, median of {options.repeats}:\n")
-    print(markdown(HEAD, [row(measure(one, options.threads, options.repeats)) for one in graphs]))
+    rows = [row(measure(one, options.threads, options.repeats)) for one in graphs]
+    print(markdown(HEAD, rows))
+    return rows

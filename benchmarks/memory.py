@@ -1,10 +1,10 @@
-"""How far the memory that `edgemill plan` projects is from what a run takes.
+"""Memory that `edgemill plan` projects, compared with the memory that a run takes.
 
     python -m benchmarks memory --graphs rmat16,rmat17,rmat18 --layouts 1,4,4-hash --workers 0,1,2
 
-A layout `4` is four shards, in as many groups as there are workers. A fresh process for each line starts its workers
-(0: one in the process itself, with the scheduler), asks for the plan and mines. *Taken* is the most that any of them
-had resident; *projected* what the plan says of one that spills nothing. On the CPU.
+A layout `4` is four shards in as many groups as there are workers. A new process for each line starts its workers (0:
+one worker in the process itself, with the scheduler), makes the plan and mines. *Taken* is the largest peak resident
+set of a worker; *projected* is what the plan says of a worker that spills nothing. On the CPU.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ROOT, machine
-from benchmarks.command import Layout
-from benchmarks.graphs import Answers, Graph, graph
-from benchmarks.table import markdown, mebibytes, millions, seconds
+from benchmarks import ROOT
+from benchmarks.common import machine
+from benchmarks.common.command import Layout
+from benchmarks.common.graphs import Answers, Graph, graph
+from benchmarks.common.table import markdown, mebibytes, millions, seconds
 from edgemill.pipeline import mine
-from edgemill.pipeline.cluster import connect
-from edgemill.pipeline.config import make_settings
-from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.planning import open_input, plan_run
-from edgemill.pipeline.settings import ClusterSettings
+from edgemill.pipeline.cluster.connecting.start import connect
+from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.plan.choice import open_input, plan_run
+from edgemill.pipeline.settings.models import ClusterSettings
+from edgemill.pipeline.settings.sources import make_settings
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,27 @@ class Memory:
     projected_bytes: int
     taken_bytes: int
     copies: float
-    """Of an edge, over all partitions, one at least."""
+    """Copies of an edge over all partitions, at least one."""
     estimated_copies: float
     edges_off: float
-    """Of the edges that the plan told, by how much they are more than there were."""
+    """Relative error of the number of edges in the plan; positive if the plan has more."""
     output_off: float
-    """The same of the bytes of the result."""
+    """Relative error of the size of the result in the plan."""
     seconds: float
 
     @property
     def off(self) -> float:
-        """Of what is projected, by how much it is more than what was taken; -0.2 is a fifth too little."""
+        """Relative error of the projected memory; -0.2 is a fifth too little."""
         return self.projected_bytes / self.taken_bytes - 1
 
 
 def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: Path) -> Memory:
-    """Plan and mine. Do it in a fresh process: `measure_apart`."""
+    """Plan and mine. Call it in a new process, by `measure_apart`."""
     how: dict[str, Any] = {"device": "cpu", **layout.settings}
     cluster = ClusterSettings(device="cpu", workers=workers or None, threads_per_worker=threads)
     with tempfile.TemporaryDirectory(dir=scratch) as name, connect(cluster) as client:
         settings = make_settings(str(graph.path), f"{name}/out", **how)
-        plan = plan_run(settings, open_input(settings), Engine(client, "plan").capacity)
+        plan = plan_run(settings, open_input(settings), Engine.connect(client, "plan").capacity)
         manifest = mine(graph.path, f"{name}/out", client=client, **how).manifest
         taken = max(client.run(machine.peak_bytes).values())
     counts = manifest.counts
@@ -97,7 +98,7 @@ def measure_apart(graph: Graph, layout: Layout, workers: int, threads: int, scra
 
 
 def _serve() -> None:
-    """The other end of `measure_apart`."""
+    """Run `measure` in the process that `measure_apart` starts."""
     sys.stdout.buffer.write(pickle.dumps(measure(*pickle.load(sys.stdin.buffer))))
 
 
@@ -122,6 +123,10 @@ HEAD = (
     "off, %",
     "run, s",
 )
+KEYS = ("graph", "layout", "workers")
+"""Columns that identify a row in the record."""
+RECORDED = ("projected, MiB", "taken, MiB")
+"""Columns whose figures are recorded."""
 
 
 def row(memory: Memory) -> list[str]:
@@ -142,14 +147,15 @@ def row(memory: Memory) -> list[str]:
     ]
 
 
-def report(options: argparse.Namespace) -> None:
-    """Measure and print; the threads are shared out over the workers."""
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; the workers share the threads. Returns the rows of the table."""
     options.cache.mkdir(parents=True, exist_ok=True)
-    found = [
-        measure_apart(one, layout, workers, max(1, options.threads // max(1, workers)), options.cache)
+    rows = [
+        row(measure_apart(one, layout, workers, max(1, options.threads // max(1, workers)), options.cache))
         for one in (graph(name, options.cache) for name in options.graphs.split(","))
         for layout in map(Layout.parse, options.layouts.split(","))
         for workers in map(int, options.workers.split(","))
         if workers <= layout.partitions
     ]
-    print(markdown(HEAD, map(row, found)))
+    print(markdown(HEAD, rows))
+    return rows

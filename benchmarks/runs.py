@@ -1,13 +1,13 @@
-"""The whole command, Parquet to Parquet, against the kernels' time on the same graph.
+"""The whole command, Parquet to Parquet, compared with the time of the kernels on the same graph.
 
     python -m benchmarks runs --graphs rmat14,rmat16,rmat18,rmat20 --layouts 1 --repeats 3
     python -m benchmarks runs --graphs rmat18,cnr-2000 --layouts 1,4-range,4-hash
 
 Each repeat is one pass of the kernels here (graph in memory, one partition) and one `edgemill run` process for each
-layout, in turn, on the same cores, so that a busy neighbour slows both. The time of a run is that of its process,
-start of Python included; the stages are those of its manifest, and *rest* is what lies outside them. Compiled kernels
-are cached, and the input is in the page cache. Medians of the repeats. λ is checked against the kernels', theirs
-against the catalogue.
+layout, in turn, on the same cores, so that other load slows both. The time of a run is that of its process, including
+the start of Python; the stages are those of its manifest, and *rest* is the time outside of them. Compiled kernels are
+cached, and the input is in the page cache. Times are medians of the repeats. λ of the runs is checked against that of
+the kernels, and that against the catalogue.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import kernels
-from benchmarks.command import CommandRun, Layout, run_command
-from benchmarks.graphs import Graph, WrongAnswer, graph
-from benchmarks.table import markdown, millions, seconds, span
-from edgemill.kernels.warm import warm
-from edgemill.tasks.generate import generate
+from benchmarks.common.command import CommandRun, Layout, run_command
+from benchmarks.common.graphs import Graph, WrongAnswer, graph
+from benchmarks.common.table import markdown, millions, seconds, span
+from edgemill.kernels.runtime.warm import warm
+from edgemill.tasks.generate.generate import generate
 
 STAGES = ("compile", "read", "number", "partition", "triangulate", "bound", "extract", "publish")
 
@@ -37,21 +37,21 @@ class RunTimes:
     layout: Layout
     runs: Sequence[CommandRun]
     samples: Sequence[kernels.Sample]
-    """The passes of the kernels between them."""
+    """The passes of the kernels between the runs."""
 
     @property
     def seconds(self) -> float:
-        """Median of the whole runs."""
+        """Median time of the whole runs."""
         return median(run.seconds for run in self.runs)
 
     @property
     def kernel_seconds(self) -> float:
-        """Median of the kernels."""
+        """Median time of the kernels."""
         return median(sample.seconds for sample in self.samples)
 
     @property
     def ratio(self) -> float:
-        """Whole run to kernels."""
+        """Time of the whole run over that of the kernels."""
         return self.seconds / self.kernel_seconds
 
     def stage_seconds(self, stage: str) -> float:
@@ -60,16 +60,16 @@ class RunTimes:
 
 
 def measure(graph: Graph, layouts: Sequence[Layout], threads: int, repeats: int, scratch: Path) -> list[RunTimes]:
-    """Time whole runs and kernels in turn, after a small run in each layout that does not count.
+    """Time whole runs and kernels in turn, after a small run in each layout that is not counted.
 
-    Raises WrongAnswer if λ is not the kernels', or not the catalogue's.
+    Raises WrongAnswer if λ differs from that of the kernels or of the catalogue.
     """
     warm("peel", 1)
     owned = kernels.owned_edges(graph.path)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         generate("chain", Path(folder) / "small", files=1, seed=1, triangles=1000)
         for layout in layouts:
-            run_command(Path(folder) / "small", layout, scratch)  # puts its kernels in the cache
+            run_command(Path(folder) / "small", layout, scratch)  # fills the cache of compiled kernels
     samples: list[kernels.Sample] = []
     runs: dict[Layout, list[CommandRun]] = {layout: [] for layout in layouts}
     for _ in range(repeats):
@@ -90,6 +90,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 HEAD = ("graph", "partitions", "edges, M", "kernels, s", "run, s", "from-to, s", "ratio", *STAGES, "rest", "exchanges")
+KEYS = ("graph", "partitions")
+"""Columns that identify a row in the record."""
+RECORDED = ("kernels, s", "run, s")
+"""Columns whose figures are recorded."""
 
 
 def row(times: RunTimes) -> list[str]:
@@ -109,8 +113,8 @@ def row(times: RunTimes) -> list[str]:
     ]
 
 
-def report(options: argparse.Namespace) -> None:
-    """Measure and print."""
+def report(options: argparse.Namespace) -> list[list[str]]:
+    """Measure and print; returns the rows of the table."""
     graphs = [graph(name, options.cache) for name in options.graphs.split(",")]
     layouts = [Layout.parse(text) for text in options.layouts.split(",")]
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -119,3 +123,4 @@ def report(options: argparse.Namespace) -> None:
     ]
     print(f"Whole runs, {options.threads} cores, median of {options.repeats}; stages in seconds:\n")
     print(markdown(HEAD, rows))
+    return rows

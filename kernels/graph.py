@@ -1,4 +1,4 @@
-"""Value types that kernels take and give, their dtypes and limits."""
+"""Value types of kernels, and their dtypes and limits."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .held import Held
+from .runtime.sizes import SizedArrays
 
 vertex_t = np.int32
 """A vertex of one partition's subgraph."""
 edge_t = np.int32
 """An edge of one partition's subgraph."""
 offset_t = np.int64
-"""A position in an adjacency array, which is twice as long as there are edges."""
+"""An index into an adjacency array, which has two entries an edge."""
 bound_t = np.int32
 """Support, bounds and λ."""
 
 MAX_LOCAL_EDGES = 2**31 - 2
-"""Edges that one subgraph may hold; more need more partitions."""
+"""Most edges of one subgraph; a larger graph needs more partitions."""
 
 CURRENT = -(2**29)
-"""Value of `count` for an edge that falls in the running round."""
+"""`count` of an edge that is removed in the present round."""
 GONE = -(2**30)
-"""Value of `count` for an edge that fell in an earlier round."""
+"""`count` of an edge that was removed in an earlier round."""
 UNCOUNTED = 2**29
-"""First count of a ghost: its owner counts its triangles, so here it never falls by itself."""
-MOST_TRIANGLES = 2**28 - 1
-"""Triangles of one edge, at most: a ghost that loses as many still has a larger count than any edge that is counted."""
-MOST_TRIANGLES_ON_GPU = 2**26 - 1
-"""The same on a GPU, where a count that loses as many stays in its range below zero (FALLS in cascade.cuh)."""
+"""Initial count of a ghost. Its owner counts its triangles, so a cascade here never removes it."""
+MAX_TRIANGLES = 2**28 - 1
+"""Most triangles of one edge: a ghost that loses as many still has a larger count than any counted edge."""
+MAX_TRIANGLES_ON_GPU = 2**26 - 1
+"""The same on a GPU, where a removed edge that loses as many keeps its range below zero (cascade.cuh)."""
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
@@ -39,30 +39,30 @@ AnyArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Adjacency(Held):
-    """Both directions of a subgraph's edges, by vertex; rows ascend by neighbour.
+class Adjacency(SizedArrays):
+    """Both directions of a subgraph's edges, as a row for each vertex, ascending by neighbour.
 
-    Rows lie apart so that a compacted copy keeps the vertex numbers: vertex v's row is
-    `begin[v] … begin[v] + length[v]`.
+    The row of vertex v is `begin[v] … begin[v] + length[v]`. Rows need not be adjacent, so a compacted copy keeps the
+    vertex numbers.
     """
 
     begin: LongArray
     """[vertices] where each row starts."""
     length: IntArray
-    """[vertices] entries in each row."""
+    """[vertices] number of entries in each row."""
     neighbour: IntArray
     """[2 x edges] the vertex at the other end."""
     edge: IntArray
-    """[2 x edges] the edge that leads there."""
+    """[2 x edges] the edge to that vertex."""
 
     @property
     def widest(self) -> int:
-        """Entries of the longest row."""
+        """Number of entries in the longest row."""
         return int(self.length.max(initial=0))
 
 
 @dataclass(frozen=True)
-class Topology(Held):
+class Topology(SizedArrays):
     """A subgraph: local vertices in degree order, edges sorted by (low, high), low < high."""
 
     low: IntArray
@@ -79,23 +79,23 @@ class Topology(Held):
 
 
 @dataclass(frozen=True)
-class Nested(Held):
-    """The connected components of {edges of level ≥ k} for all k, each set of edges once, and how they nest.
+class Nested(SizedArrays):
+    """The connected components of {edges of level ≥ k} for all k, each set of edges once, and how they are nested.
 
-    A component is of the highest k for which its edges are one. Numbered by level downwards, then by least vertex, so
-    that every component comes before the one that holds it.
+    The level of a component is the highest k for which its edges are a component. Components are numbered by descending
+    level, then by least vertex, so each has a lower number than the component that contains it.
     """
 
     vertex: IntArray
-    """[vertices] the innermost component that holds the vertex; -1 if it has no edge."""
+    """[vertices] the innermost component that contains the vertex; -1 for a vertex without edges."""
     edge: IntArray
-    """[edges] the innermost component that holds the edge, which is of the edge's level."""
+    """[edges] the innermost component that contains the edge; it has the edge's level."""
     level: IntArray
-    """[components] k."""
+    """[components] the level."""
     least: IntArray
     """[components] the least vertex."""
     parent: IntArray
-    """[components] the next larger component that holds it, -1 for none."""
+    """[components] the next larger component that contains it; -1 if there is none."""
 
     def __len__(self) -> int:
         return len(self.level)

@@ -1,4 +1,4 @@
-"""Rows of in-edges, which vertex programs gather over."""
+"""Rows of in-edges, over which vertex programs gather values."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graph import IntArray, LongArray
-from .held import Held
+from .runtime.sizes import SizedArrays
 
 ALONG = {"": 0, "add": 1, "multiply": 2}
-"""What an edge does to a value that passes: nothing, add its weight, multiply by its weight."""
+"""How an edge changes a value: not at all, by adding its weight, by multiplying with its weight."""
 
 
 @dataclass(frozen=True)
-class InRows(Held):
-    """A CSR: row i has the sources of the edges into vertex i. `len()` counts the entries."""
+class InRows(SizedArrays):
+    """A CSR: row i has the sources of the edges into vertex i. `len()` is the number of entries."""
 
     offsets: LongArray
     """[rows + 1]"""
 
     source: IntArray
-    """[entries] positions in a table of sources; they ascend within a row, and may repeat."""
+    """[entries] positions in a table of sources, ascending within a row; may repeat."""
 
     weight: NDArray[np.float64] | None = None
-    """[entries] weights of the edges; None where edges have none."""
+    """[entries] weights of the edges; None for edges without weights."""
 
     def __len__(self) -> int:
         return len(self.source)
 
     @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights, or an empty array for edges without weights: what compiled code takes."""
+        return np.zeros(0) if self.weight is None else self.weight
+
+    @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.offsets) - 1

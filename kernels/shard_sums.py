@@ -1,4 +1,4 @@
-"""What the GPU kernel of one shard has counted; it is told where there is no GPU, too."""
+"""Counters of the GPU kernel of one shard. Imports no CuPy: processes without a GPU read them too."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from .held import Held
+from .runtime.sizes import SizedArrays
 
 
 @dataclass(frozen=True)
-class ShardSums(Held):
-    """What one shard has counted; sums over all shards obey the rules of conservation."""
+class ShardSums(SizedArrays):
+    """Counters of one shard. Their sums over all shards satisfy the conservation rules that the run checks."""
 
     left: int
-    """Edges of the whole graph that stand."""
+    """Number of remaining edges of the whole graph."""
     entries: int
-    """Entries of rows read."""
+    """Number of row entries read."""
     triangles: int
-    """Triangles removed."""
+    """Number of triangles removed."""
     fingerprint: int
-    """Sum of the hashes of edges that left, added where the high end is, subtracted where the low end is; mod 2^64."""
+    """Sum of hashes of removed edges mod 2^64: the high end adds, the low end subtracts."""
     sent: int
-    """Messages."""
+    """Number of messages sent."""
     received: int
+    """Number of messages received."""
     alarms: int
+    """Number of alarms sent."""
     reports: int
+    """Number of reports sent."""
     grants: int
+    """Number of grants sent."""
     faults: int
-    """Messages and edges that did not fit the halves here: 0."""
+    """Number of messages and edges that do not fit the shard's halves; 0 unless there is a bug."""
     spent: tuple[int, ...]
-    """Nanoseconds of looking at halves, writing, meeting, taking in and removing, where the kernel measures."""
+    """Nanoseconds spent on scanning halves, writing, meeting, receiving and removing, if the kernel measures them."""
 
     @classmethod
     def of(cls, words: NDArray[np.uint64]) -> ShardSums:
-        """From Sums of shard_state.cuh."""
+        """The counters from the words of Sums in shards/state.cuh."""
         counted = dict(zip((field.name for field in fields(cls)), map(int, words), strict=False))
         return cls(**{**counted, "spent": tuple(map(int, words[10:]))})  # type: ignore[arg-type]

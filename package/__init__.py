@@ -4,7 +4,7 @@
 >>> result = edgemill.mine("edges.parquet", "out")
 >>> result.edges.to_table()
 
-The public names are those of `edgemill.pipeline`. Each is loaded at its first use, so that `import edgemill` is quick.
+The public names are those of `edgemill.pipeline`. Each is loaded at its first use, so that `import edgemill` is fast.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
     from .pipeline import top as top
-else:  # type checkers would take any name for one that a module's __getattr__ finds
+else:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in __all__:

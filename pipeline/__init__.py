@@ -1,4 +1,9 @@
-"""What a user starts; the only layer that knows Dask. Its public names are those of `edgemill`, too."""
+"""Everything that a user starts: the command line, the Python API, runs on a cluster, results and monitoring.
+
+It may import `tasks` and `kernels`; only `pipeline.cluster` imports Dask. Start reading with `run.mining`, which
+carries out a run, and `cli.running`, which calls it. The public names below are those of `edgemill`, each loaded at its
+first use.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +23,20 @@ if TYPE_CHECKING:
         StoreLost,
         UsageError,
     )
-    from .asking import (
-        edges_of,
-        find_dn_graph,
-        find_group,
-        find_vertex,
-        group_at,
-        groups_of,
-        member_ids,
-        top,
-    )
     from .calls.mine import mine
-    from .comparing import Diff, diff
-    from .config import load_settings
-    from .frames.group_edges import GroupEdges
-    from .frames.table import ResultTable
-    from .groups.attributes import attributes_of, labels_of
-    from .groups.members import members_of
-    from .groups.trusses import ktruss, ktruss_groups
-    from .nights.finding import find_track
-    from .planning import make_plan
-    from .result import Result
-    from .rows import Group, Vertex
-    from .settings import Settings
+    from .nightly.finding import find_track
+    from .plan.choice import make_plan
+    from .results.compare.diff import Diff, diff
+    from .results.frames.group_edges import GroupEdges
+    from .results.frames.table import ResultTable
+    from .results.groups.attributes import attributes_of, labels_of
+    from .results.groups.members import members_of
+    from .results.groups.trusses import ktruss, ktruss_groups
+    from .results.queries import edges_of, find_dn_graph, find_group, find_vertex, group_at, groups_of, member_ids, top
+    from .results.result import Result
+    from .results.rows import Group, Vertex
+    from .settings.models import Settings
+    from .settings.sources import load_settings
 
     __version__: str
 
@@ -83,45 +79,45 @@ __all__ = [
     "top",
 ]
 
-_HOME = dict.fromkeys(__all__, "..tasks.errors") | {
-    "Diff": ".comparing",
-    "Group": ".rows",
-    "GroupEdges": ".frames.group_edges",
-    "Result": ".result",
-    "ResultTable": ".frames.table",
-    "Settings": ".settings",
-    "Vertex": ".rows",
-    "attributes_of": ".groups.attributes",
-    "diff": ".comparing",
-    "edges_of": ".asking",
-    "find_dn_graph": ".asking",
-    "find_group": ".asking",
-    "find_track": ".nights.finding",
-    "find_vertex": ".asking",
-    "group_at": ".asking",
-    "groups_of": ".asking",
-    "ktruss": ".groups.trusses",
-    "ktruss_groups": ".groups.trusses",
-    "labels_of": ".groups.attributes",
-    "load_settings": ".config",
-    "make_plan": ".planning",
-    "member_ids": ".asking",
-    "members_of": ".groups.members",
+_MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
+    "Diff": ".results.compare.diff",
+    "Group": ".results.rows",
+    "GroupEdges": ".results.frames.group_edges",
+    "Result": ".results.result",
+    "ResultTable": ".results.frames.table",
+    "Settings": ".settings.models",
+    "Vertex": ".results.rows",
+    "attributes_of": ".results.groups.attributes",
+    "diff": ".results.compare.diff",
+    "edges_of": ".results.queries",
+    "find_dn_graph": ".results.queries",
+    "find_group": ".results.queries",
+    "find_track": ".nightly.finding",
+    "find_vertex": ".results.queries",
+    "group_at": ".results.queries",
+    "groups_of": ".results.queries",
+    "ktruss": ".results.groups.trusses",
+    "ktruss_groups": ".results.groups.trusses",
+    "labels_of": ".results.groups.attributes",
+    "load_settings": ".settings.sources",
+    "make_plan": ".plan.choice",
+    "member_ids": ".results.queries",
+    "members_of": ".results.groups.members",
     "mine": ".calls.mine",
-    "top": ".asking",
+    "top": ".results.queries",
 }
 
-if not TYPE_CHECKING:  # type checkers would take any name for one that is found here
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> object:
-        # Imported at first use: `import edgemill.pipeline` and `edgemill --help` stay fast.
+        # Imports at first use keep `import edgemill.pipeline` and `edgemill --help` fast.
         if name == "__version__":
             from importlib.metadata import version
 
             return version("edgemill")
-        if name not in _HOME:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(_HOME[name], __name__), name)
+        value = getattr(importlib.import_module(_MODULES[name], __name__), name)
         globals()[name] = value
         return value
 

@@ -1,40 +1,46 @@
-"""To the GPU and back: what is computed there are the same tasks, over arrays that lie there."""
+"""Memory of the host and of a GPU: which one a task's arrays go to, and how a value moves between them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from enum import Enum
 from typing import Any, TypeVar
 
-import numpy as np
-
 from .. import kernels
-from .bound.intervals import Intervals
-from .identity import Put
-from .ingest import OwnedEdges
 
-H = TypeVar("H", bound=Any)
-"""A dataclass of arrays."""
+V = TypeVar("V", bound=Any)
+"""A dataclass whose fields are arrays and plain values."""
 
 
-def beside(like: Any, array: Any) -> Any:
-    """The array in the memory in which `like` lies."""
-    return kernels.to_host(array) if kernels.on_host(like) else kernels.to_device(array)
+class MemorySpace(Enum):
+    """The memory that arrays are placed in. Tasks compute where their arrays lie."""
+
+    HOST = "host"
+    DEVICE = "device"
+    """The GPU of this process."""
+
+    def place(self, array: Any) -> Any:
+        """The array in this memory; copied only if it is not there yet."""
+        return kernels.to_host(array) if self is MemorySpace.HOST else kernels.to_device(array)
 
 
-def moved(held: H, put: Put) -> H:
-    """The same value with its arrays where `put` has them; what is one array stays one."""
-    arrays = {f.name: getattr(held, f.name) for f in fields(held) if hasattr(getattr(held, f.name), "nbytes")}
-    there = {id(array): put(array) for array in arrays.values()}
-    return replace(held, **{name: there[id(array)] for name, array in arrays.items()})
+def place_like(like: Any, array: Any) -> Any:
+    """The array in the memory that holds the array `like`."""
+    space = MemorySpace.HOST if kernels.on_host(like) else MemorySpace.DEVICE
+    return space.place(array)
 
 
-def owned_to_device(owned: OwnedEdges) -> OwnedEdges:
-    """The edges of a partition on the GPU, without what only publishing needs."""
-    unused = np.zeros(0, np.int16)
-    slim = replace(owned, bucket=unused, row=unused.astype(np.int32))
-    return moved(slim, kernels.to_device)
+def move_arrays(value: V, space: MemorySpace) -> V:
+    """A copy of a dataclass with its arrays in `space`."""
+    return map_arrays(value, space.place)
 
 
-def intervals_to_host(found: Intervals) -> Intervals:
-    """The intervals of a partition in the host's memory."""
-    return moved(found, kernels.to_host)
+def map_arrays(value: V, change: Callable[[Any], Any]) -> V:
+    """A copy of a dataclass with `change` applied to each of its arrays.
+
+    Fields that share one array share the changed array.
+    """
+    arrays = {f.name: getattr(value, f.name) for f in fields(value) if hasattr(getattr(value, f.name), "nbytes")}
+    changed = {id(array): change(array) for array in arrays.values()}
+    return replace(value, **{name: changed[id(array)] for name, array in arrays.items()})

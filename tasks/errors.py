@@ -1,4 +1,4 @@
-"""Errors a user meets. One clear message each; the exit code tells a scheduler whether to retry."""
+"""Errors for users, each with one clear message. The exit code tells a scheduler whether to retry."""
 
 from __future__ import annotations
 
@@ -6,40 +6,23 @@ import errno
 import traceback
 from typing import ClassVar
 
-from .passwords import without_passwords
-
-__all__ = [
-    "NO_SPACE",
-    "ClusterLost",
-    "EdgemillError",
-    "InputAbsent",
-    "InputError",
-    "InputIncomplete",
-    "InternalError",
-    "NotConverged",
-    "OutOfRoom",
-    "OutputLocked",
-    "StateLost",
-    "StoreLost",
-    "UsageError",
-]
-
+from .storage.passwords import without_passwords
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a file system that end as OutOfRoom."""
+"""Error numbers of file systems that become OutOfRoom."""
 
 
 class EdgemillError(Exception):
-    """Base of every error this project raises on purpose. URLs in its message show no password."""
+    """Base of all errors that edgemill raises on purpose. Passwords are removed from URLs in the message."""
 
     exit_code: ClassVar[int] = 1
-    """Exit status of the command that ends with this error."""
+    """Exit status of a command that ends with this error."""
 
     def __init__(self, message: str) -> None:
         super().__init__(without_passwords(message))
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows: the user's own calls, and the message; nothing of what lies below them."""
+        """The lines that IPython shows: the user's own calls and the message, without edgemill's own frames."""
         calls = []
         for frame, line in traceback.walk_tb(self.__traceback__):
             module = str(frame.f_globals.get("__name__", ""))
@@ -52,64 +35,66 @@ class EdgemillError(Exception):
 
 
 class UsageError(EdgemillError):
-    """A setting, an argument or the output path is wrong. Change it and run again."""
+    """A setting, an argument or the output path is wrong. The user must change it and run again."""
 
     exit_code = 2
 
 
 class InputError(EdgemillError):
-    """The input holds something that cannot be read or is not allowed. A retry will not help."""
+    """The input has content that cannot be read or is not allowed. A retry does not help."""
 
     exit_code = 3
 
 
 class InputAbsent(InputError):
-    """No file is there to read."""
+    """The input has no files."""
 
 
 class InputIncomplete(InputError):
-    """The input is not whole yet, as the settings tell that. A later retry may succeed."""
+    """The input is not complete yet, by the settings that define completeness. A later retry may succeed."""
 
     exit_code = 8
 
 
 class ClusterLost(EdgemillError):
-    """Workers or the scheduler went away. A retry may succeed."""
+    """Workers or the scheduler died or are unreachable. A retry may succeed."""
 
     exit_code = 4
 
 
 class StateLost(ClusterLost):
-    """A worker went away with what it held of the search for λ, which starts again from what was kept last."""
+    """A worker died with unsaved bounding state. The run resumes from the last checkpoint."""
 
 
 class StoreLost(EdgemillError):
-    """An object store does not answer, or not now, after its client has tried for a while. A retry may succeed."""
+    """An object store still does not answer, or is overloaded, after the client's retries. A later retry may
+    succeed.
+    """
 
     exit_code = 4
 
 
 class NotConverged(EdgemillError):
-    """A cap on exchanges or time ended the run; every edge has an interval instead of λ."""
+    """A limit of exchanges or time ended the run. Edges have intervals instead of λ."""
 
     exit_code = 5
 
 
 class OutputLocked(EdgemillError):
-    """Another run is writing the same output."""
+    """Another run is writing to the same output."""
 
     exit_code = 6
 
 
 class OutOfRoom(EdgemillError):
-    """Memory or disk did not suffice."""
+    """Memory or disk space was not sufficient."""
 
     exit_code = 7
 
 
 class InternalError(EdgemillError):
-    """A promise inside this project was broken, such as rows lost in an exchange. A bug: please report it."""
+    """An internal invariant was violated, such as rows lost in an exchange. A bug: please report it."""
 
     def _render_traceback_(self) -> list[str]:
-        """The whole traceback, for the report."""
+        """The whole traceback, for the bug report."""
         return [line.rstrip("\n") for line in traceback.format_exception(self)]

@@ -1,4 +1,4 @@
-"""What travels between tasks: one bundle per sender and exchange, with a part for every receiver that has mail."""
+"""Messages between tasks: one bundle per sender and exchange, with one payload for each receiver that gets rows."""
 
 from __future__ import annotations
 
@@ -6,38 +6,45 @@ from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..kernels.held import Held
+from ..kernels.runtime.sizes import SizedArrays
 
 T = TypeVar("T", bound=Sized)
 
 
+class Payload(SizedArrays):
+    """Base class of value types that tasks send to each other, alone or in a bundle.
+
+    Between workers with GPUs they travel array by array, from one GPU's memory to the other's where the protocol can.
+    """
+
+
 @dataclass(frozen=True)
-class Bundle(Held, Generic[T]):
-    """The outgoing mail of one sender in one exchange."""
+class Bundle(Payload, Generic[T]):
+    """All messages of one sender in one exchange."""
 
     sender: int
     """Number of the block, bucket or partition that sends."""
 
     parts: Mapping[int, T]
-    """Receiver → payload, for the receivers that have mail only."""
+    """Receiver → payload. Receivers without rows are left out."""
 
     rows: Mapping[int, int]
-    """Receiver → rows of its payload; what is sent and what is received must agree."""
+    """Receiver → rows of its payload. The rows sent must equal the rows received."""
 
     stamp: str = ""
-    """The run and the exchange that it is for."""
+    """The run and the exchange that this bundle belongs to."""
 
     def part(self, receiver: int) -> T | None:
-        """The payload for one receiver, or None without mail."""
+        """The payload for one receiver, or None."""
         return self.parts.get(receiver)
 
 
 def bundle(sender: int, parts: Mapping[int, T]) -> Bundle[T]:
-    """A bundle of the non-empty payloads in `parts`, with their rows counted."""
+    """A bundle of the payloads in `parts` that are not empty, with their rows counted."""
     kept = {receiver: payload for receiver, payload in parts.items() if len(payload)}
     return Bundle(sender, kept, {receiver: len(payload) for receiver, payload in kept.items()})
 
 
 def collect(receiver: int, bundles: Iterable[Bundle[T]]) -> dict[int, T]:
-    """The mail of one receiver, by sender."""
+    """The payloads for one receiver, by sender."""
     return {b.sender: b.parts[receiver] for b in bundles if receiver in b.parts}

@@ -124,7 +124,7 @@ def check_import(python: Path, script: Path) -> None:
     config.write_text(ONLY_OURS)
     check_types = (sys.executable, "-m", "mypy", "--config-file", config, "--python-executable", python)
     script.write_text("import edgemill\n\nreveal_type(edgemill.mine)\n")
-    assert "-> edgemill.pipeline.result.Result" in run(*check_types, script, folder=script.parent)
+    assert "-> edgemill.pipeline.results.result.Result" in run(*check_types, script, folder=script.parent)
     script.write_text("import edgemill\n\nedgemill.mime\n")
     wrong = subprocess.run([*check_types, script], cwd=script.parent, capture_output=True, text=True)
     assert wrong.returncode == 1 and 'Module has no attribute "mime"' in wrong.stdout

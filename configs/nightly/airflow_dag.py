@@ -1,4 +1,4 @@
-"""The edges of each day, with Airflow 3: copy this into the folder of DAGs; edgemill must be on the workers' PATH."""
+"""A nightly run with Airflow 3: copy this file into the DAGs folder; edgemill must be on the PATH of the workers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from airflow.sdk import dag, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 COMMAND = ["edgemill", "run", "/etc/edgemill/nightly.yaml", "--date"]
-A_PERSON_HAS_TO_LOOK = {2, 3, 5}
-"""Settings, bad input, limits: the same would end the same. All else is tried again, and goes on from what was kept."""
+NO_RETRY = {2, 3, 5}
+"""Exit codes of wrong settings, bad input and limits: a retry would fail again. Others are retried and resume."""
 
 
 @dag(
@@ -22,12 +22,12 @@ A_PERSON_HAS_TO_LOOK = {2, 3, 5}
     params={"date": "yesterday"},
 )
 def edgemill_nightly() -> None:
-    """λ of the edges of the day before the start, in UTC, or of another: `{"date": "2026-11-20"}` for a run by hand."""
+    """Compute λ for the edges of yesterday (UTC), or of the parameter: `{"date": "2026-11-20"}` in a manual run."""
 
     @task
     def mine(date: str) -> None:
         code = subprocess.run([*COMMAND, date], check=False).returncode
-        if code in A_PERSON_HAS_TO_LOOK:
+        if code in NO_RETRY:
             raise AirflowFailException(f"exit code {code}")
         if code:
             raise AirflowException(f"exit code {code}")

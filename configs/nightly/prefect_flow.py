@@ -1,4 +1,4 @@
-"""The edges of each day, with Prefect 3: `python prefect_flow.py` serves it, where edgemill is on the PATH."""
+"""A nightly run with Prefect 3: `python prefect_flow.py` serves it; edgemill must be on the PATH."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 from prefect import flow, task
 
 COMMAND = ["edgemill", "run", "/etc/edgemill/nightly.yaml", "--date"]
-A_PERSON_HAS_TO_LOOK = {2, 3, 5}
-"""Settings, bad input, limits: the same would end the same. All else is tried again, and goes on from what was kept."""
+NO_RETRY = {2, 3, 5}
+"""Exit codes of wrong settings, bad input and limits: a retry would fail again. Others are retried and resume."""
 
 
-def worth_a_retry(task: Any, run: Any, state: Any) -> bool:
-    """Whether the command may end otherwise later."""
+def is_retryable(task: Any, run: Any, state: Any) -> bool:
+    """Whether a retry of the command may succeed."""
     error = state.result(raise_on_failure=False)
-    return not (isinstance(error, subprocess.CalledProcessError) and error.returncode in A_PERSON_HAS_TO_LOOK)
+    return not (isinstance(error, subprocess.CalledProcessError) and error.returncode in NO_RETRY)
 
 
-@task(retries=16, retry_delay_seconds=900, retry_condition_fn=worth_a_retry)
+@task(retries=16, retry_delay_seconds=900, retry_condition_fn=is_retryable)
 def mine(date: str) -> None:
-    """λ of the edges of a day."""
+    """Compute λ for the edges of one day."""
     subprocess.run([*COMMAND, date], check=True)
 
 
 @flow(name="edgemill-nightly")
 def edgemill_nightly(date: str = "yesterday") -> None:
-    """λ of the edges of the day before the start, in UTC, or of the given one."""
+    """Compute λ for the edges of yesterday (UTC), or of the given day."""
     mine(date)
 
 

@@ -1,43 +1,39 @@
-"""The CPU twins: Numba kernels over NumPy arrays."""
+"""The CPU backend: Numba kernels over NumPy arrays. Implements `kernels.backend.Backend`.
+
+May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with `peel` and `cascade`.
+`arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs` gathers of vertex programs.
+`kernels` documents the operations below.
+"""
 
 from .adjacency import adjacency, compact, row_numbers
+from .arrays import lookup, order_pairs, pack_lists, scatter_index, scatter_max, scatter_sum
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
-from .lists import pack_lists
-from .lookup import lookup
-from .nest import add_up, least_up, nest
+from .nest import nest
 from .peel import Peeling
-from .places import maxima_at, positions, sums_at
 from .scan import reband
-from .shards.arrivals import arrange
-from .shards.closing import close_rows, count_closed, merge_rows
-from .sort import order_pairs, sort_keys
-from .strings import hash_strings, sort_strings
+from .shards.merged_order import merge_rows, to_merged_order
+from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
 
 __all__ = [
     "Cascade",
     "Fixpoint",
     "Peeling",
-    "add_up",
     "adjacency",
-    "arrange",
-    "close_rows",
     "compact",
-    "count_closed",
-    "hash_strings",
+    "count_by_third_vertex",
     "intersect",
-    "least_up",
     "lookup",
-    "maxima_at",
     "merge_rows",
     "nest",
     "order_pairs",
     "pack_lists",
-    "positions",
     "reband",
     "row_numbers",
-    "sort_keys",
-    "sort_strings",
-    "sums_at",
+    "scatter_index",
+    "scatter_max",
+    "scatter_sum",
+    "third_vertex_rows",
+    "to_merged_order",
 ]

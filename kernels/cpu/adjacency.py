@@ -1,16 +1,17 @@
-"""Rows of a subgraph in both directions, and their compaction as edges leave."""
+"""Rows of a subgraph in both directions, and their compaction."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from ..graph import Adjacency, IntArray, LongArray, Topology
+from ..runtime.cache import cached_njit
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def _fill(low, high, lower, upper, neighbour, edge):
-    """Edges come sorted by (low, high), so both halves of every row fill in ascending order."""
+    """Edges are sorted by (low, high), so both halves of each row are filled in ascending order."""
     for e in range(low.size):
         u = low[e]
         v = high[e]
@@ -22,8 +23,8 @@ def _fill(low, high, lower, upper, neighbour, edge):
         upper[u] += 1
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _live(begin, length, edge, live, kept):
+@cached_njit(parallel=True)
+def _count_live(begin, length, edge, live, kept):
     for v in prange(begin.size):
         n = 0
         for q in range(np.uintp(begin[v]), np.uintp(begin[v] + length[v])):
@@ -31,24 +32,24 @@ def _live(begin, length, edge, live, kept):
         kept[v] = n
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _move(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):
+@cached_njit(parallel=True)
+def _copy_live(begin, length, neighbour, edge, live, new_begin, new_neighbour, new_edge):
     for v in prange(begin.size):
-        to = np.uintp(new_begin[v])
+        target = np.uintp(new_begin[v])
         for q in range(np.uintp(begin[v]), np.uintp(begin[v] + length[v])):
             if live[edge[q]]:
-                new_neighbour[to] = neighbour[q]
-                new_edge[to] = edge[q]
-                to += np.uintp(1)
+                new_neighbour[target] = neighbour[q]
+                new_edge[target] = edge[q]
+                target += np.uintp(1)
 
 
 def row_numbers(offsets: LongArray) -> IntArray:
-    """The row of each entry of a CSR."""
+    """The row of each entry of a CSR; see `kernels.row_numbers`."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
 def adjacency(topology: Topology) -> Adjacency:
-    """Rows of both directions."""
+    """The rows of a subgraph in both directions."""
     low, high, vertices = topology.low, topology.high, topology.vertices
     below = np.bincount(high, minlength=vertices)
     above = np.bincount(low, minlength=vertices)
@@ -61,14 +62,14 @@ def adjacency(topology: Topology) -> Adjacency:
 
 
 def compact(rows: Adjacency, live: np.ndarray) -> Adjacency:
-    """The same rows without the edges that are not live, packed anew."""
+    """The rows without the edges that are not live, packed."""
     kept = np.empty(len(rows.begin), np.int32)
     numbers = rows.edge.view(np.uint32)
-    _live(rows.begin, rows.length, numbers, live, kept)
+    _count_live(rows.begin, rows.length, numbers, live, kept)
     total = np.cumsum(kept, dtype=np.int64)
     begin = total - kept
     entries = int(total[-1]) if len(total) else 0
     neighbour = np.empty(entries, np.int32)
     edge = np.empty(entries, np.int32)
-    _move(rows.begin, rows.length, rows.neighbour, numbers, live, begin, neighbour, edge)
+    _copy_live(rows.begin, rows.length, rows.neighbour, numbers, live, begin, neighbour, edge)
     return Adjacency(begin, kept, neighbour, edge)

@@ -1,43 +1,42 @@
-"""Edges that fall take their triangles along, until nothing more falls.
+"""Cascades: remove edges with their triangles, until no edge loses its support.
 
-The one kernel family under peeling (one band) and band filters (many bands side by side). A round takes the frontier,
-the edges that fall now, and works in two passes without atomics on counts: `_gather` lists the edges that lose a
-triangle, by the thread that owns them; `_apply` lets each thread lower the counts it owns and note who falls next. The
-level-synchronous rounds and the tie-break (of two edges of one triangle that fall together, the lower number takes it)
+These kernels serve peeling (one band) and band filters (many bands at once). A round removes the frontier in two
+passes, without atomics on counts: `_gather` lists the edges that lose a triangle, by the thread that owns them; in
+`_apply` each thread lowers the counts that it owns and lists the edges to remove next. The level-synchronous rounds and
+the tie-break (if two edges of a triangle are removed in one round, the edge with the lower number removes the triangle)
 follow PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017).
 
-Inner loops index with unsigned numbers: Numba tests every signed index for being negative, which cost a quarter.
+Inner loops index with unsigned numbers: Numba tests whether each signed index is negative, which took a quarter of the
+time.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from ..graph import CURRENT, GONE, Adjacency, IntArray, Topology
-from .atomics import fetch_add, prefetch
+from ..runtime.cache import cached_njit
+from .arrays.atomics import fetch_add, prefetch
 from .common_neighbours import mark_row, probe, search_shorter, unmark_row
-from .sort import sort_keys
 
 CHUNK = 256
-"""Frontier edges that a thread takes at a time."""
+"""Frontier edges that a thread processes at a time."""
 MARK_COST = 6
-"""A row is marked when it is shorter than this times the entries to be looked up in it; measured, 4 to 8 are alike."""
+"""A row is marked if it is shorter than this times the number of entries to look up in it. From 4 to 8 equally fast."""
 ROOM = 2**20
-"""Entries of the loss lists of all threads together, at least; a round that needs more takes several passes."""
+"""Minimum capacity of the loss lists of all threads together. A round that needs more takes several passes."""
 AHEAD = 4
-"""How many edges ahead of its turn a row is fetched: a tenth less time, from 4 to 8 alike."""
+"""Rows are prefetched this many edges ahead. Saves a tenth of the time; from 4 to 8 equally fast."""
 LONE = 32
-"""Width of rows of int64 counters that one thread writes."""
-RADIX_FROM = 2**16
-"""Frontiers from this size on are sorted by radix; for smaller ones its digit counts cost more than they save."""
+"""Width of the rows of int64 counters, each written by one thread, so that threads do not share cache lines."""
 LINE = 6
-"""log2 of the edges that go to one owner in turn: a cache line or more, so owners do not share lines."""
+"""log2 of the number of consecutive edges of one owner: at least a cache line, so owners do not share lines."""
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def _lose(e, hits, to_f, to_g, count, band, loss, used):
-    """List which edges of e's triangles lose one by its fall, each at its owner; gives how many."""
+    """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number."""
     owners = np.uintp(loss.shape[0] - 1)
     listed = 0
     for h in range(np.uintp(hits)):
@@ -46,29 +45,29 @@ def _lose(e, hits, to_f, to_g, count, band, loss, used):
         cf = count[f]
         cg = count[g]
         if band is None:
-            f_falls = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
-            g_falls = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
+            f_loses = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
+            g_loses = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
         else:
-            # An edge of a higher band stands; one of a lower band never held this triangle.
+            # Edges in a higher band remain; an edge in a lower band did not count this triangle.
             here = band[e]
             f_here = band[f] == here
             g_here = band[g] == here
-            f_stands = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
-            g_stands = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
-            f_falls = f_here & (cf >= 0) & g_stands
-            g_falls = g_here & (cg >= 0) & f_stands
+            f_remains = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
+            g_remains = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
+            f_loses = f_here & (cf >= 0) & g_remains
+            g_loses = g_here & (cg >= 0) & f_remains
         owner = (np.uintp(f) >> np.uintp(LINE)) & owners
         loss[owner, used[owner]] = f
-        used[owner] += np.uintp(f_falls)
+        used[owner] += np.uintp(f_loses)
         owner = (np.uintp(g) >> np.uintp(LINE)) & owners
         loss[owner, used[owner]] = g
-        used[owner] += np.uintp(g_falls)
-        listed += f_falls
-        listed += g_falls
+        used[owner] += np.uintp(g_loses)
+        listed += f_loses
+        listed += g_loses
     return listed
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _gather(
     frontier,
     low,
@@ -88,9 +87,10 @@ def _gather(
     losses,
     fill,
 ):
-    """List who loses a triangle to the frontier, which is sorted by high endpoint: its row is marked once a run.
+    """List the edges that lose a triangle by the removal of the frontier.
 
-    A thread whose lists are full leaves the rest of its chunk in `todo`.
+    The frontier is sorted by high endpoint, and a row is marked once for all edges with that endpoint. A thread whose
+    lists are full stores the rest of its chunk in `todo`.
     """
     room = losses.shape[2]
     for thread in prange(marks.shape[0]):
@@ -147,12 +147,12 @@ def _gather(
             todo[thread, 1] = stop
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _apply(losses, fill, count, band, threshold, falling, fallen):
-    """Every owner lowers its counts and lists the edges that drop below their threshold."""
-    for owner in prange(falling.shape[0]):
-        fall = falling[owner]
-        n = np.uintp(fallen[owner])
+@cached_njit(parallel=True)
+def _apply(losses, fill, count, band, threshold, next_edges, next_count):
+    """Each owner lowers its counts and lists the edges whose count drops below the threshold."""
+    for owner in prange(next_edges.shape[0]):
+        own = next_edges[owner]
+        n = np.uintp(next_count[owner])
         for thread in range(losses.shape[0]):
             loss = losses[thread, owner]
             for i in range(np.uintp(fill[thread, owner])):
@@ -160,62 +160,62 @@ def _apply(losses, fill, count, band, threshold, falling, fallen):
                 c = count[e]
                 count[e] = c - 1
                 limit = threshold[0] if band is None else threshold[np.uintp(band[e])]
-                fall[n] = e
+                own[n] = e
                 n += np.uintp(c == limit)
-        fallen[owner] = n
+        next_count[owner] = n
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def _set(count, edges, value):
-    """Give many edges one count."""
+    """Set the count of the edges to `value`."""
     for i in range(edges.size):
         count[edges[i]] = value
 
 
 class Cascade:
-    """Scratch of one subgraph's cascades, reused from call to call. Not for several threads at once."""
+    """Scratch memory for one subgraph's cascades, for repeated use; see `kernels.cascade`. Not thread-safe."""
 
     def __init__(self, topology: Topology, rows: Adjacency) -> None:
         low, vertices, widest = topology.low, topology.vertices, rows.widest
         self.low, self.high = low, topology.high
-        self._edge_bits, self._vertex_bits = len(low).bit_length(), vertices.bit_length()
+        self._edge_bits = len(low).bit_length()
         threads = get_num_threads()
         owners = 1 << (threads - 1).bit_length()
         room = max(2 * widest + 2, ROOM // threads)
         self._marks = np.zeros((threads, vertices), np.int32)
         self._found = np.empty((2, threads, widest + 1), np.uint32)
         self._losses = np.empty((threads, owners, room), np.uint32)
-        # Rows wide enough that no two threads count in one cache line: else two threads gather a fifth slower.
+        # Without this width two threads share a cache line, and gather a fifth slower.
         self._fill = np.zeros((threads, max(owners, LONE)), np.uint64)
         self._todo = np.zeros((threads, LONE), np.int64)
         self._cursor = np.zeros(1, np.int64)
         span = owners << LINE
-        self._falling = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
-        self._fallen = np.zeros(owners, np.int64)
+        self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
+        self._next_count = np.zeros(owners, np.int64)
 
     def run(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> tuple[IntArray, int]:
-        """Let `frontier` fall and all that follows; `count` is changed in place. Gives the fallen and the rounds."""
-        gone = []
+        """Remove `frontier` and all edges that lose their support by it; changes `count`.
+
+        Returns the removed edges and the number of rounds.
+        """
+        removed = []
         rounds = 0
         while len(frontier):
             frontier = self._by_hub(frontier)
             self._round(rows, count, frontier, threshold, band)
-            gone.append(frontier)
+            removed.append(frontier)
             rounds += 1
-            frontier = np.concatenate([self._falling[o, :n] for o, n in enumerate(self._fallen)])
-        return (np.concatenate(gone) if gone else np.empty(0, np.int32)), rounds
+            frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
+        return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
     def _by_hub(self, frontier: IntArray) -> IntArray:
-        """The frontier sorted by high endpoint, then by number."""
+        """The frontier, sorted by high endpoint, then by number."""
         key = self.high[frontier].astype(np.int64)
         key <<= self._edge_bits
         key |= frontier
-        if len(key) < RADIX_FROM:
-            key.sort()
-        else:
-            key = sort_keys(key, self._edge_bits + self._vertex_bits)
+        key.sort()
         key &= (1 << self._edge_bits) - 1
         return key.astype(np.int32)
 
@@ -227,7 +227,7 @@ class Cascade:
         chunk = max(1, min(CHUNK, len(frontier) // (threads * 8)))
         self._cursor[0] = 0
         self._todo[:] = 0
-        self._fallen[:] = 0
+        self._next_count[:] = 0
         while self._cursor[0] < len(frontier) or (self._todo[:, 0] < self._todo[:, 1]).any():
             _gather(
                 frontier,
@@ -247,5 +247,5 @@ class Cascade:
                 self._losses,
                 self._fill,
             )
-            _apply(self._losses, self._fill, count, band, threshold, self._falling, self._fallen)
+            _apply(self._losses, self._fill, count, band, threshold, self._next, self._next_count)
         _set(count, frontier, np.int32(GONE))

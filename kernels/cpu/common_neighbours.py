@@ -1,17 +1,21 @@
-"""Common neighbours of two rows: by a search of the shorter one in the longer, or by marks of one row's neighbours.
+"""Common neighbours of two rows, by a search of the shorter row in the longer row, or by marks of one row's neighbours.
 
-Functions for kernels. Inner loops index with unsigned numbers: Numba tests every signed index for being negative.
+Functions for kernels. Inner loops index with unsigned numbers: Numba tests whether each signed index is negative.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..runtime.cache import cached_njit
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
-    """Common neighbours of two rows, the first the shorter one: gallop through the longer."""
+    """Write the edges to the common neighbours of two rows to `to_f` and `to_g`. Galloping search. Returns a count.
+
+    The first row must be the shorter one; both ascend.
+    """
     hits = np.uintp(0)
     b = np.uintp(b)
     b_stop = np.uintp(b_stop)
@@ -37,23 +41,23 @@ def search_shorter(neighbour, edge, a, a_stop, b, b_stop, to_f, to_g):
     return np.int64(hits)
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def mark_row(mark, neighbour, edge, start, stop):
-    """Note at every neighbour which edge leads there, plus one."""
+    """Store at each neighbour of a row the edge to it, plus one."""
     for q in range(np.uintp(start), np.uintp(stop)):
         mark[neighbour[q]] = edge[q] + 1
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def unmark_row(mark, neighbour, start, stop):
     """Undo `mark_row`."""
     for q in range(np.uintp(start), np.uintp(stop)):
         mark[neighbour[q]] = 0
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def probe(mark, neighbour, edge, start, stop, to_f, to_g):
-    """Common neighbours of a row and the marked one, gathered without a branch."""
+    """As `search_shorter`, for a row and the marked row. Has no branches."""
     hits = np.uintp(0)
     for q in range(np.uintp(start), np.uintp(stop)):
         m = mark[neighbour[q]]

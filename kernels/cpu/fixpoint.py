@@ -1,27 +1,30 @@
-"""Bounds that fall edge by edge to the greatest fixpoint, ghost bounds held still.
+"""Fixpoint rounds: the bounds of edges go down to the greatest fixpoint, while the bounds of ghosts stay.
 
 The iterative bounding of the DN-graph paper (Wang, Zhang, Tan and Tung, PVLDB 2010) with the h-index operator, or with
-its own decrement by one. Bounds are written while others read them: they only fall, the operator is monotone, and an
-edge is looked at again after a neighbour fell, so every order ends at the same bounds.
+the paper's own decrement by one. Threads write bounds while others read them. Each order of the writes ends at the same
+bounds: bounds only go down, the operator is monotone, and an edge is evaluated again after a neighbour's bound has gone
+down.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from ..graph import Adjacency, IntArray, Topology
-from .atomics import fetch_add
+from ..runtime.cache import cached_njit
+from .arrays.atomics import fetch_add
 from .common_neighbours import search_shorter
 
 CHUNK = 64
+"""Edges that a thread processes at a time."""
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _evaluate(
     active, low, high, begin, length, neighbour, edge, bound, owned, by_one, cursor, found_f, found_g, tally, again
 ):
-    """Lower the bound of every active edge once and flag the edges whose own bound this may unsettle."""
+    """Lower the bound of each active edge once, and flag the edges whose bounds this may lower."""
     for thread in prange(found_f.shape[0]):
         to_f = found_f[thread]
         to_g = found_g[thread]
@@ -59,18 +62,18 @@ def _evaluate(
                     bound[e] = new
                     again[e] = True
                     for h in range(hits):
-                        # Only an edge whose bound lies above the new one counted on e.
+                        # Only an edge whose bound is above the new one was supported by e.
                         if owned[to_f[h]] and bound[to_f[h]] > new:
                             again[to_f[h]] = True
                         if owned[to_g[h]] and bound[to_g[h]] > new:
                             again[to_g[h]] = True
 
 
-@njit(cache=True, nogil=True)
-def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, to_f, to_g, again):
-    """Flag the owned edges that share a triangle with an edge whose bound fell elsewhere."""
-    for i in range(fallen.size):
-        e = fallen[i]
+@cached_njit
+def _unsettle(lowered, low, high, begin, length, neighbour, edge, bound, owned, to_f, to_g, again):
+    """Flag the owned edges that share a triangle with an edge whose bound was lowered elsewhere."""
+    for i in range(lowered.size):
+        e = lowered[i]
         a = begin[low[e]]
         b = begin[high[e]]
         hits = search_shorter(neighbour, edge, a, a + length[low[e]], b, b + length[high[e]], to_f, to_g)
@@ -82,7 +85,7 @@ def _unsettle(fallen, low, high, begin, length, neighbour, edge, bound, owned, t
 
 
 class Fixpoint:
-    """Scratch of one subgraph's fixpoint rounds. Not for several threads at once."""
+    """Scratch memory for one subgraph's fixpoint rounds; see `kernels.fixpoint`. Not thread-safe."""
 
     def __init__(self, topology: Topology, rows: Adjacency, owned: np.ndarray, highest: int) -> None:
         threads = get_num_threads()
@@ -91,12 +94,12 @@ class Fixpoint:
         self._tally = np.zeros((threads, highest + 1), np.int32)
         self._cursor = np.zeros(1, np.int64)
 
-    def unsettle(self, bound: IntArray, fallen: IntArray) -> IntArray:
-        """Owned edges to look at again after the bounds of the ghosts `fallen` came down, ascending."""
+    def unsettle(self, bound: IntArray, lowered: IntArray) -> IntArray:
+        """The owned edges to evaluate again after the bounds of the ghosts `lowered` went down, ascending."""
         rows = self.rows
         again = np.zeros(self.topology.edges, np.bool_)
         _unsettle(
-            fallen,
+            lowered,
             self.topology.low,
             self.topology.high,
             rows.begin,
@@ -111,7 +114,7 @@ class Fixpoint:
         return np.flatnonzero(again).astype(np.int32)
 
     def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
-        """Evaluate `active` once, in place in `bound`; gives the edges to look at again, ascending."""
+        """Lower the bounds of `active` once, in place. Returns the edges to evaluate again, ascending."""
         rows = self.rows
         again = np.zeros(self.topology.edges, np.bool_)
         self._cursor[0] = 0

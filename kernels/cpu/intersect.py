@@ -1,25 +1,26 @@
-"""Triangles: oriented lists intersected with the oriented rows of a partition."""
+"""Triangles, by intersection of oriented lists with the oriented rows of a partition."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from ..graph import IntArray, LongArray
-from .atomics import fetch_add, prefetch
+from ..runtime.cache import cached_njit
+from .arrays.atomics import fetch_add, prefetch
 
 AHEAD = 4
-"""How many rows ahead of its turn a row is fetched."""
+"""Rows are prefetched this many members ahead."""
 CHUNK = 32
-"""Lists that a thread takes at a time: few, as a hub's list costs as much as thousands of others."""
+"""Lists that a thread processes at a time: few, because the list of a hub takes as long as thousands of others."""
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _intersect(starts, members, offsets, high, home, whole, position, hit_at, hit_entry, cursor, support, gain, outer):
-    """Threads take lists from a shared cursor and mark one at a time; hits are gathered without a branch."""
+@cached_njit(parallel=True)
+def _intersect(starts, members, offsets, high, home, whole, marks, hit_at, hit_entry, cursor, support, gain, outer):
+    """Threads take lists from a shared cursor and mark one list at a time. Hits are stored without a branch."""
     lists = starts.size - 1
-    for thread in prange(position.shape[0]):
-        mark = position[thread]
+    for thread in prange(marks.shape[0]):
+        mark = marks[thread]
         at = hit_at[thread]
         entry = hit_entry[thread]
         while True:
@@ -40,22 +41,22 @@ def _intersect(starts, members, offsets, high, home, whole, position, hit_at, hi
                         continue
                     row = np.uintp(offsets[b])
                     hits = np.uintp(0)
-                    # Unsigned indices: Numba would test signed ones for being negative, at every access.
+                    # Unsigned indices: Numba tests whether a signed index is negative at each access.
                     for j in range(row, np.uintp(offsets[b + 1])):
                         m = mark[high[j]]
                         at[hits] = j - row
                         entry[hits] = m - 1
                         hits += np.uintp(m != 0)
-                    away = False
+                    elsewhere = False
                     own = gain[start:stop]
                     for h in range(hits):
                         edge = row + np.uintp(at[h])
                         fetch_add(support, edge, np.int32(1))
                         own[entry[h]] += 1
                         if not whole:
-                            away |= not home[high[edge]]
+                            elsewhere |= not home[high[edge]]
                     gain[i] += np.int32(hits)
-                    outer[i] |= away
+                    outer[i] |= elsewhere
                 for i in range(start, stop):
                     if members[i] >= 0:
                         mark[members[i]] = 0
@@ -64,7 +65,7 @@ def _intersect(starts, members, offsets, high, home, whole, position, hit_at, hi
 def intersect(
     starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: np.ndarray
 ) -> tuple[IntArray, IntArray, np.ndarray]:
-    """Find every triangle a < b < c with the list of a in `members` and b in this partition."""
+    """Find each triangle a < b < c whose list of a is given and whose edge (b, c) is in this partition."""
     threads = get_num_threads()
     vertices = len(offsets) - 1
     widest = int(np.diff(offsets).max(initial=0)) + 1

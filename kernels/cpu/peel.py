@@ -1,4 +1,4 @@
-"""Peeling, level by level, on the kernels of cascades."""
+"""Peeling, level by level: each level is a cascade."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .cascade import Cascade
 from .scan import Live, below
 
 COMPACT_AT = 0.85
-"""Rows are compacted when this share of their edges is left. Measured from 0.7 to 0.9: flat."""
+"""Rows are compacted when less than this share of their edges remains. From 0.7 to 0.9 equally fast."""
 
 
 class Peeling:
-    """The state of one subgraph's peeling; see `kernels.peeling`. Not for several threads at once."""
+    """The state of one subgraph's peeling; see `kernels.peeling`. Not thread-safe."""
 
     def __init__(
         self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
@@ -31,15 +31,15 @@ class Peeling:
         self._in_rows = self.left
 
     def advance(self) -> None:
-        """Let the edges of the next level that has some fall."""
+        """Remove the edges of the next level that has edges."""
         frontier, least = below(self._live, self.count, self.level + 1)
         if not len(frontier):
             self.level = least
             frontier, _ = below(self._live, self.count, self.level + 1)
         limit = np.array([self.level + 1], np.int32)
-        fallen, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
-        self.low[fallen] = self.level
-        self.left -= len(fallen)
+        removed, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
+        self.low[removed] = self.level
+        self.left -= len(removed)
         self.level += 1
         self.levels += 1
         if self.left < COMPACT_AT * self._in_rows:

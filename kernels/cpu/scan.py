@@ -1,16 +1,17 @@
-"""One pass over all edges of a subgraph: who starts to fall, and which band they are in."""
+"""Passes over all edges of a subgraph that find the first edges to remove and assign bands."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from ..graph import GONE, IntArray
+from ..runtime.cache import cached_njit
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _below(live, first, stop, count, threshold, falling, found, least):
-    """Each thread keeps its own run of `live`, dropping what has fallen as it passes."""
+@cached_njit(parallel=True)
+def _below(live, first, stop, count, threshold, weak, found, least):
+    """Each thread scans its own run of `live` and drops removed edges from it."""
     for thread in prange(first.size):
         to = first[thread]
         hits = first[thread]
@@ -22,7 +23,7 @@ def _below(live, first, stop, count, threshold, falling, found, least):
                 live[to] = e
                 to += 1
                 if c < threshold:
-                    falling[hits] = e
+                    weak[hits] = e
                     hits += 1
                 elif c < smallest:
                     smallest = c
@@ -32,27 +33,27 @@ def _below(live, first, stop, count, threshold, falling, found, least):
 
 
 class Live:
-    """The edges that have not fallen, kept in one run a thread. Mutable, for one peeling."""
+    """The remaining edges of one peeling, in one run for each thread. Mutable."""
 
     def __init__(self, edges: int) -> None:
         threads = get_num_threads()
         cuts = np.linspace(0, edges, threads + 1).astype(np.int64)
         self.live = np.arange(edges, dtype=np.int32)
         self.first, self.stop = cuts[:-1].copy(), cuts[1:].copy()
-        self.falling = np.empty(edges, np.int32)
+        self.weak = np.empty(edges, np.int32)
 
 
 def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
-    """Edges with 0 ≤ count < threshold, ascending, and the least count among the others (2^31 - 1 when none)."""
+    """The edges with 0 ≤ count < threshold, ascending, and the least count of the others (2^31 - 1 without others)."""
     found = np.empty(len(live.first), np.int64)
     least = np.empty(len(live.first), np.int32)
-    _below(live.live, live.first, live.stop, count, np.int32(threshold), live.falling, found, least)
-    runs = [live.falling[a:b] for a, b in zip(live.first, found, strict=True)]
+    _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least)
+    runs = [live.weak[a:b] for a, b in zip(live.first, found, strict=True)]
     return np.concatenate(runs), int(least.min())
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold):
+@cached_njit(parallel=True)
+def _reband(band, count, start, commit, touched, new_band, new_count, new_start, weak, threshold):
     for e in prange(band.size):
         b = band[e]
         c = count[e]
@@ -64,9 +65,9 @@ def _reband(band, count, start, commit, touched, new_band, new_count, new_start,
                 else:
                     b = commit[b]
                     s = c
-            falling[e] = c < threshold[b]
+            weak[e] = c < threshold[b]
         else:
-            falling[e] = False
+            weak[e] = False
         new_band[e] = b
         new_count[e] = c
         new_start[e] = s
@@ -75,8 +76,8 @@ def _reband(band, count, start, commit, touched, new_band, new_count, new_start,
 def reband(
     band: IntArray, count: IntArray, start: IntArray, commit: IntArray, touched: np.ndarray, threshold: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Write the outcome of silent filters and start the next ones."""
+    """Apply the outcome of the finished filters and start the next ones; see `kernels.reband`."""
     new_band, new_count, new_start = np.empty_like(band), np.empty_like(count), np.empty_like(start)
-    falling = np.empty(len(band), np.bool_)
-    _reband(band, count, start, commit, touched, new_band, new_count, new_start, falling, threshold)
-    return new_band, new_count, new_start, np.flatnonzero(falling).astype(np.int32)
+    weak = np.empty(len(band), np.bool_)
+    _reband(band, count, start, commit, touched, new_band, new_count, new_start, weak, threshold)
+    return new_band, new_count, new_start, np.flatnonzero(weak).astype(np.int32)

@@ -1,12 +1,10 @@
-// What several kernels share: marks of fallen edges, the hash of a row, a barrier of the whole grid.
+// Shared by several kernels: the hash of vertices, warp-wide reductions, and a barrier of the whole grid.
 #pragma once
 
 typedef long long int64;
 typedef unsigned int uint32;
 
-// As in kernels/graph.py.
-constexpr int CURRENT = -(1 << 29);
-constexpr int GONE = -(1 << 30);
+constexpr int GONE = GONE_COUNT;  // count of an edge that was removed in an earlier round
 
 constexpr uint32 EMPTY = 0xFFFFFFFFu;
 constexpr uint32 ALL_LANES = 0xFFFFFFFFu;
@@ -15,7 +13,7 @@ __device__ __forceinline__ uint32 scramble(int vertex) {
     return static_cast<uint32>(vertex) * 0x9E3779B1u;  // 2^32 / golden ratio (Knuth, TAOCP 3, 6.4)
 }
 
-// The same for all lanes: their sum, and their least. Whole-warp instructions exist from compute capability 8.0 on.
+// The sum, and the minimum, of the values of all lanes; every lane gets it. Compute capability 8.0 has instructions for them.
 __device__ __forceinline__ int warp_sum(int value) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_add_sync(ALL_LANES, value);
@@ -34,7 +32,7 @@ __device__ __forceinline__ int warp_min(int value) {
 #endif
 }
 
-// The same for all lanes: all of their bits.
+// The bitwise or of the values of all lanes; every lane gets it.
 __device__ __forceinline__ uint32 warp_or(uint32 bits) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_or_sync(ALL_LANES, bits);
@@ -44,7 +42,7 @@ __device__ __forceinline__ uint32 warp_or(uint32 bits) {
 #endif
 }
 
-// For each lane the sum of the values of all lanes up to it.
+// The inclusive prefix sum over the lanes of a warp.
 __device__ __forceinline__ uint32 sum_up_to(uint32 value) {
     for (int step = 1; step < 32; step *= 2) {
         const uint32 before = __shfl_up_sync(ALL_LANES, value, step);
@@ -53,8 +51,8 @@ __device__ __forceinline__ uint32 sum_up_to(uint32 value) {
     return value;
 }
 
-__device__ __forceinline__ uint32 seen(const uint32* place) {
-    return *static_cast<const volatile uint32*>(place);
+__device__ __forceinline__ uint32 seen(const uint32* word) {
+    return *static_cast<const volatile uint32*>(word);
 }
 
 __device__ __forceinline__ int64 nanoseconds() {
@@ -69,8 +67,8 @@ struct Barrier {
     uint32 seen;
 };
 
-// Every block of a cooperative launch waits for all others; gives what `watched` was when the last one came. (Read after the
-// barrier it may be newer: another block may have gone on and changed it.) All of `barrier` starts at 0.
+// Each block of a cooperative launch waits for all others. Returns the value of `watched` when the last block arrived. (A read
+// after the barrier may return a newer value, because another block may have continued.) `barrier` is 0 at the start.
 __device__ __forceinline__ uint32 grid_barrier(Barrier* barrier, const uint32* watched) {
     __shared__ uint32 value;
     __syncthreads();

@@ -1,11 +1,12 @@
-// Bounds that fall edge by edge to the greatest fixpoint, ghost bounds held still; twin of kernels/cpu/fixpoint.py.
+// Fixpoint rounds: the bounds of edges go down to the greatest fixpoint, while the bounds of ghosts stay. The algorithm is that of
+// kernels/cpu/fixpoint.py.
 //
-// evaluate  lowers the bound of each active edge once, to the h-index of its triangles' lesser other bounds or by one, and
-//           flags the owned edges whose own bound this may unsettle. Bounds are read while others write them: they only
-//           fall, so every order ends at the same ones.
-// unsettle  flags the owned edges that share a triangle with an edge whose bound fell elsewhere.
-// Threads   a warp an edge. `tally` holds highest + 1 counters a warp of the launch.
-// Reads     8 bytes an entry of the shorter row and a bucket (32) of the longer one, twice for edges whose bound falls; two
+// evaluate  Lowers the bound of each active edge once, to the h-index of the lesser other bounds of its triangles or by one, and
+//           flags the owned edges whose bounds this may lower. Threads read bounds while others write them: bounds only go down,
+//           so each order of the writes ends at the same bounds.
+// unsettle  Flags the owned edges that share a triangle with an edge whose bound was lowered elsewhere.
+// Threads   One warp an edge. `tally` has highest + 1 counters for each warp of the launch.
+// Reads     8 bytes an entry of the shorter row and a bucket (32) of the longer row, twice for edges whose bound goes down; two
 //           bounds a triangle.
 #include "rows.cuh"
 
@@ -13,7 +14,7 @@ struct Pair {
     int f, g;
 };
 
-// The triangle of one lane's entry j of the shorter row, f = -1 for none.
+// The triangle of entry j of the shorter row; f = -1 without a triangle.
 __device__ __forceinline__ Pair triangle_at(
     const Row& shorter, const Row& longer, int j, const int2* __restrict__ entry, const Bucket* __restrict__ table) {
     if (j >= shorter.length) return {-1, -1};
@@ -23,8 +24,8 @@ __device__ __forceinline__ Pair triangle_at(
     return g < 0 ? Pair{-1, -1} : Pair{mine.y, g};
 }
 
-__device__ __forceinline__ void flag(const bool* __restrict__ owned, const int* bound, bool* again, int edge, int fell_to) {
-    if (owned[edge] && __ldcg(&bound[edge]) > fell_to) again[edge] = true;
+__device__ __forceinline__ void flag(const bool* __restrict__ owned, const int* bound, bool* again, int edge, int new_bound) {
+    if (owned[edge] && __ldcg(&bound[edge]) > new_bound) again[edge] = true;
 }
 
 extern "C" __global__ void evaluate(
@@ -77,13 +78,13 @@ extern "C" __global__ void evaluate(
 }
 
 extern "C" __global__ void unsettle(
-    const int* __restrict__ fallen, int edges, const int* __restrict__ low, const int* __restrict__ high,
+    const int* __restrict__ lowered_elsewhere, int edges, const int* __restrict__ low, const int* __restrict__ high,
     const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
     const int2* __restrict__ entry, const Bucket* __restrict__ table, const int* __restrict__ bound, const bool* __restrict__ owned, bool* again) {
     const int lane = threadIdx.x & 31;
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
     for (int i = warp; i < edges; i += warps) {
-        const int e = fallen[i];
+        const int e = lowered_elsewhere[i];
         const Ends ends = ends_of(begin, length, bucket, low[e], high[e]);
         const Row &shorter = ends.shorter, &longer = ends.longer;
         for (int j = lane; j < shorter.length; j += 32) {

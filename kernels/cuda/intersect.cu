@@ -1,19 +1,18 @@
-// Every triangle a < b < c of which the list of a is given and the edge (b, c) is owned here, each once; see
-// kernels.intersect. For each entry (a, b) of the list of a one of two sets goes into a hash table in shared memory and the
-// other is streamed past it:
+// Finds each triangle a < b < c once, where the list of a is given and this partition owns the edge (b, c); see kernels.intersect.
+// For each entry (a, b) one of two sets is stored in a hash table in shared memory, and the members of the other are looked up:
 //
-//   side 0  table of the list of a, stream N+(b)                                   a table for each list
-//   side 1  table of N+(b), stream what follows b in the list of a                 a table for each b
+//   side 0  table of the list of a; looks up N+(b)                                 one table for each list
+//   side 1  table of N+(b); looks up the part of the list of a after b             one table for each b
 //
-// choose     one thread an entry: picks the side that streams less, its table's share in building included; marks lists
-//            that need a table, and counts the entries of each b on side 1.
-// group      one thread an entry: puts those of side 1 together by b.
-// intersect  a team builds a table (tables.cuh), and each of its warps streams a set at a time, 4 bytes a member, coalesced, and
-//            one or two words of shared memory; for a triangle one addition in shared memory and one next to its neighbours'.
+// choose     One thread an entry: chooses the side with fewer lookups, where the entry's share of building the table is included.
+//            Marks the lists that need a table, and counts the entries of each b on side 1.
+// group      One thread an entry: groups the entries of side 1 by b.
+// intersect  A team builds a table (tables.cuh), and each of its warps looks up one set at a time. A member takes 4 bytes, read
+//            coalesced, and one or two words of shared memory; a triangle takes one atomic in shared and one in global memory.
 //
-// Needs      outputs start at 0 and are added to; members of -1 are unknown here; `home` is null where every vertex is at
-//            home.
-// Source     the forward algorithm (Schank and Wagner, WEA 2005); choosing sides divides what is streamed by 3.
+// Needs      Outputs are 0 at the start and are added to. Members of -1 are unknown to this partition. `home` is null if all
+//            vertices belong to this partition.
+// Source     The forward algorithm (Schank and Wagner, WEA 2005). Choosing sides divides the number of lookups by 3.
 #include "tables.cuh"
 
 extern "C" __global__ void choose(
@@ -69,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
     while (true) {
         const int turn = next_turn(cursor);
         if (turn >= count) break;
-        const int x = tables[count - 1 - turn];  // the large ones stand at the end: they go first
+        const int x = tables[count - 1 - turn];  // the largest tables are last in the list and are processed first
         const int64 begin = SIDE ? offsets[x] : starts[x], end = SIDE ? offsets[x + 1] : starts[x + 1];
         const int64 from = (SIDE ? group_starts[x] : begin) + static_cast<int64>(parts[count - 1 - turn]) * PART;
         const int64 to = min(SIDE ? group_starts[x + 1] : end, from + PART);
@@ -88,13 +87,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) intersect(
                     row = offsets[members[i]];
                     stop = offsets[members[i] + 1];
                 }
-                bool away = false;
+                bool elsewhere = false;
                 const int found = warp_sum(table.stream(streamed, row, stop, lane, stream_hits, [&](int c) {
-                    if (home) away |= !home[c];
+                    if (home) elsewhere |= !home[c];
                 }));
-                away = __any_sync(ALL_LANES, away);
+                elsewhere = __any_sync(ALL_LANES, elsewhere);
                 if (lane == 0 && found) atomicAdd(&gain[i], found);
-                if (lane == 0 && away) outer[i] = true;
+                if (lane == 0 && elsewhere) outer[i] = true;
             }
             table.flush(in_table + first, size, thread, table_hits + first);
         }

@@ -1,10 +1,10 @@
-// Lists that many warps append to.
+// Lists to which many warps append.
 #pragma once
 #include "common.cuh"
 
-constexpr int STEPS = 16;  // items that a lane looks at before a warp appends what it has found
+constexpr int STEPS = 16;  // items that a lane examines before its warp appends to a list
 
-// Appends together what the lanes of a warp have.
+// Appends the items of the lanes of a warp, with one atomic.
 __device__ __forceinline__ void append(int* list, uint32* size, bool has, int item) {
     const uint32 lanes = __ballot_sync(ALL_LANES, has);
     if (!lanes) return;
@@ -15,7 +15,7 @@ __device__ __forceinline__ void append(int* list, uint32* size, bool has, int it
     if (has) list[base + __popc(lanes & ((1u << lane) - 1))] = item;
 }
 
-// Appends in order what a warp has: the item first + 32 s + lane where bit s of a lane's `has` is set.
+// Appends the items of a warp in order: item first + 32 s + lane for each lane and each bit s that is set in its `has`.
 __device__ __forceinline__ void append_all(int* list, uint32* size, uint32 has, uint32 first) {
     const int all = warp_sum(__popc(has)), lane = threadIdx.x & 31;
     if (!all) return;
@@ -29,8 +29,8 @@ __device__ __forceinline__ void append_all(int* list, uint32* size, uint32 has, 
     }
 }
 
-// Room for one item of each thread that asks together.
-__device__ __forceinline__ uint32 room_for_one(uint32* size) {
+// Reserves a slot for each thread that calls this together with others of its warp, with one atomic.
+__device__ __forceinline__ uint32 reserve_slot(uint32* size) {
     const uint32 lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
     uint32 base = 0;
@@ -38,8 +38,8 @@ __device__ __forceinline__ uint32 room_for_one(uint32* size) {
     return __shfl_sync(lanes, base, leader) + __popc(lanes & ((1u << lane) - 1));
 }
 
-// Adds what the lanes of a warp have.
-__device__ __forceinline__ void add_up(unsigned long long* sum, int value) {
+// Adds the values of the lanes of a warp to `sum`, with one atomic.
+__device__ __forceinline__ void add_sum(unsigned long long* sum, int value) {
     const int all = warp_sum(value);
     if (all && (threadIdx.x & 31) == 0) atomicAdd(sum, static_cast<unsigned long long>(all));
 }

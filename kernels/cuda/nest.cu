@@ -1,9 +1,9 @@
-// Components of {edges of level >= k} for all k: for each level, from the highest down, three launches over its edges.
+// Connected components of {edges of level >= k} for all k: three launches for each level, from the highest down, over its edges.
 //
-// Computes  kernels.nest, its components in any order. The root of a set is its least vertex.
-// Threads   one an edge of the level. Lock-free union-find: a root is hooked below a smaller one by compare-and-swap, and
-//           paths are halved on the way (Jayanti and Tarjan, PODC 2016, with vertex numbers for random ones). Two finds
-//           in `unite`, one in each of the others: some 32 bytes from random places each, mostly one or two steps.
+// Computes  kernels.nest, with the components in any order. The root of a set is its least vertex.
+// Threads   One an edge of the level. Lock-free union-find: a compare-and-swap makes a smaller root the parent of a larger one, and
+//           finds halve the paths (Jayanti and Tarjan, PODC 2016, with vertex numbers in place of random priorities). `unite` does
+//           two finds, the other kernels one: mostly one or two steps, about 32 bytes from random addresses each.
 #include "common.cuh"
 
 __device__ __forceinline__ int root_of(volatile int* up, int v) {
@@ -11,7 +11,7 @@ __device__ __forceinline__ int root_of(volatile int* up, int v) {
     while (parent != v) {
         const int next = up[parent];
         if (next == parent) return parent;
-        up[v] = next;  // v is no root, and never will be one again: whoever writes last leads upwards
+        up[v] = next;  // v is not a root and never becomes one again, so each concurrent write leads closer to the root
         v = next;
         parent = up[v];
     }
@@ -23,7 +23,7 @@ __device__ __forceinline__ int root_of(volatile int* up, int v) {
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < edges; i += stride)                \
         if (const int e = ordered[i]; true)
 
-// Joins the sets of both ends; of_edge[e] is the root that this edge hooked, -1 for none.
+// Unites the sets of the two ends. of_edge[e] becomes the root that got a parent by this edge; -1 if there is none.
 extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                  const int* __restrict__ high, int* up, int* of_edge) {
     FOR_EACH_EDGE(e) {
@@ -42,7 +42,7 @@ extern "C" __global__ void unite(const int* __restrict__ ordered, int edges, con
     }
 }
 
-// A new component for every root of this level's edges.
+// Creates a component for each root of this level's edges.
 extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                  const int* __restrict__ high, int* up, int level, int* stamp, int* top, int* of_vertex,
                                  int* found, int* levels, int* least, int* parent) {
@@ -62,7 +62,7 @@ extern "C" __global__ void claim(const int* __restrict__ ordered, int edges, con
     }
 }
 
-// What each edge is in, and around the sets that it hooked.
+// Stores the component of each edge, and makes it the parent of the component of the root that got a parent by the edge.
 extern "C" __global__ void settle(const int* __restrict__ ordered, int edges, const int* __restrict__ low,
                                   const int* __restrict__ high, int* up, const int* __restrict__ top, int* of_vertex,
                                   int* of_edge, int* parent) {

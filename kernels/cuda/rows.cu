@@ -1,16 +1,15 @@
-// Building the rows of a subgraph, or of those of its edges that are left.
+// Builds the rows of a subgraph, or of its remaining edges.
 //
-// measure_rows  one thread an edge: reads two endpoints (8 bytes), adds one to the length of two rows.
-// fill_rows     one thread an edge: reads two endpoints, writes two entries and two places of tables (16 bytes each) and two
-//               filter bits, each in a row of its own. Entries of one low endpoint come from neighbouring threads, which ask
-//               for room together.
-// trim_rows     one warp a row: entries of edges that have fallen leave it, the others keep their order. Reads each entry and
-//               its edge's count, writes those that stay. Tables stay as they are.
+// measure_rows  One thread an edge: reads two endpoints (8 bytes) and adds one to the lengths of two rows.
+// fill_rows     One thread an edge: reads two endpoints and writes an entry, a slot of the table (16 bytes together) and a filter
+//               bit in each of two rows. Adjacent threads have entries of the same low endpoint and reserve slots together.
+// trim_rows     One warp a row: removes the entries of removed edges and keeps the order of the others. Reads each entry and its
+//               edge's count, and writes the entries that stay. Does not change the tables.
 //
 // `edges` names the edges; a null pointer means all of 0 .. count - 1.
 #include "rows.cuh"
 
-__device__ __forceinline__ int room_together(int* used, int vertex, bool active) {
+__device__ __forceinline__ int reserve_slots(int* used, int vertex, bool active) {
     uint32 lanes = __ballot_sync(ALL_LANES, active);
     if (!active) return 0;
     uint32 peers = __match_any_sync(lanes, vertex);
@@ -27,16 +26,16 @@ extern "C" __global__ void measure_rows(
         int64 own = i + (threadIdx.x & 31);
         bool active = own < count;
         int e = active ? (edges ? edges[own] : static_cast<int>(own)) : 0;
-        room_together(length, active ? low[e] : 0, active);
+        reserve_slots(length, active ? low[e] : 0, active);
         if (active) atomicAdd(&length[high[e]], 1);
     }
 }
 
-__device__ __forceinline__ void put(
-    int vertex, int place, int neighbour, int edge, const int64* __restrict__ begin, const int* __restrict__ length,
+__device__ __forceinline__ void insert(
+    int vertex, int slot, int neighbour, int edge, const int64* __restrict__ begin, const int* __restrict__ length,
     const int64* __restrict__ bucket, int2* entry, Bucket* table, uint32* filter) {
     Row row = row_of(begin, length, bucket, vertex);
-    entry[row.begin + place] = make_int2(neighbour, edge);
+    entry[row.begin + slot] = make_int2(neighbour, edge);
     if (row.buckets == 0) return;
     uint32 at = home_of(neighbour, row.buckets);
     const int64 home = row.bucket + at;
@@ -63,16 +62,16 @@ extern "C" __global__ void fill_rows(
         bool active = own < count;
         int e = active ? (edges ? edges[own] : static_cast<int>(own)) : 0;
         int u = active ? low[e] : 0, v = active ? high[e] : 0;
-        int place = room_together(used, u, active);
+        int slot = reserve_slots(used, u, active);
         if (!active) continue;
-        put(u, place, v, e, begin, length, bucket, entry, table, filter);
-        put(v, atomicAdd(&used[v], 1), u, e, begin, length, bucket, entry, table, filter);
+        insert(u, slot, v, e, begin, length, bucket, entry, table, filter);
+        insert(v, atomicAdd(&used[v], 1), u, e, begin, length, bucket, entry, table, filter);
     }
 }
 
 extern "C" __global__ void trim_rows(
     const int64* __restrict__ begin, int* length, int vertices, const int* __restrict__ count, int2* entry) {
-    constexpr int ENTRIES = 2;  // of a lane under way at once
+    constexpr int ENTRIES = 2;  // that a lane loads at once
     const int lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
     for (int v = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; v < vertices; v += warps) {
         const int size = length[v];

@@ -1,24 +1,22 @@
 // Rows of a subgraph in both directions, each with a hash table from its neighbours to its edges.
 //
-// Row v is entry[begin[v] .. begin[v] + length[v]), pairs (neighbour, edge) in no order. Rows lie apart: entries of fallen edges
-// may leave them (trim_rows in rows.cu), while they stay in the tables. A row that started with more than SHORT entries has
-// bucket[v + 1] - bucket[v] buckets of four neighbours and their edges, 32 bytes that memory moves together: for each eight
-// entries four buckets, so that a bucket holds two on average. A bucket's places fill in order; what finds four taken goes on to
-// the next bucket.
+// Row v is entry[begin[v] .. begin[v] + length[v]): pairs (neighbour, edge) in no order. There may be gaps between rows, because
+// trim_rows (rows.cu) removes the entries of removed edges; the hash tables keep them. A row that was built with more than 16
+// entries (SHORT in kernels/gpu/rows.py) has bucket[v + 1] - bucket[v] buckets. A bucket has slots for four neighbours and their
+// edges, 32 bytes that memory transfers together. There are four buckets for each eight entries, so a bucket has two entries on
+// average. The slots of a bucket are filled in order, and an entry that finds all four in use goes to the next bucket.
 //
-// Beside each bucket stands a filter of 16 bits: one is set for each neighbour that belongs there, wherever it found room.
-// A lookup that finds its bit clear is over: of those that miss, nine in ten, by a byte an entry, which caches hold sixteen
-// times as much of.
+// Each bucket has a filter of 16 bits. One bit is set for each neighbour that hashes to the bucket, even if the neighbour is
+// stored in a later bucket. A lookup whose bit is clear ends without reading the bucket: this is so for nine of ten lookups that
+// fail. A filter takes one byte an entry, a sixteenth of the table, so caches hold more of it.
 //
-// Eight vertices that follow each other belong to four buckets side by side. Vertices are in degree order and rows mostly
-// ascend, so neighbouring lanes look for such: their filters then come with one request.
+// Eight consecutive vertices hash to four adjacent buckets. Vertices are numbered by degree and rows mostly ascend, so adjacent
+// lanes often look up such vertices and read their filters with one request.
 #pragma once
 #include "common.cuh"
 
-constexpr int SHORT = 16;
-
 struct alignas(32) Bucket {
-    uint4 neighbour;  // EMPTY where there is none
+    uint4 neighbour;  // EMPTY for an empty slot
     uint4 edge;
 };
 
@@ -39,7 +37,7 @@ __device__ __forceinline__ Row row_of(
     return row;
 }
 
-// The rows of an edge's ends, the one with fewer entries first.
+// The rows of the two ends of an edge: the one with fewer entries, and the other.
 struct Ends {
     Row shorter;
     Row longer;
@@ -52,17 +50,17 @@ __device__ __forceinline__ Ends ends_of(
     return {swap ? other : one, swap ? one : other};
 }
 
-// The bucket of a row where a neighbour belongs; a row has a multiple of four.
+// The bucket of a row to which a neighbour hashes. The number of buckets is a multiple of four.
 __device__ __forceinline__ uint32 home_of(int neighbour, uint32 buckets) {
     return __umulhi(scramble(neighbour >> 3), buckets >> 2) << 2 | (neighbour & 3);
 }
 
-// Its bit in that bucket's filter: the two that belong to one bucket of the same eight have different ones.
+// The neighbour's bit in that bucket's filter. The two of eight consecutive vertices that share a bucket have different bits.
 __device__ __forceinline__ uint32 filter_bit(int neighbour) {
     return scramble(neighbour >> 2) & 15;
 }
 
-// The edge that a bucket gives for a neighbour, -1 if none.
+// The edge to the neighbour `wanted` in a bucket; -1 if the bucket does not contain it.
 __device__ __forceinline__ int edge_in(uint4 neighbours, uint4 edges, int wanted) {
     const uint32 key = static_cast<uint32>(wanted);
     return static_cast<int>(
@@ -73,7 +71,7 @@ __device__ __forceinline__ int edge_in(uint4 neighbours, uint4 edges, int wanted
                               : EMPTY);
 }
 
-// The edge of the row that leads to `wanted`, -1 if none does, from bucket `at` on.
+// The edge of the row to the neighbour `wanted`, searched from bucket `at` on; -1 if the row does not contain it.
 __device__ __forceinline__ int find_in_table(const Row& row, const Bucket* __restrict__ table, int wanted, uint32 at) {
     while (true) {
         const Bucket& here = table[row.bucket + at];

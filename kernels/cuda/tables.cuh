@@ -1,7 +1,7 @@
-// Hash tables in shared memory, each of one set, past which other sets are streamed: what intersect.cu and closing.cu share.
+// Hash tables of sets in shared memory, and lookups of other sets in them: shared by intersect.cu and shards/third_vertex.cu.
 //
-// A team of TEAM threads, a warp or a block, builds a table for up to PART sets (a hub's table is built by many teams). Each
-// of its warps streams a set at a time.
+// A team of TEAM threads, a warp or a block, builds one table and looks up to PART sets up in it; several teams build the table of
+// a hub. Each warp of the team looks up one set at a time: it streams the members from memory.
 #pragma once
 #include "common.cuh"
 
@@ -11,7 +11,7 @@
 #ifndef WARPS
 #define WARPS 8
 #endif
-#ifndef ONE_WARP  // a team is one warp of the block, or else the whole block
+#ifndef ONE_WARP  // 1: a team is a warp; 0: a team is the whole block
 #define ONE_WARP 1
 #endif
 #ifndef SLOTS
@@ -19,10 +19,9 @@
 #endif
 
 constexpr int TEAM = ONE_WARP ? 32 : 32 * WARPS;
-constexpr int MEMBERS = SLOTS / 2;  // most members of a table at once; larger sets take several passes
+constexpr int MEMBERS = SLOTS / 2;  // most members of a table at a time; larger sets take several passes
 constexpr int PER_LANE = 4;
-constexpr int PART = 1024;   // sets that one team streams past a table; as in tables.py
-constexpr int BUILDING = 4;  // what a member costs in a table's building, in members streamed
+constexpr int BUILDING = 4;  // cost of adding a member to a table, in lookups
 
 __device__ __forceinline__ void team_barrier() {
 #if ONE_WARP
@@ -32,7 +31,7 @@ __device__ __forceinline__ void team_barrier() {
 #endif
 }
 
-// The number of the table that the team builds next; the same for all of its threads.
+// The number of the next table of the team. All threads of the team get it.
 __device__ __forceinline__ int next_turn(unsigned long long* cursor) {
 #if ONE_WARP
     int turn;
@@ -52,7 +51,7 @@ struct Table {
     uint32 mask;
     int shift;
 
-    __device__ __forceinline__ int place_of(int vertex) const {
+    __device__ __forceinline__ int slot_of(int vertex) const {
         uint32 at = scramble(vertex) >> shift;
         while (true) {
             const int there = key[at];
@@ -62,9 +61,9 @@ struct Table {
         }
     }
 
-    // Put in `size` members, at most MEMBERS; those of -1 are left out.
+    // Builds the table of `size` members, at most MEMBERS. Skips members of -1.
     __device__ __forceinline__ void fill(const int* __restrict__ members, int size, int thread) {
-        const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there is room
+        const int bits = min(34 - __clz(max(size - 1, 1)), 31 - __clz(SLOTS));  // a quarter full if there are enough slots
         shift = 32 - bits;
         mask = (1u << bits) - 1;
         for (uint32 s = thread; s <= mask; s += TEAM) key[s] = -1, hits[s] = 0;
@@ -77,19 +76,19 @@ struct Table {
         team_barrier();
     }
 
-    // Add what was hit to the counts of the members.
+    // Adds the hits of each member to its count.
     __device__ __forceinline__ void flush(const int* __restrict__ members, int size, int thread, int* counts) const {
         team_barrier();
         for (int i = thread; i < size; i += TEAM) {
             const int vertex = members[i];
-            const int at = vertex < 0 ? -1 : place_of(vertex);
+            const int at = vertex < 0 ? -1 : slot_of(vertex);
             if (at >= 0 && hits[at]) atomicAdd(&counts[i], hits[at]);
         }
         team_barrier();
     }
 
-    // One warp streams the set from `row` to `stop` of `members` past the table. Each member that is in both adds one to its
-    // hits and to its place in `counts`, and `with` is called for it. Gives how many this lane found.
+    // A warp looks up the set `members[row .. stop)`. For each member that the table contains it adds one to the table's hits and to
+    // the member's slot of `counts`, and calls `with`. Returns the number of members that this lane found.
     template <typename With>
     __device__ __forceinline__ int stream(const int* members, int64 row, int64 stop, int lane, int* counts, With with) const {
         int found = 0;
@@ -102,7 +101,7 @@ struct Table {
             }
 #pragma unroll
             for (int k = 0; k < PER_LANE; ++k) {
-                const int at = c[k] < 0 ? -1 : place_of(c[k]);
+                const int at = c[k] < 0 ? -1 : slot_of(c[k]);
                 if (at >= 0) {
                     atomicAdd(&hits[at], 1);
                     atomicAdd(&counts[base + 32 * k + lane], 1);

@@ -1,4 +1,4 @@
-"""Cascades in many bands on the device: all rounds in one launch; cascade.cu is the kernel."""
+"""Cascades in many bands on the GPU. One launch runs all rounds of a cascade; the kernel is cascade.cu."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import cupy
 import numpy as np
 
 from ..graph import Topology
-from .launch import Rounds
 from .rows import HashedRows
+from .runtime.launch import Rounds
 
 
 class Cascade:
-    """Scratch of one subgraph's cascades, reused from call to call."""
+    """Scratch memory for one subgraph's cascades, for repeated use."""
 
     def __init__(self, topology: Topology, rows: HashedRows) -> None:
         self._rounds = Rounds(topology)
 
     def run(self, rows: HashedRows, count: Any, frontier: Any, threshold: Any, band: Any) -> tuple[Any, int]:
-        """Let `frontier` fall and all that follows; `count` is changed in place.
+        """Remove `frontier` and all edges that lose their support by it; changes `count`.
 
-        Gives the fallen, a view that the next call overwrites, and the rounds.
+        Returns the removed edges, a view that the next call overwrites, and the number of rounds.
         """
         first = len(frontier)
         if not first:
@@ -29,5 +29,5 @@ class Cascade:
         self._rounds.queue[:first] = frontier
         self._rounds.state[:] = cupy.asarray(np.array([first] + 19 * [0], np.uint32))
         self._rounds.launch("cascade", rows, count, cupy.asarray(threshold), band)
-        fallen, rounds = self._rounds.state[:2].get().tolist()
-        return self._rounds.queue[:fallen], rounds
+        removed, rounds = self._rounds.state[:2].get().tolist()
+        return self._rounds.queue[:removed], rounds

@@ -1,4 +1,4 @@
-"""Compact rows on the device, each its own hash table, and peeling on them; kernels/cuda/compact tells how."""
+"""Compact rows on the device, and peeling on them. Each row is a hash table. kernels/cuda/compact documents them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..graph import Topology
-from . import source
+from ..graph import GONE, Topology
+from .runtime import source
 
 SHRINK_AT = 0.5
-"""Rows are built anew when this share of their edges is left."""
+"""Rows are rebuilt when this share of their edges is left."""
 MOST_ROUNDS = 1000
-"""Rounds of one launch, after which limits are looked at and progress is told."""
+"""Rounds of one launch. After each launch limits are checked and progress is reported."""
 WARPS = 16
-"""Of a block; as in remove.cuh."""
+"""Warps of a block; equal to remove.cuh."""
 _SHARED = WARPS * (8 * (16 + 16 + 4 + 4 + 4) + 192 * (8 + 8 + 4 + 1))
-"""Bytes of a block: Work of remove.cuh for each of its warps."""
+"""Bytes of shared memory of a block: `Work` of remove.cuh for each warp."""
 _HEAVY = 2**18
-"""Parts of heavy edges that a round has room for; as in remove.cuh."""
+"""Capacity of a round's list of parts of heavy edges; equal to remove.cuh."""
 _TILE = 16
-"""Buckets of which one has its row in `row_at`; as in rows.cuh."""
+"""`row_at` has the row of every bucket whose index is a multiple of this; equal to rows.cuh."""
 _PARTS = 16
-"""Rows are built anew in about so many parts, of which one at a time takes memory of its own."""
+"""Approximate number of parts in which rows are rebuilt. One part at a time takes additional memory."""
 _LEAST_ROOM = 2**16
-"""Edges that a list has room for, at least."""
+"""Least capacity of a list, in edges."""
 _LEFT, _LEVEL, _LAST, _ROUND, _LEVELS = 0, 2, 3, 4, 5
-"""Words of State in state.cuh."""
+"""Number of words of `State` in state.cuh."""
 _STATE = 20
 _BLOCK = 256
 
 
 class CompactRows:
-    """Rows of both directions of edges with their counts, 22.7 bytes an edge and 16 a vertex: see rows.cuh."""
+    """Rows of both directions of edges with their counts. Takes 22.7 bytes an edge and 16 a vertex. See rows.cuh."""
 
     def __init__(self, low: Any, high: Any, vertices: int, count: Any) -> None:
-        """`low`, `high`, `count` [edges] are ends < vertices and triangles."""
+        """`low` and `high` [edges] are ends < vertices; `count` [edges] are triangles."""
         self.vertices = vertices
         length = cupy.zeros(vertices, np.uint32)
         edges = np.int64(len(low))
@@ -48,7 +48,7 @@ class CompactRows:
         _over(len(low), "fill", edges, low, high, count, self.row, self.slots, self.filters)
 
     def _lay_out(self, length: Any) -> None:
-        """Where rows of these lengths begin, three quarters full."""
+        """Compute the offsets of rows of these lengths, with three quarters of their slots full."""
         buckets = length + np.uint32(2)
         buckets //= np.uint32(3)
         self.stop: Any = cupy.cumsum(buckets, dtype=np.int64)
@@ -59,7 +59,7 @@ class CompactRows:
         _over(self.vertices, "place", np.int64(self.vertices), self.stop, self.row, self.row_at)
 
     def shrink(self) -> None:
-        """Build rows of the entries whose edges stand, in the same memory, part after part."""
+        """Rebuild rows from the entries of remaining edges, in the same memory, part after part."""
         length = cupy.zeros(self.vertices, np.uint32)
         _over(4 * self.buckets, "measure_left", self.row, self.slots, self.row_at, np.int64(4 * self.buckets), length)
         before = (self.row, self.slots, self.row_at)
@@ -115,19 +115,19 @@ class CompactPeeling:
 
     @property
     def low(self) -> Any:
-        """λ of the edges that left, 0 for the others."""
+        """λ of the removed edges, 0 for the others."""
         self._settle(None)
         return self._known if not self.left else cupy.maximum(self._known, 0)
 
     @property
     def count(self) -> Any:
-        """Triangles that the edges have left; negative for those that left."""
-        count = cupy.full(self._edges, -1, np.int32)
+        """[edges] remaining triangles; GONE for removed edges. Peeling on other rows can continue from this state."""
+        count = cupy.full(self._edges, GONE, np.int32)
         self._settle(count)
         return count
 
     def advance(self) -> None:
-        """Let levels go by until it is worth to build rows anew, and do so."""
+        """Peel levels until a rebuild of the rows pays off, and rebuild them."""
         kernel = source.kernel("compact/peel:peel", cooperative=True)
         block = 32 * WARPS
         rows = self._rows
@@ -146,10 +146,10 @@ class CompactPeeling:
             self._settle(None)
             self._rows.shrink()
             self._in_rows = self.left
-            self._state.view(np.int32)[_LAST] = self.level - 1  # what was noted is not where it was
+            self._state.view(np.int32)[_LAST] = self.level - 1  # the noted slots are no longer valid
 
     def _settle(self, count: Any) -> None:
-        """Write down λ of the edges that left since the last time, and into `count` the triangles of those left."""
+        """Store λ of the edges removed since the last call, and write the triangles of the others to `count`."""
         rows, levels = self._rows, self.levels - self._levels_before
         arguments = (self._low, self._high, rows.row, rows.slots, self._starts, np.int32(levels), self._known)
         _over(self._edges, "known", np.int64(self._edges), *arguments, 0 if count is None else count)

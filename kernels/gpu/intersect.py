@@ -1,4 +1,6 @@
-"""Triangles on the device: a table in shared memory for one set, the other streamed past it; see intersect.cu."""
+"""Triangles on the GPU: a hash table in shared memory of one set, and a stream of lookups of the other; see
+intersect.cu.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +9,33 @@ from typing import Any
 import cupy
 import numpy as np
 
-from . import source, tables
+from . import tables
 from .rows import row_numbers
+from .runtime import source
 
 _BLOCK = 256
 
 
 def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> tuple[Any, Any, Any]:
-    """Find every triangle a < b < c with the list of a in `members` and b in this partition."""
+    """Find each triangle a < b < c whose list of a is given and whose edge (b, c) is in this partition."""
     support = cupy.zeros(len(high), np.int32)
     gain = cupy.zeros(len(members), np.int32)
     outer = cupy.zeros(len(members), np.bool_)
     vertices, lists, entries = len(offsets) - 1, len(starts) - 1, len(members)
     if not entries or not len(high):
         return support, gain, outer
-    given = 0 if bool(home.all()) else home
+    homes = 0 if bool(home.all()) else home
     row = row_numbers(starts)
     used = cupy.zeros(vertices + 1, np.int32)
-    cupy.add.at(used, members, 1)  # members of -1 count for the last, which is none
+    cupy.add.at(used, members, 1)  # a member of -1 is counted in the last slot, which belongs to no vertex
     side, table, grouped = cupy.empty(entries, np.int8), cupy.zeros(lists, np.bool_), cupy.zeros(vertices, np.int32)
     source.kernel("intersect:choose")(
         (source.grid(entries, _BLOCK, 32),),
         (_BLOCK,),
-        (members, np.int64(entries), row, starts, offsets, given, used, side, table, grouped),
+        (members, np.int64(entries), row, starts, offsets, homes, used, side, table, grouped),
     )
     groups = tables.group(members, side, grouped)
-    arguments = (row, starts, members, offsets, high, given, side, *groups, support, gain, outer)
+    arguments = (row, starts, members, offsets, high, homes, side, *groups, support, gain, outer)
     tables.launch("intersect", 0, cupy.where(table, cupy.diff(starts), 0), cupy.diff(starts), arguments)
     tables.launch("intersect", 1, cupy.where(grouped > 0, cupy.diff(offsets), 0), grouped, arguments)
     return support, gain, outer

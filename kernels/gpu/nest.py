@@ -1,4 +1,4 @@
-"""Connected components at all levels at once: three kernels a level, over the edges of that level alone."""
+"""Connected components at all levels: three kernels for each level, over the edges of that level alone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import cupy
 import numpy as np
 
 from ..graph import Nested
-from . import source
+from .runtime import source
 
 _BLOCK = 256
 
 
 def nest(low: Any, high: Any, level: Any, vertices: int) -> Nested:
-    """The components of all levels."""
+    """The components of all levels; see `kernels.nest`."""
     edges = len(level)
     if not edges:
         none = cupy.empty(0, np.int32)
@@ -42,5 +42,5 @@ def nest(low: Any, high: Any, level: Any, vertices: int) -> Nested:
     ascending = cupy.argsort((len(sizes) - levels).astype(np.int64) * max(vertices, 1) + least)
     number = cupy.empty(count + 1, np.int32)
     number[ascending] = cupy.arange(count, dtype=np.int32)
-    number[-1] = -1  # what -1 leads to
+    number[-1] = -1  # an index of -1 reads the last slot
     return Nested(number[of_vertex], number[of_edge], levels[ascending], least[ascending], number[parent[ascending]])

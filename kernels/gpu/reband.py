@@ -1,4 +1,4 @@
-"""One pass over all edges of a subgraph: which band they are in, and who starts to fall."""
+"""One pass over the edges of a subgraph that assigns their bands and finds the first edges to remove."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import cupy
 import numpy as np
 
-from . import source
+from .runtime import source
 
 _BLOCK = 256
 
 
 def reband(band: Any, count: Any, start: Any, commit: Any, touched: Any, threshold: Any) -> tuple[Any, Any, Any, Any]:
-    """Write the outcome of silent filters and start the next ones."""
+    """Apply the outcome of the finished filters and start the next ones; see `kernels.reband`."""
     new_band, new_count, new_start = cupy.empty_like(band), cupy.empty_like(count), cupy.empty_like(start)
     falling = cupy.empty(len(band), np.bool_)
     source.kernel("reband")(

@@ -1,4 +1,4 @@
-"""Rows of a subgraph in both directions, with a hash table a row, and their compaction as edges leave."""
+"""Rows of a subgraph in both directions, with a hash table for each long row, and their compaction."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ import cupy
 import numpy as np
 
 from ..graph import Topology
-from ..held import Held
-from . import source
+from ..runtime.sizes import SizedArrays
+from .runtime import source
 
 SHORT = 16
-"""Rows of up to so many entries are searched from end to end; as in rows.cuh."""
+"""Rows with at most this many entries have no hash table and are searched from end to end."""
 _BLOCK = 256
 
 
 @dataclass(frozen=True)
-class HashedRows(Held):
-    """Rows as in `graph.Adjacency`, packed, in no order; rows.cuh tells what the table holds."""
+class HashedRows(SizedArrays):
+    """Rows as in `graph.Adjacency`, packed, in no order. rows.cuh describes the hash table."""
 
     low: Any
-    """int32 [all edges] endpoints, to build compacted rows from."""
+    """int32 [all edges] the lower endpoints, from which compacted rows are built."""
     high: Any
+    """int32 [all edges] the higher endpoints."""
     offsets: Any
-    """int64 [vertices + 1] where each row starts, with the entries it had at first."""
+    """int64 [vertices + 1] where each row starts, for the entries that it had when it was built."""
     length: Any
     """int32 [vertices] entries in each row."""
     buckets: Any
     """int64 [vertices + 1] where the buckets of each row start."""
     pairs: Any
-    """int32 [entries, 2] neighbour and edge."""
+    """int32 [entries, 2] pairs (neighbour, edge)."""
     table: Any
-    """int32 [buckets, 8] four neighbours, -1 for none, and their edges."""
+    """int32 [buckets, 8] four neighbours, -1 for an empty slot, and their edges."""
     filters: Any
-    """uint16 [buckets]"""
+    """uint16 [buckets] one bit for each neighbour that hashes to the bucket."""
     widest: int
     """Entries of the longest row."""
 
@@ -56,25 +57,25 @@ class HashedRows(Held):
 
 
 def row_numbers(offsets: Any) -> Any:
-    """The row of each entry of a CSR: how many rows end at it or before."""
+    """The row of each entry of a CSR: the number of rows that end at the entry or before it."""
     ends = cupy.zeros(int(offsets[-1]) + 1, np.int32)
     cupy.add.at(ends, offsets[1:], 1)
     return cupy.cumsum(ends, dtype=np.int32)[:-1]
 
 
 def adjacency(topology: Topology) -> HashedRows:
-    """Rows of both directions."""
+    """The rows of a subgraph in both directions."""
     return _build(topology.low, topology.high, topology.vertices, None)
 
 
 def compact(rows: HashedRows, live: Any) -> HashedRows:
-    """The rows without the edges that are not live, built anew from those that are."""
+    """Rows of the live edges alone, built from the endpoints."""
     edges = cupy.flatnonzero(live).astype(np.int32)
     return _build(rows.low, rows.high, len(rows.offsets) - 1, edges)
 
 
 def trim(rows: HashedRows, count: Any) -> None:
-    """Take the entries of fallen edges, whose count is negative, out of their rows; tables keep them."""
+    """Remove the entries of removed edges, whose count is negative, from the rows. The hash tables keep them."""
     vertices = len(rows.length)
     blocks = source.grid(32 * vertices, _BLOCK)
     source.kernel("rows:trim_rows")(
@@ -84,10 +85,10 @@ def trim(rows: HashedRows, count: Any) -> None:
 
 def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
     count = len(low) if edges is None else len(edges)
-    given = 0 if edges is None else edges
+    edge_list = 0 if edges is None else edges
     blocks = source.grid(count, _BLOCK, 32)
     length = cupy.zeros(vertices, np.int32)
-    source.kernel("rows:measure_rows")((blocks,), (_BLOCK,), (given, np.int64(count), low, high, length))
+    source.kernel("rows:measure_rows")((blocks,), (_BLOCK,), (edge_list, np.int64(count), low, high, length))
     offsets, buckets = starts_of(length), starts_of(cupy.where(length > SHORT, (length + 7) >> 3 << 2, 0))
     pairs = cupy.empty((2 * count, 2), np.int32)
     table = cupy.full((int(buckets[-1]), 8), -1, np.int32)
@@ -95,13 +96,15 @@ def _build(low: Any, high: Any, vertices: int, edges: Any) -> HashedRows:
     widest = int(length.max()) if vertices else 0
     used = cupy.zeros(vertices, np.int32)
     source.kernel("rows:fill_rows")(
-        (blocks,), (_BLOCK,), (given, np.int64(count), low, high, offsets, length, buckets, used, pairs, table, filters)
+        (blocks,),
+        (_BLOCK,),
+        (edge_list, np.int64(count), low, high, offsets, length, buckets, used, pairs, table, filters),
     )
     return HashedRows(low, high, offsets, length, buckets, pairs, table, filters.view(np.uint16), widest)
 
 
 def starts_of(sizes: Any) -> Any:
-    """Where each of consecutive runs starts, and where the last one ends."""
+    """The offsets of consecutive runs, int64 [runs + 1]: where each starts, and where the last one ends."""
     starts = cupy.zeros(len(sizes) + 1, np.int64)
     cupy.cumsum(sizes, dtype=np.int64, out=starts[1:])
     return starts

@@ -1,4 +1,6 @@
-"""Tables in shared memory past which sets are streamed: one launch for each size of tables; see tables.cuh."""
+"""Launches of the kernels that look up streamed sets in hash tables in shared memory, one for each size of tables; see
+tables.cuh.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +10,23 @@ from typing import Any
 import cupy
 import numpy as np
 
-from . import source
 from .rows import row_numbers, starts_of
+from .runtime import source
+from .runtime.constants import STREAM_PART
 
 SIZES = (
-    # members, slots of a table (a quarter full, the largest half), warps of a block, whether a table is one warp's work
+    # most members, slots (tables are a quarter full, the largest half), warps of a block, whether one warp has a table
     (32, 128, 8, 1),
     (256, 1024, 4, 0),
     (1024, 4096, 16, 0),
     (2**31, 8192, 32, 0),
 )
-"""Kernels by the size of their tables."""
-_PART = 1024
-"""Sets that one team streams past a table; as in tables.cuh."""
+"""Kernels by the size of their tables: each row is one compiled variant."""
 
 
 def group(members: Any, side: Any, grouped: Any) -> tuple[Any, Any]:
-    """The entries of side 1, those of each member together: where each member's start [vertices + 1], and entries.
-
-    `grouped` [vertices] counts them.
+    """Group the entries of side 1 by member. Returns where each member's entries start, int64 [vertices + 1], and the
+    entries. `grouped` [vertices] is the number of entries of each member.
     """
     starts = starts_of(grouped)
     entry = cupy.empty(int(starts[-1]), np.int64)
@@ -39,7 +39,7 @@ def group(members: Any, side: Any, grouped: Any) -> tuple[Any, Any]:
 
 
 def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any, ...]) -> None:
-    """Run the kernel `name` for tables of so many members, `sizes`, past each of which so many sets stream."""
+    """Run the kernel `name` for tables with `sizes` [tables] members and `streams` [tables] sets to look up in them."""
     least = 0
     for most, slots, warps, one_warp in SIZES:
         tables = cupy.flatnonzero((sizes > least) & (sizes <= most)).astype(np.int32)
@@ -56,8 +56,8 @@ def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any,
 
 
 def compile_all() -> None:
-    """Load the kernels for tables of every size."""
-    for name, side, (_, slots, warps, one_warp) in product(("intersect", "closing"), (0, 1), SIZES):
+    """Compile the kernels for tables of every size, or load them from CuPy's cache."""
+    for name, side, (_, slots, warps, one_warp) in product(("intersect", "shards/third_vertex"), (0, 1), SIZES):
         _kernel(name, side, slots, warps, one_warp).compile()
 
 
@@ -66,7 +66,7 @@ def _kernel(name: str, side: int, slots: int, warps: int, one_warp: int) -> Any:
 
 
 def _in_parts(tables: Any, streams: Any) -> tuple[Any, Any]:
-    """The tables, each as often as `streams` of it need teams, and which of its parts each team takes."""
-    first = starts_of(-(-streams[tables] // _PART))
+    """Each table once for every team that its `streams` need, and the number of the part that each team processes."""
+    first = starts_of(-(-streams[tables] // STREAM_PART))
     of_table = row_numbers(first)
     return tables[of_table], cupy.arange(len(of_table), dtype=np.int32) - first[of_table].astype(np.int32)

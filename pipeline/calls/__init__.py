@@ -1,1 +1,6 @@
-"""What a call of `mine` from Python may be given, and what becomes of it: input, output, settings and a client."""
+"""The Python function `mine`: its keywords, temporary results and their copies, and arguments of
+queries.
+
+Start with `mine`. `keywords` is generated from the settings. Imports `frames`, `run`, `results`, `settings`, `cluster`
+and `monitor`.
+"""

@@ -1,4 +1,4 @@
-"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from pipeline/settings.py: do not edit."""
+"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from the settings: do not edit."""
 
 from __future__ import annotations
 
@@ -6,379 +6,363 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-__all__ = [
-    "BoundingSection",
-    "CheckpointSection",
-    "ClusterSection",
-    "IngestSection",
-    "InputSection",
-    "Keywords",
-    "LabelsSection",
-    "MonitoringSection",
-    "NightlySection",
-    "OutputSection",
-    "PagerankSection",
-    "PartitioningSection",
-    "ProgramsSection",
-]
-
 
 class InputSection(TypedDict, total=False):
-    """Where the edges are."""
+    """The edges, and attributes of their vertices."""
 
     path: str | os.PathLike[str]
     """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
     format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
-    """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
+    """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
-    """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
+    """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     table_version: int | None
-    """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
+    """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
     source_column: str | None
-    """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
+    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
     target_column: str | None
-    """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
     bipartite: Literal["prefix", "refuse"] | None
-    """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool
-    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
+    """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     id_type: Literal["auto", "int64", "uint64", "string"]
-    """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
+    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
     header: bool | None
-    """Whether CSV and TSV begin with the names of columns; none: found out."""
+    """Whether CSV and TSV files start with a line of column names; null detects it."""
     delimiter: str | None
-    """One character between the fields of CSV and TSV, or `tab` or `space`; none: found out."""
+    """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
     comment: str | None
-    """Lines of CSV and TSV that begin with this are left out, "" for none; none: `#` or `%` if the file begins so."""
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
     nulls: Literal["refuse", "drop"]
-    """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
+    """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
     complete_marker: str | None
-    """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
+    """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
-    """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
     vertices: str | os.PathLike[str] | None
-    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
-    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    """Id column of `input.vertices`; null takes `id` or `vertex`."""
     vertex_columns: tuple[str, ...] | None
-    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
-    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
+    """Column of `input.vertices` to show beside ids; null takes `label`, `name` or the only text column."""
     storage_options: dict[str, Any]
-    """Options for fsspec, such as credentials; never printed and never written to the result."""
+    """fsspec options such as credentials; never printed, never written to the result."""
 
 
 class OutputSection(TypedDict, total=False):
-    """Where the result goes."""
+    """The result."""
 
     path: str | os.PathLike[str]
-    """Folder of the result, local or shared, or fsspec URL in an object store; must not exist yet."""
+    """Folder of the result, local or shared, or an fsspec URL in an object store. It must not exist."""
     overwrite: bool
-    """Replace an earlier result at that path, once the new one is complete."""
+    """Replace an existing result once the new one is complete."""
     format: Literal["parquet", "delta"]
-    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
+    """`delta` also publishes the newest result as Delta tables at a fixed path."""
     delta_path: str | None
-    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
+    """Folder or fsspec URL of the Delta tables; null: `output.path` with date `current`, or with `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
-    """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
+    """Parquet compression."""
     row_group_rows: int
-    """Most rows in one Parquet row group."""
+    """Most rows of a Parquet row group."""
     report: bool
-    """Make `report.html`, the result on one page, with it; `edgemill report` makes it later."""
+    """Write `report.html`, a summary of the result on one page; `edgemill report` writes it later."""
     single_writer: bool
-    """No other run writes at that path: take an object store that cannot keep two runs apart."""
+    """Assert that no other run writes to this path; permits an object store that cannot lock it."""
     storage_options: dict[str, Any]
-    """Options for fsspec, such as credentials; never printed and never written to the result."""
+    """fsspec options such as credentials; never printed, never written to the result."""
 
 
 class IngestSection(TypedDict, total=False):
     """How the input is read."""
 
     rows_per_block: int
-    """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
+    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
     sample_rows: int
-    """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
+    """Most rows that planning reads before the run; figures of a larger input are estimates."""
 
 
 class PartitioningSection(TypedDict, total=False):
-    """How the edges are spread over partitions."""
+    """How the edges are divided among partitions."""
 
     count: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, see docs/planning.md."""
+    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
     method: Literal["auto", "range", "hash"]
-    """Vertex to partition, see docs/partitioning.md; `auto`: `range`. Without effect on shards."""
+    """Assignment of vertices to partitions, see docs/partitioning.md; `auto` is `range`. Shards ignore it."""
 
 
 class BoundingSection(TypedDict, total=False):
     """How λ is found."""
 
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
+    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
-    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
+    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
     operator: Literal["hindex", "tridn"]
-    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
+    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
+    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None
-    """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
+    """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
 
 
 class CheckpointSection(TypedDict, total=False):
-    """What a run keeps for the one that follows if it is ended."""
+    """What a run saves, so that the next run with the same output can resume it."""
 
     path: str | os.PathLike[str] | None
-    """Folder or fsspec URL that all workers see, for a folder of this output; none: a hidden one beside the output."""
+    """Folder or fsspec URL that all workers can reach; null: a hidden folder beside the output."""
     every_seconds: float | None
-    """Work is kept when so much more would be lost; none: never."""
+    """Seconds between checkpoints; null disables them."""
     every_exchanges: int | None
-    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
     fresh: bool
-    """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
+    """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     storage_options: dict[str, Any]
-    """Options for fsspec; never printed and never written to the result."""
+    """fsspec options; never printed, never written to the result."""
 
 
 class ClusterSection(TypedDict, total=False):
-    """What computes."""
+    """The device and the Dask cluster."""
 
     device: Literal["auto", "cpu", "gpu"]
-    """What computes: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
+    """Device that computes. `auto` is `gpu` where every worker has one, else `cpu`."""
     workers: int | None
-    """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
+    """Worker processes to start on this machine, with `gpu` one per GPU; null: one worker inside this process."""
     protocol: Literal["tcp", "ucxx"]
-    """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
+    """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None
-    """Threads of each worker; none: the machine's cores shared out evenly."""
+    """Threads of a worker; null: an equal share of the cores."""
     memory_limit_bytes: int | None
-    """Memory of each worker, in bytes; none: the machine's memory shared out evenly."""
+    """Memory limit of a worker; null: an equal share of the memory."""
     local_directory: str | os.PathLike[str] | None
-    """Folder on each machine for results that exceed a worker's memory; none: Dask's, or that of temporary files."""
+    """Spill folder on each machine, for results above a worker's memory; null: Dask's, or the temporary folder."""
     device_memory_limit_bytes: int | None
-    """GPU memory of each worker above which results that wait move to the host's; none: 80 % of the GPU's."""
+    """GPU memory of a worker above which waiting results move to host memory; null: 80 % of the GPU."""
     scheduler: str | None
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | os.PathLike[str] | None
-    """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    """Scheduler file of a running Dask scheduler (`dask scheduler --scheduler-file`)."""
     least_workers: int | None
-    """Workers that a running cluster must have first; waits `waiting_seconds` for them and its scheduler; none: one."""
+    """Workers of a running cluster to wait for, up to `waiting_seconds`; null: one."""
     tls_ca_file: str | os.PathLike[str] | None
-    """PEM file of the authority that signs the certificates of the cluster; none: Dask's configuration."""
+    """PEM file of the CA that signs the cluster's certificates; null: Dask's configuration."""
     tls_cert_file: str | os.PathLike[str] | None
-    """PEM file of the certificate that the driver, and workers and scheduler started here, show each other."""
+    """PEM file of the certificate of the driver, and of workers and a scheduler started here."""
     tls_key_file: str | os.PathLike[str] | None
-    """PEM file of that certificate's key, without a password; none: it is in `tls_cert_file`."""
+    """PEM file of the key of that certificate, without a password; null: the key is in `tls_cert_file`."""
     dashboard_address: str | None
-    """Of a cluster started here, `host:port`; it has no password, so keep to `127.0.0.1:8787`; none: no dashboard."""
+    """`host:port` of the dashboard of a cluster started here, such as `127.0.0.1:8787`; no password; null: none."""
     silence_seconds: float
-    """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
+    """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """The run ends (exit code 4) when no worker could run its tasks, or had come, for so long."""
+    """Seconds without any usable worker after which the run ends with exit code 4."""
 
 
 class NightlySection(TypedDict, total=False):
-    """A run that is repeated day by day, with `{date}` in its paths."""
+    """A series of runs, one per day, with `{date}` in their paths."""
 
     date: str | None
-    """Day in place of `{date}` in the paths: `2026-11-20`, `today` or `yesterday`, in UTC; none: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
     keep: int | None
-    """Results of so many nights stay; after a night that succeeded the oldest of more are removed; none: all stay."""
+    """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool
-    """Keep a pointer at `output.path`, with `latest` in place of the date, to the newest result that converged."""
+    """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
     compare: bool
-    """Say in the report what changed since the night before; takes the time of `edgemill diff`."""
+    """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
     series: str | None
-    """`output.path` as given, with `{date}`, by which other nights' results are found; filled in by itself."""
+    """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
 
 class MonitoringSection(TypedDict, total=False):
-    """How to look on."""
+    """Metrics and performance reports."""
 
     metrics_port: int | None
-    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
+    """Port that serves metrics to Prometheus, see docs/monitoring.md; 0 takes a free port; null serves none."""
     metrics_host: str
-    """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
+    """Address that `metrics_port` binds to. It has no password: bind to another only in a trusted network."""
     textfile: str | os.PathLike[str] | None
-    """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
+    """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
     performance_report: str | os.PathLike[str] | None
-    """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
+    """Local HTML file for Dask's performance report; an existing HTML file is replaced; null: none."""
 
 
 class ProgramsSection(TypedDict, total=False):
-    """What is found of the graph."""
+    """What is computed."""
 
     run: tuple[str, ...]
-    """`lambda`, and programs that add columns to the vertices, such as `lambda,pagerank`: docs/programs.md."""
+    """`lambda`, and vertex programs that add vertex columns, such as `lambda,pagerank`, see docs/programs.md."""
 
 
 class PagerankSection(TypedDict, total=False):
     """The program pagerank."""
 
     damping: float
-    """How likely a walk goes on; else it starts anew."""
+    """Probability that a random walk follows an edge and does not restart."""
     tolerance: float
-    """Ends when all ranks together moved less in a superstep."""
+    """Stop when the sum of all rank changes in a superstep is below this."""
     iterations: int | None
-    """Ends after so many supersteps instead; none: by the tolerance."""
+    """Stop after this many supersteps; null stops by `tolerance`."""
 
 
 class LabelsSection(TypedDict, total=False):
     """The program labels."""
 
     iterations: int
-    """Supersteps, unless no label changes before."""
+    """Most supersteps; it stops earlier once no label changes."""
 
 
 class Keywords(TypedDict, total=False):
     """What `mine` takes by name: whole sections of settings, and single settings."""
 
     input: str | os.PathLike[str] | InputSection | Mapping[str, Any]
-    """Where the edges are."""
+    """The edges, and attributes of their vertices."""
     output: str | os.PathLike[str] | OutputSection | Mapping[str, Any]
-    """Where the result goes."""
+    """The result."""
     ingest: IngestSection | Mapping[str, Any]
     """How the input is read."""
     partitioning: PartitioningSection | Mapping[str, Any]
-    """How the edges are spread over partitions."""
+    """How the edges are divided among partitions."""
     bounding: BoundingSection | Mapping[str, Any]
     """How λ is found."""
     checkpoint: CheckpointSection | Mapping[str, Any]
-    """What a run keeps for the one that follows if it is ended."""
+    """What a run saves, so that the next run with the same output can resume it."""
     cluster: ClusterSection | Mapping[str, Any]
-    """What computes."""
+    """The device and the Dask cluster."""
     nightly: NightlySection | Mapping[str, Any]
-    """A run that is repeated day by day, with `{date}` in its paths."""
+    """A series of runs, one per day, with `{date}` in their paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
-    """How to look on."""
+    """Metrics and performance reports."""
     programs: tuple[str, ...] | ProgramsSection | Mapping[str, Any]
-    """What is found of the graph."""
+    """What is computed."""
     pagerank: PagerankSection | Mapping[str, Any]
     """The program pagerank."""
     labels: LabelsSection | Mapping[str, Any]
     """The program labels."""
     source_column: str | None
-    """Column of one end of an edge; left out: `src` or `source`, else one of the only two columns."""
+    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
     target_column: str | None
-    """Column of the other end; left out: `dst` or `target`, else one of the only two columns."""
+    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
     table_version: int | None
-    """Version of the Delta table, or snapshot id of the Iceberg table, that is the input; none: the current one."""
+    """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
     input_format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
-    """`parquet`, `csv`, `tsv`, `jsonl`, `arrow`, or `auto`: as the names of the files say, see docs/inputs.md."""
+    """File format. `auto` infers it from the file names, see docs/inputs.md."""
     where: str | None
-    """Condition of the rows that are wanted, in SQL, such as `weight > 0.5`; none: all, see docs/inputs.md."""
+    """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
     bipartite: Literal["prefix", "refuse"] | None
-    """For two sets of ids: `prefix` puts the column's name before each id, `refuse` ends a run with an id in both."""
+    """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool
-    """Edges lead from the source column to the target column, which programs heed (docs/programs.md); λ does not."""
+    """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
     vertices: str | os.PathLike[str] | None
-    """Attributes of vertices in Parquet, a row each: a file, a folder, a glob, a table or a URL; none: none."""
+    """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
-    """Column of the ids in `input.vertices`; left out: `id` or `vertex`."""
+    """Id column of `input.vertices`; null takes `id` or `vertex`."""
     overwrite: bool
-    """Replace an earlier result at that path, once the new one is complete."""
+    """Replace an existing result once the new one is complete."""
     output_format: Literal["parquet", "delta"]
-    """`delta`: the tables of the newest result are Delta tables as well, in a place that stays the same."""
+    """`delta` also publishes the newest result as Delta tables at a fixed path."""
     partitions: int | Literal["auto"]
-    """Partitions, or groups of shards, 1 to 4096; `auto`: as many as are quickest and fit, see docs/planning.md."""
+    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
     method: Literal["auto", "peel", "band", "fixpoint"]
-    """`peel` (in one piece, or in shards), or `band` or `fixpoint` (over partitions, for study); `auto`: `peel`."""
+    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
     max_exchanges: int | None
-    """End `band` or `fixpoint` after so many exchanges with intervals (exit code 5); a run that peels refuses it."""
+    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None
-    """End the search for λ after this many seconds, with an interval for each edge (exit code 5); none: never."""
+    """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
     fresh: bool
-    """Start anew, whatever an earlier run has left; with `output.overwrite` even if the result is there already."""
+    """Ignore checkpoints of an earlier run; with `output.overwrite` also recompute a result that is up to date."""
     device: Literal["auto", "cpu", "gpu"]
-    """What computes: `cpu`, `gpu`, or `auto`: the GPU where every worker has one, else the CPU."""
+    """Device that computes. `auto` is `gpu` where every worker has one, else `cpu`."""
     workers: int | None
-    """Worker processes to start on this machine, on `gpu` one for each GPU; none: one worker inside this process."""
+    """Worker processes to start on this machine, with `gpu` one per GPU; null: one worker inside this process."""
     scheduler: str | None
     """Address of a running Dask scheduler, such as `tcp://host:8786`."""
     scheduler_file: str | os.PathLike[str] | None
-    """File that a running Dask scheduler wrote (`dask scheduler --scheduler-file`)."""
+    """Scheduler file of a running Dask scheduler (`dask scheduler --scheduler-file`)."""
     date: str | None
-    """Day in place of `{date}` in the paths: `2026-11-20`, `today` or `yesterday`, in UTC; none: today."""
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
     metrics_port: int | None
-    """Port where Prometheus finds figures of the run, see docs/monitoring.md; 0: a free one; none: no port."""
+    """Port that serves metrics to Prometheus, see docs/monitoring.md; 0 takes a free port; null serves none."""
     performance_report: str | os.PathLike[str] | None
-    """File on a disk here for Dask's performance report of the run; an HTML page there is replaced; none: none."""
+    """Local HTML file for Dask's performance report; an existing HTML file is replaced; null: none."""
     id_type: Literal["auto", "int64", "uint64", "string"]
-    """Ids in CSV, TSV and JSON lines: `int64`, `uint64`, `string`, or `auto`: as the first rows have them."""
+    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
     header: bool | None
-    """Whether CSV and TSV begin with the names of columns; none: found out."""
+    """Whether CSV and TSV files start with a line of column names; null detects it."""
     delimiter: str | None
-    """One character between the fields of CSV and TSV, or `tab` or `space`; none: found out."""
+    """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
     comment: str | None
-    """Lines of CSV and TSV that begin with this are left out, "" for none; none: `#` or `%` if the file begins so."""
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
     nulls: Literal["refuse", "drop"]
-    """Rows with a null id: `refuse` ends the run, `drop` leaves them out and counts them."""
+    """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
     complete_marker: str | None
-    """File whose presence in the input's folder says that it is complete, such as `_SUCCESS`; else exit code 8."""
+    """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
-    """An input with fewer rows, duplicates counted, is not complete: exit code 8; none: any number will do."""
+    """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
     vertex_columns: tuple[str, ...] | None
-    """Columns of `input.vertices` that are published with the result; left out: all but the ids."""
+    """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
-    """The one that is shown beside ids; left out: `label` or `name`, else the only one that is text."""
+    """Column of `input.vertices` to show beside ids; null takes `label`, `name` or the only text column."""
     delta_path: str | None
-    """Folder or fsspec URL of the Delta tables; none: `output.path` with `current` for the date, or `.delta` added."""
+    """Folder or fsspec URL of the Delta tables; null: `output.path` with date `current`, or with `.delta` added."""
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"]
-    """Parquet compression: `zstd`, `snappy`, `gzip`, `lz4` or `none`."""
+    """Parquet compression."""
     row_group_rows: int
-    """Most rows in one Parquet row group."""
+    """Most rows of a Parquet row group."""
     report: bool
-    """Make `report.html`, the result on one page, with it; `edgemill report` makes it later."""
+    """Write `report.html`, a summary of the result on one page; `edgemill report` writes it later."""
     single_writer: bool
-    """No other run writes at that path: take an object store that cannot keep two runs apart."""
+    """Assert that no other run writes to this path; permits an object store that cannot lock it."""
     rows_per_block: int
-    """Rows read by one task, at most: consecutive row groups up to about this many, fewer where memory is short."""
+    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
     sample_rows: int
-    """Rows that a plan looks at, at most, before anything runs: of an input with more, all it says is a guess."""
+    """Most rows that planning reads before the run; figures of a larger input are estimates."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
-    """Between workers that peel shards: GPUs' `mailboxes`, `shared-memory`, `dask`; `auto`: the first; or `nccl`."""
+    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
     operator: Literal["hindex", "tridn"]
-    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers by one."""
+    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
     every_seconds: float | None
-    """Work is kept when so much more would be lost; none: never."""
+    """Seconds between checkpoints; null disables them."""
     every_exchanges: int | None
-    """Of `band` and `fixpoint`: work is kept after so many exchanges too; none: never. Peeling goes by the time."""
+    """Exchanges of `band` or `fixpoint` between checkpoints, beside `every_seconds`; null disables these."""
     protocol: Literal["tcp", "ucxx"]
-    """Between GPU workers started here: `tcp`, or `ucxx` (GPU to GPU over NVLink; needs distributed-ucxx)."""
+    """Protocol between GPU workers started here. `ucxx` sends GPU to GPU over NVLink; it needs distributed-ucxx."""
     threads_per_worker: int | None
-    """Threads of each worker; none: the machine's cores shared out evenly."""
+    """Threads of a worker; null: an equal share of the cores."""
     memory_limit_bytes: int | None
-    """Memory of each worker, in bytes; none: the machine's memory shared out evenly."""
+    """Memory limit of a worker; null: an equal share of the memory."""
     local_directory: str | os.PathLike[str] | None
-    """Folder on each machine for results that exceed a worker's memory; none: Dask's, or that of temporary files."""
+    """Spill folder on each machine, for results above a worker's memory; null: Dask's, or the temporary folder."""
     device_memory_limit_bytes: int | None
-    """GPU memory of each worker above which results that wait move to the host's; none: 80 % of the GPU's."""
+    """GPU memory of a worker above which waiting results move to host memory; null: 80 % of the GPU."""
     least_workers: int | None
-    """Workers that a running cluster must have first; waits `waiting_seconds` for them and its scheduler; none: one."""
+    """Workers of a running cluster to wait for, up to `waiting_seconds`; null: one."""
     tls_ca_file: str | os.PathLike[str] | None
-    """PEM file of the authority that signs the certificates of the cluster; none: Dask's configuration."""
+    """PEM file of the CA that signs the cluster's certificates; null: Dask's configuration."""
     tls_cert_file: str | os.PathLike[str] | None
-    """PEM file of the certificate that the driver, and workers and scheduler started here, show each other."""
+    """PEM file of the certificate of the driver, and of workers and a scheduler started here."""
     tls_key_file: str | os.PathLike[str] | None
-    """PEM file of that certificate's key, without a password; none: it is in `tls_cert_file`."""
+    """PEM file of the key of that certificate, without a password; null: the key is in `tls_cert_file`."""
     dashboard_address: str | None
-    """Of a cluster started here, `host:port`; it has no password, so keep to `127.0.0.1:8787`; none: no dashboard."""
+    """`host:port` of the dashboard of a cluster started here, such as `127.0.0.1:8787`; no password; null: none."""
     silence_seconds: float
-    """A worker process started here that gives no sign of life for so long is replaced, and its tasks done again."""
+    """Seconds without a heartbeat after which a worker started here is replaced and its tasks run again."""
     waiting_seconds: float
-    """The run ends (exit code 4) when no worker could run its tasks, or had come, for so long."""
+    """Seconds without any usable worker after which the run ends with exit code 4."""
     keep: int | None
-    """Results of so many nights stay; after a night that succeeded the oldest of more are removed; none: all stay."""
+    """Results to keep; a successful run removes older ones; null keeps all."""
     latest: bool
-    """Keep a pointer at `output.path`, with `latest` in place of the date, to the newest result that converged."""
+    """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
     compare: bool
-    """Say in the report what changed since the night before; takes the time of `edgemill diff`."""
+    """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
     series: str | None
-    """`output.path` as given, with `{date}`, by which other nights' results are found; filled in by itself."""
+    """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
     metrics_host: str
-    """Address that the port is bound to; it has no password, so name another where you trust all who reach it."""
+    """Address that `metrics_port` binds to. It has no password: bind to another only in a trusted network."""
     textfile: str | os.PathLike[str] | None
-    """File `*.prom` on a disk here for node_exporter's textfile collector: how and when runs ended; none: none."""
+    """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
     damping: float
-    """How likely a walk goes on; else it starts anew."""
+    """Probability that a random walk follows an edge and does not restart."""
     tolerance: float
-    """Ends when all ranks together moved less in a superstep."""
+    """Stop when the sum of all rank changes in a superstep is below this."""

@@ -1,4 +1,4 @@
-"""A copy of a result, published as runs publish theirs."""
+"""Copy a result, and publish the copy as a run publishes its result."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...tasks.errors import NO_SPACE, OutOfRoom
-from ...tasks.own_files import open_own
-from ...tasks.places import Place
-from ..manifest import Manifest, write_manifest
-from ..output import LOG_NAME
-from ..settings import InputSettings, OutputSettings, Settings
-from ..staging import staging_for
-
-__all__ = ["save"]
+from ...tasks.storage.folders import Folder
+from ...tasks.storage.own_files import open_own
+from ..output.folder_staging import LOG_NAME
+from ..output.manifest import Manifest, write_manifest
+from ..output.staging import staging_for
+from ..settings.models import InputSettings, OutputSettings, Settings
 
 
 def save(
-    place: Place, manifest: Manifest, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any] | None
+    place: Folder, manifest: Manifest, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any] | None
 ) -> None:
-    """Copy the result at `place` to `path`, without its report, which names its place.
+    """Copy the result at `place` to `path`, without its report, which contains its path.
 
-    Raises UsageError if `path` is there and is not to be replaced, or cannot be written; OutOfRoom for a full disk.
+    Raises UsageError if `path` exists and `overwrite` is false, or if it cannot be written; OutOfRoom for a full disk.
     """
     output = OutputSettings(path=os.fspath(path), overwrite=overwrite, storage_options=dict(options or {}))
     where = Settings(input=InputSettings(path=str(place)), output=output)
@@ -35,7 +33,7 @@ def save(
             for one in manifest.outputs:
                 name = "/".join(
                     PurePosixPath(one.path).parts[-2:]
-                )  # in an object store a folder of the run comes first
+                )  # in an object store, the folder of the run comes first
                 _copy(place, one.path, staging.tables, name)
                 outputs.append(one.model_copy(update={"path": staging.prefix + name}))
             folder = PurePosixPath(manifest.outputs[0].path).parents[1] if manifest.outputs else PurePosixPath()
@@ -46,13 +44,13 @@ def save(
             staging.commit()
         except OSError as error:
             if error.errno in NO_SPACE:
-                raise OutOfRoom(f"no room left for {path}") from error
+                raise OutOfRoom(f"no space left for {path}") from error
             raise
 
 
-def _copy(source: Place, name: str, target: Place, as_name: str) -> None:
+def _copy(source: Folder, name: str, target: Folder, as_name: str) -> None:
     path = target.path(as_name)
-    with source.reached("read", name), target.reached("write", as_name):
+    with source.store_errors("read", name), target.store_errors("write", as_name):
         target.files.makedirs(path.rpartition("/")[0], exist_ok=True)
         with source.files.open(source.path(name), "rb") as read, target.files.open(path, "wb") as written:
             shutil.copyfileobj(read, written, 1 << 22)

@@ -1,4 +1,4 @@
-"""A folder for a result that is to be kept no longer than what reads it."""
+"""A folder for a temporary result, removed once nothing refers to it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from pathlib import Path
 
 from ...tasks.errors import UsageError
 
-__all__ = ["TemporaryFolder"]
-
 
 class TemporaryFolder:
-    """A new folder among the temporary files (`TMPDIR`). It is removed with this object, and when Python ends.
+    """A new folder below `TMPDIR`. It is removed with this object and when Python exits.
 
-    Raises UsageError if none can be made.
+    Raises UsageError if it cannot be created.
     """
 
     def __init__(self) -> None:
@@ -24,26 +22,26 @@ class TemporaryFolder:
             self._path = tempfile.mkdtemp(prefix="edgemill-")
         except OSError as error:
             raise UsageError(
-                f"there is no room for a temporary result in {tempfile.gettempdir()}: {error.strerror}; "
+                f"cannot make a folder for a temporary result in {tempfile.gettempdir()}: {error.strerror}; "
                 "name an output, or another folder in the environment variable TMPDIR"
             ) from error
-        self._end = weakref.finalize(self, _remove, self._path, os.getpid())
+        self._finalizer = weakref.finalize(self, _remove, self._path, os.getpid())
 
     @property
     def result(self) -> Path:
-        """Where the result is, or will be."""
+        """The folder of the result, which a run creates."""
         return Path(self._path, "result")
 
     @property
     def is_removed(self) -> bool:
-        """Whether it is gone."""
-        return not self._end.alive
+        """Whether the folder was removed."""
+        return not self._finalizer.alive
 
     def remove(self) -> None:
-        """Remove it now, with all that is in it. Nothing happens if it is gone."""
-        self._end()
+        """Remove the folder and its contents. Idempotent."""
+        self._finalizer()
 
 
 def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:  # a process that was forked from it ends, too
+    if os.getpid() == owner:  # not in a forked process
         shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,8 @@
-"""The command `edgemill`: arguments in, exit code out. Everything heavy is imported inside the commands."""
+"""The command `edgemill`: a click group with one command per function; each command imports what it needs.
+
+Imports the rest of `pipeline`, and nothing imports it. Start with `edgemill` in this file, then `running`. Errors
+become a message and an exit code in `error_output`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,14 @@ from contextlib import suppress
 
 import click
 
-from ..exits import exit_code, message
-from ..terminal import tell
-from .asking import diff, groups_of, top
-from .ending import Guarded, let_go
+from ..messages.exits import exit_code, message
+from ..monitor.terminal import echo
+from .error_output import ErrorHandlingGroup, discard_unwritten
 from .generating import generate
 from .groups import ktruss, members, subgraph
-from .listing import programs
 from .options import debug
+from .programs import programs
+from .queries import diff, groups_of, top
 from .results import explore, report, show, status, verify
 from .running import plan, run
 
@@ -24,15 +28,23 @@ __all__ = ["edgemill", "main"]
 
 
 @click.group(
-    cls=Guarded, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "color": True}
+    cls=ErrorHandlingGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "color": True},
 )
 @click.version_option(package_name="edgemill", message="%(prog)s %(version)s")
 @debug
 def edgemill() -> None:
-    """Every edge's truss level λ, exactly, from Parquet to Parquet.
+    """Find dense groups in large graphs.
 
-    Exit codes: 0 done, 2 usage or settings, 3 bad input, 4 cluster or store lost, 5 not converged within the
-    limits, 6 output in use by another run, 7 out of memory or disk, 8 input not complete yet, 1 anything else.
+    The λ of an edge is the largest k such that the edge lies in a subgraph in which every edge closes at least k
+    triangles. A DN-graph is a connected group of edges of one λ that no edge of higher λ touches: a group that is
+    denser than everything around it.
+
+    edgemill computes λ of every edge exactly, extracts the DN-graphs and their hierarchy, and publishes Parquet.
+
+    Exit codes: 0 success, 2 wrong usage or settings, 3 bad input, 4 cluster or object store lost, 5 stopped by a
+    limit before λ was exact, 6 output locked by another run, 7 out of memory or disk, 8 input incomplete,
+    1 any other error.
     """
 
 
@@ -47,16 +59,16 @@ for _command in _COMMANDS:
 def main() -> None:
     """Entry point of the command."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who calls it, as by `>&-`
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 — for as long as the process lives
+        if getattr(sys, name) is None:  # closed by the caller, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 — open until the process exits
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # λ on a terminal without Unicode is no reason to fail
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? for λ
     try:
         edgemill(prog_name="edgemill")
-    except OSError as error:  # of --help, which is written before a command is, or of what click tells itself
-        with suppress(OSError):  # the code tells, too
-            tell(f"Error: {message(error)}", err=True)
+    except OSError as error:  # while click writes --help or an error of its own
+        with suppress(OSError):  # the exit code reports the error, too
+            echo(f"Error: {message(error)}", err=True)
         sys.exit(exit_code(error))
     finally:
-        let_go()
+        discard_unwritten()

@@ -1,4 +1,4 @@
-"""What a command imports for a run: without pandas, and without a search for objects that nobody needs."""
+"""Fast imports for a run: without pandas and without cycle collection."""
 
 from __future__ import annotations
 
@@ -8,48 +8,45 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 
-__all__ = ["light_imports"]
-
 
 @contextmanager
-def light_imports(leave_out: bool) -> Iterator[None]:
-    """While modules are imported within the block, which nobody lets go of.
+def light_imports(freeze: bool) -> Iterator[None]:
+    """Disable the cycle collector while the block imports modules: it would run often and find next to no garbage.
 
-    Python searches objects for cycles while it makes many, and finds next to nothing in modules. With `leave_out` those
-    that there are at the end of the block are left out until `gc.unfreeze()`.
+    With `freeze`, all objects at the end of the block are excluded from collection until `gc.unfreeze()`.
     """
-    _do_without_pandas()
+    _hide_pandas_from_arrow()
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if leave_out:
+        if freeze:
             gc.freeze()
         if enabled:
             gc.enable()
 
 
-def _do_without_pandas() -> None:
-    """Have Arrow not import pandas, which takes a quarter of a second. For a process that gives it no frame of pandas.
+def _hide_pandas_from_arrow() -> None:
+    """Keep Arrow from importing pandas, which takes a quarter of a second, in a process that passes no pandas frame.
 
-    Where pandas is installed, Arrow imports it before it converts its first value, to know pandas' missing values. It
-    tries once. `to_pandas()` still works.
+    If pandas is installed, Arrow imports it before it converts its first value, to recognize pandas' missing values.
+    It tries once. `to_pandas()` still works.
     """
     if "pandas" in sys.modules:
         return
-    absent = _Absent()
-    sys.meta_path.insert(0, absent)
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
     try:
         import pyarrow
 
         pyarrow.scalar(0)
     finally:
-        sys.meta_path.remove(absent)
+        sys.meta_path.remove(finder)
 
 
-class _Absent(MetaPathFinder):
-    """Tells Python that there is no pandas."""
+class _NoPandas(MetaPathFinder):
+    """Makes Python believe that pandas is not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":

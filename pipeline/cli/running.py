@@ -1,4 +1,7 @@
-"""`edgemill run` and `plan`."""
+"""`edgemill run` and `plan`.
+
+The commands import many modules, each inside the function that needs it, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tasks.errors import EdgemillError, OutOfRoom
-from ..escaping import one_line
-from ..terminal import tell
-from ..wording.settings_named import with_flags
-from .ending import IN_JSON, TYPED
+from ..messages.escaping import one_line
+from ..messages.setting_names import with_flags
+from ..monitor.terminal import echo
+from .error_output import JSON_EVENTS, SETTING_ORIGIN
 from .importing import light_imports
 from .options import (
     MOST_MEMBERS,
@@ -24,16 +27,13 @@ from .options import (
     run_options,
     settings_from,
 )
-from .stopping import told_when_stopping
+from .signals import announcing_stops
 
 if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
-    from ..nights.told import Told
-    from ..plan import Plan
-    from ..result import Result
-    from ..telemetry import Events
-
-__all__ = ["plan", "run"]
+    from ..monitor.summary import RunSummary
+    from ..plan.plan import Plan
+    from ..results.result import Result
 
 
 _MOST_GROUPS = 3
@@ -41,12 +41,12 @@ _MOST_GROUPS = 3
 
 @click.command()
 @run_options
-@click.option("--verbose", "-v", is_flag=True, help="In a pipe: a line on stderr for each stage.")
+@click.option("--verbose", "-v", is_flag=True, help="Without a terminal: print one line per stage on stderr.")
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: each event on stderr as in log.jsonl, errors too, and nothing else, for collectors of logs.",
+    help="json: write only events to stderr, as in log.jsonl, errors too, for log collectors.",
 )
 @json_document
 @click.pass_context
@@ -61,56 +61,60 @@ def run(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Find λ of every edge of the input, with the settings of the YAML file CONFIG and the flags, which win.
+    """Compute λ of every edge and publish the result.
 
-    Where the output holds the result of this input and these settings already, nothing is done.
+    Settings come from the YAML file CONFIG and from flags, which win. If the output already holds the result of this
+    input and these settings, nothing is done.
     """
-    leave_out = not gc.get_freeze_count()  # or the process has chosen itself what it leaves out, as that of a test
-    if leave_out:
-        ctx.call_on_close(gc.unfreeze)  # it may go on
-    with light_imports(leave_out):
-        from ..display import display_for
-        from ..telemetry import Events
+    freeze = not gc.get_freeze_count()  # an embedding process, such as a test, may have frozen objects itself
+    if freeze:
+        ctx.call_on_close(gc.unfreeze)  # such a process may continue
+    with light_imports(freeze):
+        from ..monitor.display import display_for
+        from ..monitor.events import Events
 
     in_json = log_format == "json"
-    with Events(display_for(sys.stderr, verbose, in_json)) as events, told_when_stopping(events):
+    with Events(display_for(sys.stderr, verbose, in_json)) as events, announcing_stops(events):
         if in_json:
-            ctx.meta[IN_JSON] = events
+            ctx.meta[JSON_EVENTS] = events
         settings = settings_from(config, assignments, flags)
         if print_config:
             print_settings(settings)
             return
-        with light_imports(leave_out):
+        with light_imports(freeze):
             from ...tasks.errors import NotConverged
-            from ..log_events import logs_as_events
-            from ..mining import mine_settings
-            from ..nights.told import Told
+            from ..cluster.client import set_up_dask_loggers
+            from ..monitor.log_events import logs_as_events
+            from ..monitor.summary import RunSummary
+            from ..run.mining import mine_settings
 
-        events.add(night := Told())
+        events.add(summary := RunSummary())
+        if in_json:
+            set_up_dask_loggers()
         with logs_as_events(events) if in_json else nullcontext():
             result = mine_settings(settings, client=None, events=events)
     unfinished = None
     if not result.converged:
         unfinished = NotConverged(
             f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
-            f"{result.place} holds lambda_low and lambda_high in place of lambda"
+            f"{result.place} holds lambda_low and lambda_high, not lambda"
         )
     if as_json:
-        _print_document(result, events, night, unfinished)
+        _print_document(result, events.run_id, summary, unfinished)
     elif not in_json:
-        _print_ending(result, events, night, settings.output.path)
+        _print_ending(result, events.run_id, summary, settings.output.path)
     if unfinished is not None:
         raise unfinished
 
 
-def _print_document(result: Result, events: Events, night: Told, unfinished: NotConverged | None) -> None:
-    from ..summary.document import result_document
+def _print_document(result: Result, run_id: str, summary: RunSummary, unfinished: NotConverged | None) -> None:
+    from ..results.summary.result_document import result_document
 
     ended = {
-        "nothing_to_do": result.manifest.run != events.run_id,
-        "night": night.as_dict(),
-        "removed": events.removed,
-        "warnings": [*night.warnings(), *_warnings(events)],
+        "nothing_to_do": result.manifest.run != run_id,
+        "night": summary.night(),
+        "removed": summary.removed,
+        "warnings": summary.warnings(),
         "exit_code": 0 if unfinished is None else unfinished.exit_code,
     }
     if unfinished is not None:
@@ -118,39 +122,31 @@ def _print_document(result: Result, events: Events, night: Told, unfinished: Not
     print_document(result_document(result, _groups(result)) | ended)
 
 
-def _print_ending(result: Result, events: Events, night: Told, out: str) -> None:
-    from ..summary.ending import print_ending
+def _print_ending(result: Result, run_id: str, summary: RunSummary, out: str) -> None:
+    from ..results.summary.run_end import print_ending
 
     manifest = result.manifest
-    if manifest.run != events.run_id:
-        tell(f"nothing to do: this is the result since {manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
+    if manifest.run != run_id:
+        echo(f"nothing to do: the result is up to date, finished {manifest.finished:%Y-%m-%d %H:%M:%S} UTC")
     elif sys.stderr.isatty() and sys.stdout.isatty():
-        tell("", err=True)  # below the progress
-    more = [one_line(line) for line in (*night.lines(), *(f"removed     {place}" for place in events.removed))]
-    print_ending(manifest, str(result.place), _report(result), _groups(result), more, out, console())
-    for warning in [*night.warnings(), *_warnings(events)]:
-        tell(one_line(f"Warning: {warning}"), err=True)
-
-
-def _warnings(events: Events) -> list[str]:
-    """What failed beside the result."""
-    found = [f"not removed: {place}: {reason}" for place, reason in events.not_removed.items()]
-    if events.report_failed is not None:
-        found.append(f"the result is complete, but has no report: {events.report_failed}")
-    return found
+        echo("", err=True)  # separates the summary from the progress display
+    lines = list(map(one_line, summary.lines()))
+    print_ending(manifest, str(result.place), _report(result), _groups(result), lines, out, console())
+    for warning in summary.warnings():
+        echo(one_line(f"Warning: {warning}"), err=True)
 
 
 def _groups(result: Result) -> list[dict[str, Any]]:
-    """The first groups of the result; none if they cannot be read: the result is there all the same."""
-    from ..summary.best import best_groups
+    """The top groups of the result; empty if they cannot be read, since the run has succeeded."""
+    from ..results.summary.top_groups import top_groups
 
     with suppress(EdgemillError, OSError):
-        return best_groups(result, _MOST_GROUPS, MOST_MEMBERS)
+        return top_groups(result, _MOST_GROUPS, MOST_MEMBERS)
     return []
 
 
 def _report(result: Result) -> str | None:
-    from ..report.written import report_of
+    from ..results.report.report_file import report_of
 
     with suppress(EdgemillError, OSError):
         return report_of(result)
@@ -161,33 +157,37 @@ def _report(result: Result) -> str | None:
 @run_options
 @json_document
 def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, as_json: bool, **flags: Any) -> None:
-    """Show what `run` would do with the same arguments: partitions, tasks, bytes. Reads a sample, computes nothing.
+    """Show what a run with the same arguments would do.
 
-    A ~ marks what is estimated. What cannot fit ends with exit code 7, as `run` does.
+    Shows partitions, tasks and bytes. Reads a sample of the input and computes nothing. A ~ marks an estimate. A run
+    that cannot fit ends with exit code 7, as `run` does.
     """
     settings = settings_from(config, assignments, flags)
     if print_config:
         print_settings(settings)
         return
-    from ..planning import make_plan
+    from ..plan.choice import make_plan
+    from ..plan.fit import refuse_if_too_large
 
     made = make_plan(settings)
     if as_json:
-        from ..summary.planned import plan_document
+        from ..results.summary.plan_document import plan_document
 
-        hopeless = _hopeless(made)
-        ended = {"exit_code": 0} if hopeless is None else {"exit_code": hopeless.exit_code, "error": str(hopeless)}
+        error = _refusal(made)
+        ended = {"exit_code": 0} if error is None else {"exit_code": error.exit_code, "error": str(error)}
         print_document(plan_document(made) | ended)
     else:
-        from ..plan_text import describe
+        from ..plan.text import describe
 
-        tell(with_flags(describe(made), click.get_current_context().meta[TYPED]))
-    made.refuse_if_hopeless()
+        echo(with_flags(describe(made), click.get_current_context().meta[SETTING_ORIGIN]))
+    refuse_if_too_large(made)
 
 
-def _hopeless(plan: Plan) -> OutOfRoom | None:
+def _refusal(plan: Plan) -> OutOfRoom | None:
+    from ..plan.fit import refuse_if_too_large
+
     try:
-        plan.refuse_if_hopeless()
+        refuse_if_too_large(plan)
     except OutOfRoom as error:
         return error
     return None

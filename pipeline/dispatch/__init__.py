@@ -1,5 +1,5 @@
-"""edgemill as a backend of NetworkX: its functions that edgemill answers exactly, and faster.
+"""edgemill as a backend of NetworkX: functions of NetworkX that edgemill computes exactly and faster.
 
-NetworkX finds both objects here by the entry points `networkx.backends` and `networkx.backend_info`, and asks for the
-second whenever it is imported. So neither module is imported before it is needed.
+NetworkX finds `backend` and `info` by the entry points `networkx.backends` and `networkx.backend_info`, and loads
+`info` whenever it is imported. So this package imports neither. Start at `backend`.
 """

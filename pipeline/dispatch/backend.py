@@ -1,8 +1,8 @@
-"""The functions of NetworkX that edgemill answers, with NetworkX's own names, parameters, results and errors.
+"""The functions of NetworkX that edgemill computes, with NetworkX's names, parameters, results and errors.
 
-What they mean is in NetworkX's documentation. What edgemill does not have is left to NetworkX (`can_run`): directed
-graphs, multigraphs and weights except for PageRank, and some parameters of that. So are small graphs where NetworkX
-chooses a backend by itself (`should_run`).
+NetworkX's documentation defines them. `can_run` leaves to NetworkX what edgemill does not support: directed graphs,
+multigraphs and weights (except for PageRank), and some parameters of PageRank. `should_run` leaves small graphs to
+NetworkX when it chooses a backend automatically.
 """
 
 from __future__ import annotations
@@ -17,66 +17,51 @@ from typing import Any
 from ...tasks.programs.shipped import Coreness, PageRank
 from .graph import CountedGraph
 
-__all__ = [
-    "average_clustering",
-    "can_run",
-    "clustering",
-    "convert_from_nx",
-    "convert_to_nx",
-    "core_number",
-    "generalized_degree",
-    "k_truss",
-    "pagerank",
-    "should_run",
-    "transitivity",
-    "triangles",
-]
-
 LEAST_EDGES = 2000
-"""Of a graph that is worth the way here. Below, NetworkX itself is as quick, and loads no compiled code."""
+"""Below this number of edges, NetworkX itself is as fast, and loads no compiled code."""
 
 
 MOST_STEPS = 1000
-"""Supersteps in which cores are found here. Where that takes more, as on long paths, NetworkX is quicker."""
+"""Supersteps that `core_number` runs at most. Graphs that need more, such as long paths, are faster in NetworkX."""
 
 
-def convert_from_nx(graph: Any, **kept: Any) -> CountedGraph:
-    """The graph as edgemill takes it. `kept` says which attributes are needed: all are there."""
+def convert_from_nx(graph: Any, **needed: Any) -> CountedGraph:
+    """Convert a NetworkX graph. `needed` names attributes to convert; all of them are available."""
     return CountedGraph(graph)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """A result as NetworkX has it."""
+    """Convert a result to NetworkX's type."""
     return result.graph if isinstance(result, CountedGraph) else result
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Whether edgemill answers the function of that name for these arguments; why not, if it does not."""
+    """Whether edgemill supports the function `name` with these arguments, or the reason why it does not."""
     call = inspect.signature(globals()[name]).bind(*args, **kwargs)
     call.apply_defaults()
-    given = call.arguments
+    arguments = call.arguments
     if name == "pagerank":
-        return _can_rank(**given)
-    if given["G"].is_directed() or given["G"].is_multigraph():
-        return "edgemill has undirected graphs without parallel edges alone"
-    return True if given.get("weight") is None else "edgemill has no weights"
+        return _can_rank(**arguments)
+    if arguments["G"].is_directed() or arguments["G"].is_multigraph():
+        return "edgemill supports only undirected graphs without parallel edges"
+    return True if arguments.get("weight") is None else "edgemill does not support weights"
 
 
-def _can_rank(G: Any, weight: Any, **given: Any) -> bool | str:
+def _can_rank(G: Any, weight: Any, **others: Any) -> bool | str:
     for parameter in ("personalization", "nstart", "dangling"):
-        if given[parameter] is not None:
-            return f"edgemill has PageRank that starts at all nodes alike, without {parameter}"
+        if others[parameter] is not None:
+            return f"edgemill computes PageRank without {parameter}"
     if weight is None:
         return True
     graph = G.graph if isinstance(G, CountedGraph) else G
     weights = (value for _, _, value in graph.edges(data=weight, default=1))
     if all(isinstance(value, Real) and 0 <= float(value) < math.inf for value in weights):
         return True
-    return f"edgemill has weights that are finite numbers and not negative; {weight!r} of an edge is not"
+    return f"edgemill needs weights that are finite and not negative; {weight!r} of an edge is not"
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | str:
-    """Whether it is worth it; why not, if it is not."""
+    """Whether the graph is large enough for edgemill, or the reason why it is not."""
     graph = args[0] if args else kwargs["G"]
     if isinstance(graph, CountedGraph) or graph.number_of_edges() >= LEAST_EDGES:
         return True
@@ -150,7 +135,7 @@ def pagerank(
     weight: Any = "weight",
     dangling: None = None,
 ) -> dict[Any, float]:
-    """networkx.pagerank: the same power iteration, which ends when ranks moved less than nodes × `tol` in all."""
+    """networkx.pagerank: the same power iteration. It ends when ranks change by less than nodes × `tol` in total."""
     import networkx as nx
 
     if not len(G):
@@ -158,7 +143,7 @@ def pagerank(
     weights = None if weight is None else G.weights(weight)
     weighted = weights is not None and bool((weights != 1).any())
     program = PageRank(damping=alpha, tolerance=len(G) * tol, weighted=weighted)
-    steps = len(range(max_iter))  # refuses what NetworkX refuses; none for a negative number
+    steps = len(range(max_iter))  # raises as NetworkX does; 0 for a negative number
     found = G.run(program, weights if weighted else None, most_steps=steps)
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
@@ -185,6 +170,6 @@ def _by_node(G: CountedGraph, nodes: Any, values: list[Any]) -> Any:
     if nodes is None:
         return dict(zip(G.nodes, values, strict=True))
     if nodes in G:
-        return values[G.place[nodes]]
+        return values[G.index[nodes]]
     chosen: Iterable[Any] = G.graph.nbunch_iter(nodes)
-    return {node: values[G.place[node]] for node in chosen}
+    return {node: values[G.index[node]] for node in chosen}

@@ -1,4 +1,4 @@
-"""A NetworkX graph with its edges as arrays, and what edgemill finds in them."""
+"""A NetworkX graph with its edges as arrays, and its triangles and λ."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.threads import kernel_threads
-from ...tasks.alone import find_lambda, find_triangles
-from ...tasks.programs import Entries, Outcome, Program, run_alone
-
-__all__ = ["CountedGraph"]
+from ...kernels.runtime.threads import kernel_threads
+from ...tasks.bound.in_memory import find_lambda, find_triangles
+from ...tasks.programs import Entries, Outcome, Program, run_in_one_block
 
 
 class CountedGraph:
-    """A networkx graph as it was when this was made, and its triangles and λ, each found when first asked.
+    """A networkx graph at the time of construction. Its triangles and λ are computed at first use.
 
-    Triangles and λ are those of undirected graphs without parallel edges; programs run on all graphs. Attributes of
-    nodes and edges are read from the graph itself, which is not to be changed meanwhile. NetworkX knows by
-    `__networkx_backend__` whose it is.
+    Triangles and λ are defined for undirected graphs without parallel edges; programs run on all graphs. Attributes of
+    nodes and edges are read from the graph itself, which must not change meanwhile. `__networkx_backend__` tells
+    NetworkX which backend the graph belongs to.
     """
 
     __networkx_backend__ = "edgemill"
@@ -31,30 +29,30 @@ class CountedGraph:
         self.graph = graph
         self.nodes: list[Any] = list(graph)
         """In NetworkX's order."""
-        self.place = {node: place for place, node in enumerate(self.nodes)}
-        ends = np.fromiter(_ends(graph, self.place), np.int32).reshape(-1, 2)
+        self.index = {node: index for index, node in enumerate(self.nodes)}
+        ends = np.fromiter(_ends(graph, self.index), np.int32).reshape(-1, 2)
         self.source, self.target = (np.ascontiguousarray(ends[:, end]) for end in (0, 1))
-        """[edges] places of the nodes, in the order of `graph.edges`, loops among them."""
+        """[edges] indices of the nodes, in the order of `graph.edges`, with loops."""
         loop = self.source == self.target
         self.loops = int(np.count_nonzero(loop))
         """Edges from a node to itself."""
         self.low: NDArray[np.int32] = self.source[~loop]
         self.high: NDArray[np.int32] = self.target[~loop]
-        """[edges] the same without loops, as in all arrays that follow."""
+        """[edges] indices of the nodes without loops. Arrays of the properties below have the same order."""
 
     @cached_property
     def degree(self) -> NDArray[np.int64]:
-        """[nodes] Edges of each, loops left out."""
+        """[nodes] Edges of each node, without loops."""
         return self._sums(np.ones(len(self.low), np.int64))
 
     @cached_property
     def support(self) -> NDArray[np.int32]:
-        """[edges] Triangles that each is in."""
+        """[edges] Triangles of each edge."""
         return self._by_edge(self._found[1].support)
 
     @cached_property
     def twice_triangles(self) -> NDArray[np.int64]:
-        """[nodes] Twice the triangles that each is in: the sum of the supports of its edges."""
+        """[nodes] Twice the triangles of each node: the sum of the supports of its edges."""
         return self._sums(self.support)
 
     @cached_property
@@ -64,29 +62,29 @@ class CountedGraph:
             return self._by_edge(find_lambda(self._found[1]))
 
     def weights(self, name: Any) -> NDArray[np.float64]:
-        """[edges of `source`] the attribute of that name as the graph has it now, 1 where an edge has none."""
+        """[edges of `source`] The graph's current value of the attribute `name`, 1 for an edge without it."""
         return np.fromiter((value for _, _, value in self.graph.edges(data=name, default=1)), np.float64)
 
     def run(
         self, program: Program, weight: NDArray[np.float64] | None = None, *, most_steps: int | None = None
     ) -> Outcome:
-        """Run a program in this process; its arrays are in the order of `nodes`. `weight` [edges of `source`]."""
+        """Run a vertex program in this process; arrays are in the order of `nodes`. `weight` [edges of `source`]."""
         edges = Entries(self.source, self.target, weight)
         with kernel_threads(_cores()):
-            return run_alone(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
+            return run_in_one_block(program, edges, len(self.nodes), self.is_directed(), most_steps=most_steps)
 
     def is_directed(self) -> bool:
-        """As NetworkX asks; the same for the next."""
+        """Whether the graph is directed."""
         return bool(self.graph.is_directed())
 
     def is_multigraph(self) -> bool:
-        """As NetworkX asks."""
+        """Whether the graph can have parallel edges."""
         return bool(self.graph.is_multigraph())
 
     def __contains__(self, node: object) -> bool:
         try:
-            return node in self.place
-        except TypeError:  # a list of nodes is none
+            return node in self.index
+        except TypeError:  # a list of nodes is not a node
             return False
 
     def __len__(self) -> int:
@@ -112,10 +110,10 @@ class CountedGraph:
         return sums
 
 
-def _ends(graph: Any, place: dict[Any, int]) -> Iterator[int]:
+def _ends(graph: Any, index: dict[Any, int]) -> Iterator[int]:
     for source, target in graph.edges():
-        yield place[source]
-        yield place[target]
+        yield index[source]
+        yield index[target]
 
 
 def _cores() -> int:

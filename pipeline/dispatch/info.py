@@ -1,16 +1,14 @@
-"""What NetworkX tells its users of this backend. It is read at each import of NetworkX, so nothing is imported here."""
+"""The description of this backend in NetworkX. NetworkX loads it at each import, so this module imports nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["get_info"]
-
 _EXACT = "Exact, by the kernels of edgemill on all cores of this machine."
 
 
 def get_info() -> dict[str, Any]:
-    """Names and descriptions, as https://networkx.org/documentation/stable/reference/backends.html has them."""
+    """Names and descriptions, as https://networkx.org/documentation/stable/reference/backends.html defines them."""
     clustering = {"additional_docs": f"Undirected graphs without weights. {_EXACT}"}
     return {
         "backend_name": "edgemill",
@@ -21,14 +19,14 @@ def get_info() -> dict[str, Any]:
             "average_clustering": clustering,
             "clustering": clustering,
             "core_number": {
-                "additional_docs": f"Undirected graphs. {_EXACT} Where that takes more than 1,000 supersteps, as on"
-                " long paths, NetworkX finds the cores."
+                "additional_docs": f"Undirected graphs. {_EXACT} NetworkX computes graphs that take more than 1,000"
+                " supersteps, such as long paths."
             },
             "generalized_degree": {"additional_docs": _EXACT},
-            "k_truss": {"additional_docs": f"{_EXACT} λ of all edges is kept, so another k takes no time."},
+            "k_truss": {"additional_docs": f"{_EXACT} λ of all edges is cached, so another k takes no time."},
             "pagerank": {
                 "additional_docs": "NetworkX's iteration, on all cores of this machine; without personalization, nstart"
-                " and dangling. The same bits each time."
+                " and dangling. The result is the same to the bit each time."
             },
             "transitivity": {"additional_docs": _EXACT},
             "triangles": {"additional_docs": _EXACT},

@@ -1,4 +1,6 @@
-"""Frames and graphs of other libraries: as the input of a run, and made of the tables of a result.
+"""Frames and graphs of other libraries, and lists of paths, as the input of a run.
 
-A module here imports such a library only when it is asked for it: all of them are optional.
+Start at `frame_input`, which writes the edges of a frame or graph to files for the time of a run. `input_object` is the
+protocol of such inputs. A module here imports an optional library only when a caller passes an object of it. May import
+`tasks`, settings, and `cluster` for frames of Dask.
 """

@@ -1,4 +1,4 @@
-"""From graphs of NetworkX, igraph and SciPy to two columns of ids."""
+"""Read the edges of graphs of NetworkX, igraph and SciPy as two columns of ids."""
 
 from __future__ import annotations
 
@@ -11,46 +11,44 @@ import numpy as np
 import pyarrow as pa
 
 from ...tasks.errors import UsageError
-from ...tasks.sources import check_columns
-from .given import Columns, Rows
+from ...tasks.inputs.columns import check_columns
+from .input_object import ColumnNames, EdgeBatches
 
-__all__ = ["is_graph", "rows_of_graph"]
-
-_AT_A_TIME = 2**16
-"""Edges that are taken from a graph at a time."""
+_BATCH_EDGES = 2**16
+"""Edges that are read from a graph at a time."""
 _NAMES = ("src", "dst")
 _Edges: TypeAlias = tuple[pa.DataType, Iterator[tuple[Any, Any]]]
-"""The type of the ids, and sources and targets, some edges at a time."""
+"""The type of the ids, and batches of sources and targets."""
 
 
-def is_graph(given: object) -> bool:
-    """Whether it is a graph that `rows_of_graph` reads."""
-    return _reader_for(given) is not None
+def is_graph(obj: object) -> bool:
+    """Whether `obj` is a graph that `rows_of_graph` reads."""
+    return _reader_for(obj) is not None
 
 
-def rows_of_graph(given: Any, name: str, columns: Columns) -> Rows:
-    """The edges of a graph as the columns `src` and `dst`, direction and multiplicity as they are.
+def rows_of_graph(graph: Any, name: str, columns: ColumnNames) -> EdgeBatches:
+    """The edges of a graph as the columns `src` and `dst`, with their direction and multiplicity.
 
-    Ids are the nodes of NetworkX, the attribute `name` of igraph's vertices or else their numbers, the numbers of the
-    rows and columns of a SciPy matrix, whose entries other than 0 are edges. Raises UsageError for ids that are neither
-    integers of 64 bits nor strings, InputError for settings that name other columns.
+    Ids are the nodes of NetworkX; the attribute `name` of igraph's vertices, or their numbers if they have no names;
+    the row and column numbers of a SciPy matrix, whose nonzero entries are edges. Raises UsageError for ids that are
+    neither integers of 64 bits nor strings, InputError for settings that name other columns.
     """
-    read = _reader_for(given)
+    read = _reader_for(graph)
     assert read is not None
-    kind, pairs = read(given, name)
+    kind, pairs = read(graph, name)
     schema = pa.schema([(end, kind) for end in _NAMES])
     check_columns(name, schema, columns.source, columns.target)
-    return Rows(schema, (_batch(ends, schema, name) for ends in pairs))
+    return EdgeBatches(schema, (_batch(ends, schema, name) for ends in pairs))
 
 
-def _reader_for(given: object) -> Callable[[Any, str], _Edges] | None:
-    # A graph of a library that was never imported does not exist.
+def _reader_for(obj: object) -> Callable[[Any, str], _Edges] | None:
+    # No library is imported here: a graph of a library that is not imported cannot exist.
     networkx, igraph, scipy = (sys.modules.get(module) for module in ("networkx", "igraph", "scipy.sparse"))
-    if networkx is not None and isinstance(given, networkx.Graph):
+    if networkx is not None and isinstance(obj, networkx.Graph):
         return _of_networkx
-    if igraph is not None and isinstance(given, igraph.Graph):
+    if igraph is not None and isinstance(obj, igraph.Graph):
         return _of_igraph
-    if scipy is not None and scipy.issparse(given):
+    if scipy is not None and scipy.issparse(obj):
         return _of_scipy
     return None
 
@@ -66,9 +64,7 @@ def _of_igraph(graph: Any, name: str) -> _Edges:
     names = graph.vs["name"]
     kind = _id_type(names, name, "vertex name")
     if len({*names}) < len(names):
-        raise UsageError(
-            f"{name}: two vertices have the same name: names are ids, so give each its own, or delete them"
-        )
+        raise UsageError(f"{name}: two vertices have the same name. Names are ids: make them unique, or delete them")
     return kind, _cut((names[source], names[target]) for source, target in edges)
 
 
@@ -85,16 +81,16 @@ def _of_scipy(matrix: Any, name: str) -> _Edges:
 
 
 def _entries(rows: Any, columns: Any, values: Any) -> Iterator[tuple[Any, Any]]:
-    for start in range(0, len(values), _AT_A_TIME):
-        part = slice(start, start + _AT_A_TIME)
+    for start in range(0, len(values), _BATCH_EDGES):
+        part = slice(start, start + _BATCH_EDGES)
         there = values[part] != 0
         yield rows[part][there], columns[part][there]
 
 
 def _compressed(matrix: Any) -> Iterator[tuple[Any, Any]]:
     starts = matrix.indptr.astype(np.int64)
-    for start in range(0, int(starts[-1]), _AT_A_TIME):
-        stop = min(start + _AT_A_TIME, int(starts[-1]))
+    for start in range(0, int(starts[-1]), _BATCH_EDGES):
+        stop = min(start + _BATCH_EDGES, int(starts[-1]))
         lines = np.searchsorted(starts, np.arange(start, stop), side="right") - 1
         there = matrix.data[start:stop] != 0
         ends = lines[there], matrix.indices[start:stop][there]
@@ -103,7 +99,7 @@ def _compressed(matrix: Any) -> Iterator[tuple[Any, Any]]:
 
 def _cut(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     rest = iter(pairs)
-    while part := list(islice(rest, _AT_A_TIME)):
+    while part := list(islice(rest, _BATCH_EDGES)):
         sources, targets = zip(*part, strict=True)
         yield sources, targets
 
@@ -116,7 +112,7 @@ def _batch(ends: tuple[Any, Any], schema: pa.Schema, name: str) -> pa.RecordBatc
 
 
 def _id_type(ids: Iterable[Any], name: str, what: str) -> pa.DataType:
-    """The type of all ids of a graph. Raises UsageError for others than integers of 64 bits, or strings."""
+    """The common type of all ids of a graph. Raises UsageError for ids other than integers of 64 bits or strings."""
     least = most = 0
     number = text = False
     for one in ids:
@@ -128,10 +124,10 @@ def _id_type(ids: Iterable[Any], name: str, what: str) -> pa.DataType:
         else:
             raise UsageError(
                 f"{name} has the {what} {one!r}, a {type(one).__name__}: ids are integers or strings; "
-                "give integers, as networkx.convert_node_labels_to_integers does, and keep what they stand for"
+                "networkx.convert_node_labels_to_integers gives integers and keeps the original labels"
             )
         if number and text:
-            raise UsageError(f"{name} has integers and strings as {what}s: make all of them strings, or all integers")
+            raise UsageError(f"{name} has integers and strings as {what}s: make all of them strings or integers")
     if text:
         return pa.large_string()
     if least < -(2**63) or most >= 2**64 or (most >= 2**63 and least < 0):

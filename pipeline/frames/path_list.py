@@ -8,36 +8,35 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ...tasks.errors import UsageError
-from ...tasks.places import Place
-from ...tasks.sources import Source, open_source
-from ...tasks.writing import VALUE_COLUMNS
-from ..settings import InputSettings
-
-__all__ = ["PathList"]
+from ...tasks.inputs.open_source import open_source
+from ...tasks.inputs.sources import Source
+from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.storage.folders import Folder
+from ..settings.models import InputSettings
 
 
 @dataclass(frozen=True)
 class PathList:
-    """Paths or fsspec URLs of Parquet edges. A file that several of them find is read once."""
+    """Paths or fsspec URLs of files with edges. A file that several paths match is read once."""
 
     paths: Sequence[str]
 
     @classmethod
-    def of(cls, given: Sequence[Any]) -> Self:
-        """Raises UsageError for an empty list, and for what is no path."""
-        if not given:
+    def of(cls, paths: Sequence[Any]) -> Self:
+        """The list of these paths. Raises UsageError for an empty list, and for an item that is not a path."""
+        if not paths:
             raise UsageError("the list of inputs is empty: name a path")
-        for one in given:
+        for one in paths:
             if not isinstance(one, str | os.PathLike):
-                raise UsageError(f"a list of inputs has paths, and this one has {one!r}, a {type(one).__name__}")
-        return cls([os.fspath(one) for one in given])
+                raise UsageError(f"a list of inputs holds paths, but it has {one!r}, a {type(one).__name__}")
+        return cls([os.fspath(one) for one in paths])
 
     @property
     def name(self) -> str:
-        """How many they are; the manifest lists the files."""
+        """The number of paths; the manifest lists the files."""
         return "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
 
-    def open(self, settings: InputSettings, place: Place, compute: Callable[..., Any]) -> Source:
-        """As `tasks.sources.open_source`."""
+    def open(self, settings: InputSettings, folder: Folder, compute: Callable[..., Any]) -> Source:
+        """Open the files, as `tasks.inputs.sources.open_source` does."""
         ends = settings.source_column, settings.target_column
         return open_source(self.paths, *ends, settings.storage_options, VALUE_COLUMNS, form=settings.form)

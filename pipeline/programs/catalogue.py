@@ -1,4 +1,4 @@
-"""The programs that a run can be asked for, by name."""
+"""The programs that the setting `programs.run` can name."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CATALOGUE", "LAMBDA", "Column", "Entry"]
 
 LAMBDA = "lambda"
-"""What is found without being a program."""
+"""The name of λ, which is not a vertex program."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a program adds to the table of vertices."""
+    """A column that a program adds to the table of vertices."""
 
     name: str
     state: str
-    """Its name in the program's state."""
+    """Name of the array in the program's state."""
     kind: str
-    """Arrow's name of its type; `id` for ids of vertices."""
+    """Alias of the Arrow type; `id` for ids of vertices."""
     meaning: str
 
     def type(self, id_type: pa.DataType) -> pa.DataType:
-        """Its Arrow type, in a graph with such ids."""
+        """The Arrow type, in a graph with ids of `id_type`."""
         import pyarrow as pa
 
         return id_type if self.kind == "id" else pa.type_for_alias(self.kind)
@@ -40,31 +39,31 @@ class Entry:
     title: str
     columns: tuple[Column, ...]
     section: str | None = None
-    """The settings that are its parameters."""
+    """Section of the settings with its parameters; None without parameters."""
 
 
 CATALOGUE: Mapping[str, Entry] = {
     "pagerank": Entry(
-        "How often a walk along edges comes by, which starts anew now and then.",
-        (Column("pagerank", "rank", "double", "PageRank; over all vertices 1."),),
+        "PageRank: how often a random walk with restarts visits a vertex.",
+        (Column("pagerank", "rank", "double", "PageRank; the sum over all vertices is 1."),),
         "pagerank",
     ),
     "components": Entry(
-        "Which vertices are joined by edges.",
-        (Column("weak_component", "component", "id", "The least id of those that the vertex is joined with."),),
+        "Connected components, ignoring directions.",
+        (Column("weak_component", "component", "id", "The smallest id in the component of the vertex."),),
     ),
     "labels": Entry(
-        "Communities: each vertex takes the label that most of its neighbours have, some times over.",
-        (Column("label", "label", "id", "Label of the community: an id."),),
+        "Communities by label propagation: each vertex repeatedly takes the most frequent label of its neighbours.",
+        (Column("label", "label", "id", "The label of the community, a vertex id."),),
         "labels",
     ),
     "coreness": Entry(
-        "In how dense a core a vertex is, by degrees.",
-        (Column("coreness", "core", "int32", "The largest k with the vertex in a k-core."),),
+        "Core number of a vertex.",
+        (Column("coreness", "core", "int32", "The largest k such that the vertex is in the k-core."),),
     ),
     "clustering": Entry(
-        "How many of a vertex's neighbours are joined themselves.",
-        (Column("clustering", "clustering", "double", "Edges between its neighbours among all there could be."),),
+        "Local clustering coefficient.",
+        (Column("clustering", "clustering", "double", "The share of pairs of neighbours that are joined by an edge."),),
     ),
 }
 """Name → program, in the order of their columns."""

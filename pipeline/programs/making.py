@@ -1,4 +1,4 @@
-"""Programs with the parameters that settings give them."""
+"""Programs with their parameters from the settings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 from ...tasks.programs import Program
 from ...tasks.programs.shipped import Components, Coreness, LabelPropagation, LocalClustering, PageRank
-from ..settings import Settings
+from ..settings.models import Settings
 from .catalogue import CATALOGUE
-
-__all__ = ["parameters_of", "program_of"]
 
 _MAKERS: Mapping[str, Callable[..., Program]] = {
     "pagerank": PageRank,

@@ -1,8 +1,7 @@
-"""Programs on the cluster: a block of the graph on each worker, and tasks that meet in every superstep.
+"""Vertex programs on the cluster: one block of the graph on each worker, and one barrier in each superstep.
 
-Blocks are ranges of ids with about equally many edges; a graph that is small is in one block. What a worker holds is
-its block: no task, and not the client, holds all edges of a graph that has several. When a worker is lost the run goes
-back to what was kept last.
+A block is a range of ids; all have about equally many edges. A small graph has one block. If there are several blocks,
+no task and no client holds all edges. When a worker is lost, the run resumes from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -17,45 +16,43 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...tasks.degrees import BucketDegrees
 from ...tasks.errors import StateLost
-from ...tasks.identity import Kind
+from ...tasks.ids.identity import Kind
+from ...tasks.ingest import range_cuts
+from ...tasks.ingest.degrees import BucketDegrees
+from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.partition import range as ranges
 from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.program import View
 from ...tasks.programs.warm import warm_program
-from ...tasks.sources import Source
-from ...tasks.writing import VertexColumn
-from ..carriers import Meeting
-from ..engine import Engine, Future
-from ..exchange import exchange, send
-from ..manifest import ProgramRecord
-from ..settings import Settings
-from ..stages import Buckets
-from ..telemetry import Events
+from ...tasks.publish.tables import TableColumn
+from ..cluster.carriers.communicator import Communicator
+from ..cluster.engine import Engine, Future
+from ..monitor.events import Events
+from ..output.manifest import ProgramRecord
+from ..settings.models import Settings
+from ..stages.exchange import exchange, send
+from ..stages.ingesting import Buckets
 from .catalogue import CATALOGUE, LAMBDA, Entry
 from .making import parameters_of, program_of
 
-__all__ = ["Ran", "run_programs", "wanted_programs", "warm_programs"]
-
 LEAST_ENTRIES = 2**21
-"""Ends of edges of a block, at least, where there are several: of smaller ones meetings take longer than the work."""
+"""Fewest ends of edges in each of several blocks. With fewer, barriers take longer than the work."""
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What programs found."""
+class ProgramResults:
+    """The results of all programs of a run."""
 
     columns: list[Future]
-    """[buckets] lists of VertexColumn"""
+    """[buckets] lists of TableColumn"""
     records: list[ProgramRecord]
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The graph in its blocks."""
+    """The graph in blocks."""
 
     view: View
     home: RangePartitioner
@@ -63,14 +60,14 @@ class _Blocks:
     """[groups] Block"""
 
 
-def wanted_programs(settings: Settings) -> dict[str, Entry]:
-    """The programs that settings ask for, beside λ, in the order of their columns."""
+def requested_programs(settings: Settings) -> dict[str, Entry]:
+    """The programs in the setting `programs.run`, without λ, in the order of their columns."""
     return {name: entry for name, entry in CATALOGUE.items() if name in settings.programs.run and name != LAMBDA}
 
 
 def warm_programs(engine: Engine, settings: Settings) -> None:
     """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
-    engine.everywhere(_warm, [program_of(name, settings) for name in wanted_programs(settings)])
+    engine.on_every_worker(_warm, [program_of(name, settings) for name in requested_programs(settings)])
 
 
 def _warm(programs: Sequence[Program]) -> None:
@@ -80,12 +77,12 @@ def _warm(programs: Sequence[Program]) -> None:
 
 def run_programs(
     engine: Engine, events: Events, settings: Settings, source: Source, buckets: Buckets, degrees: Sequence[Future]
-) -> Ran:
-    """Run the wanted programs, one after the other; `degrees` [buckets] are BucketDegrees.
+) -> ProgramResults:
+    """Run the requested programs, one after the other. `degrees` [buckets] are BucketDegrees.
 
     Raises StateLost if a worker is lost with its block.
     """
-    wanted = wanted_programs(settings)
+    wanted = requested_programs(settings)
     records, named, columns = [], [], []
     with events.stage("programs", len(wanted)) as stage:
         home = _place(engine, buckets, degrees)
@@ -96,7 +93,7 @@ def run_programs(
             # The entries of an undirected graph are the same by all views.
             view = program.view if source.directed else "both"
             if graph is None or graph.view != view:
-                graph = None  # let go of before there is another
+                graph = None  # released before the next one is made
                 graph = _cut(engine, buckets, home, source.directed, view)
             states, carrier = _run(engine, graph, program, settings)
             outcomes = engine.peek(states, _figures)
@@ -111,23 +108,23 @@ def run_programs(
         tasks = [(columns, [own[b] for own in named]) for b in range(len(buckets.ids))]
         published = engine.map("vertex-columns", _vertex_columns, tasks)
         engine.wait(published)
-    return Ran(published, records)
+    return ProgramResults(published, records)
 
 
 def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
-    """Ranges of ids with about equally many edges, one for each worker that is worth it."""
+    """Ranges of ids with about equally many edges, one for each worker that has enough work."""
     entries = engine.peek(degrees, _sum)
-    groups = max(1, min(engine.meet(), sum(entries) // LEAST_ENTRIES))
-    targets = ranges.cut_targets(entries, groups)
+    groups = max(1, min(engine.refresh_workers(), sum(entries) // LEAST_ENTRIES))
+    targets = range_cuts.cut_targets(entries, groups)
     starts = buckets.starts.tolist()
     cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])
-    return ranges.range_partitioner(engine.gather(cuts))
+    return range_cuts.range_partitioner(engine.gather(cuts))
 
 
 def _cut(engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View) -> _Blocks:
-    """A block for each of these ranges."""
+    """A block for each of these range_cuts."""
     groups = home.partitions
-    engine.spread(groups)
+    engine = engine.for_tasks(groups)
     sent = send(engine, "send-entries", "entries", delivery.send_entries, [(own, home, view) for own in buckets.edges])
     arguments = [(g, int(buckets.starts[-1]), home, directed, view) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
@@ -140,42 +137,54 @@ def _sum(degrees: BucketDegrees) -> int:
 
 
 def _cuts(degrees: BucketDegrees, first: int, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-    return ranges.cuts_within(degrees.degree, first, targets)
+    return range_cuts.cuts_within(degrees.degree, first, targets)
 
 
 def _run(engine: Engine, graph: _Blocks, program: Program, settings: Settings) -> tuple[list[Future], str]:
-    """[groups] Outcome, and what carried."""
+    """[groups] Outcome, and the kind of carrier."""
     groups = len(graph.blocks)
-    engine.meet()
-    with engine.alone("peeling"):  # nor does a search for λ of another run come in between
-        meeting = Meeting.of(engine, groups, settings.bounding.carrier)
-        engine.spread(meeting.workers)
+    engine.refresh_workers()
+    with engine.exclusive("peeling"):  # nor does a search for λ of another run come in between
+        communicator = Communicator.of(engine, groups, settings.bounding.carrier)
+        engine = engine.for_tasks(communicator.workers)
         arguments = [
-            (meeting, w, [graph.blocks[g] for g in meeting.held_by(w)], program, graph.home, engine.capacity.threads)
-            for w in range(meeting.workers)
+            (
+                communicator,
+                w,
+                [graph.blocks[g] for g in communicator.groups_of(w)],
+                program,
+                graph.home,
+                engine.capacity.threads,
+            )
+            for w in range(communicator.workers)
         ]
-        tasks = engine.together("run-program", _run_blocks, arguments)
-    places = [(tasks[g % meeting.workers], g // meeting.workers) for g in range(groups)]
-    found = engine.map("found", getitem, places, [g % meeting.workers for g in range(groups)])
-    engine.wait_beside(found, tasks)
-    return engine.detach("found-held", found, _lost, [()] * groups), meeting.choice.kind
+        tasks = engine.run_gang("run-program", _run_blocks, arguments)
+    places = [(tasks[g % communicator.workers], g // communicator.workers) for g in range(groups)]
+    found = engine.map("found", getitem, places, [g % communicator.workers for g in range(groups)])
+    engine.wait_with_gang(found, tasks)
+    return engine.cut_lineage("found-held", found, _lost, [()] * groups), communicator.choice.kind
 
 
 def _lost() -> NoReturn:
-    raise StateLost("a worker is lost, and what a program found there with it; run again")
+    raise StateLost("a worker died with unsaved results of a vertex program; run again")
 
 
 def _run_blocks(
-    meeting: Meeting, worker: int, blocks: Sequence[Block], program: Program, home: RangePartitioner, threads: int
+    communicator: Communicator,
+    worker: int,
+    blocks: Sequence[Block],
+    program: Program,
+    home: RangePartitioner,
+    threads: int,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
     own = [replace(block, view=program.view) for block in blocks]
-    with meeting.carriers_of(worker) as carriers:
+    with communicator.open_carriers(worker) as carriers:
         return run_blocks(program, own, home, carriers, threads=threads)
 
 
 def _figures(outcome: Outcome) -> Outcome:
-    """All but the arrays."""
+    """The outcome without its arrays."""
     return replace(outcome, number=outcome.number[:0], state={})
 
 
@@ -187,9 +196,9 @@ def _bring_back(
     ids: Sequence[str],
     kind: Kind,
 ) -> list[Future]:
-    """[buckets] NamedColumns of the state's arrays that are `kept`, of which `ids` speak of vertices."""
+    """[buckets] NamedColumns of the state's arrays in `kept`; those in `ids` are vertex numbers."""
     starts, everyone = buckets.starts, range(len(buckets.ids))
-    engine.spread(len(everyone))
+    engine = engine.for_tasks(len(everyone))
     sent = send(engine, "send-state", "state", _send_kept, [(own, list(kept), starts) for own in states])
     found = exchange(engine, "state", sent, delivery.collect_state, [(b, starts, kept) for b in everyone])
     asked = send(engine, "ask-ids", "asked-ids", delivery.ask_ids, [(own, ids, starts) for own in found])
@@ -207,9 +216,9 @@ def _send_kept(outcome: Outcome, names: Sequence[str], starts: NDArray[np.int64]
 
 def _vertex_columns(
     columns: Sequence[Sequence[tuple[str, str, pa.DataType, bool]]], named: Sequence[delivery.NamedColumns]
-) -> list[VertexColumn]:
+) -> list[TableColumn]:
     return [
-        VertexColumn(name, kind, found.columns[state], found.ids if is_id else None)
+        TableColumn(name, kind, found.columns[state], found.ids if is_id else None)
         for own, found in zip(columns, named, strict=True)
         for name, state, kind, is_id in own
     ]

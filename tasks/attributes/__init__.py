@@ -1,9 +1,10 @@
-"""Attributes of vertices: found and checked, read in blocks, and brought to the buckets that have their vertices.
+"""Attributes of vertices: found and checked, read in blocks, and sent to the buckets of their vertices.
 
     every block   read_attributes
     exchange 1    send_attributes    blocks → buckets: publish_attributes
 
-Buckets are those of the ids (tasks/numbering.py), so that the table of attributes is sorted as that of vertices is.
+Buckets are those of the ids (tasks/ingest/numbering.py), so the table of attributes has the order of the vertices.
+Imports `ids`, `ingest`, `inputs`, `publish`, `storage` and `tables`. Start with `source`.
 """
 
 from .joining import (

@@ -1,4 +1,4 @@
-"""From rows of attributes to the table `attributes`, bucket by bucket."""
+"""Joining of attribute rows with the vertices of each bucket, and writing of the table `attributes`."""
 
 from __future__ import annotations
 
@@ -8,40 +8,30 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...kernels.held import Held
-from .. import identity
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InputError
-from ..id_types import kept, published
-from ..identity import Ids
-from ..inputs.opening import DAMAGE, reason
-from ..inputs.parquet import open_parquet
+from ..ids import identity
+from ..ids.display import display_id
+from ..ids.id_types import from_internal, to_internal
+from ..ids.identity import Ids
+from ..ingest.numbering import BucketIds
+from ..inputs.formats.parquet import open_parquet
+from ..inputs.opening import READ_ERRORS, error_reason
 from ..messages import Bundle, bundle
-from ..numbering import BucketIds
-from ..places import Place
-from ..spelling import spelled
-from ..writing import OutputFile, write_table
+from ..publish.writing import OutputFile, write_table
+from ..storage.folders import Folder
 from .source import AttributeBlock, AttributeSource
 
-__all__ = [
-    "AttributeRows",
-    "BucketAttributes",
-    "Published",
-    "bucket_range",
-    "publish_attributes",
-    "read_attributes",
-    "send_attributes",
-]
-
 _GROUP_BYTES = 2**27
-"""Bytes of a row group of attributes, about, at most."""
+"""Bytes of a row group of attributes, approximately, at most."""
 
 
 @dataclass(frozen=True)
-class AttributeRows(Held):
-    """Rows of attributes on their way to the buckets of their vertices. `len()` counts them."""
+class AttributeRows(SizedArrays):
+    """Attribute rows that are sent to the buckets of their vertices. `len()` is the number of rows."""
 
     number: int
-    """Of the block."""
+    """Number of the block."""
 
     ids: pa.Array
     """[rows] int64 or large_string, ascending, without nulls."""
@@ -55,16 +45,16 @@ class AttributeRows(Held):
 
 @dataclass(frozen=True)
 class Published:
-    """How the table is written."""
+    """Where and how the table is written."""
 
-    folder: Place
+    folder: Folder
     compression: str
     row_group_rows: int
 
 
 @dataclass(frozen=True)
 class BucketAttributes:
-    """What one bucket has written, and its counts."""
+    """The file of one bucket, and its counts."""
 
     file: OutputFile
     unknown: int
@@ -74,30 +64,32 @@ class BucketAttributes:
 
 
 def bucket_range(ids: BucketIds) -> Ids:
-    """The first id of a bucket, as an array of one id; of none in a bucket without vertices."""
+    """The first id of a bucket, as an array of one id; empty if the bucket has no vertices."""
     return identity.to_host(identity.part(ids.ids, 0, min(1, len(ids))))
 
 
 def read_attributes(source: AttributeSource, block: AttributeBlock) -> AttributeRows:
-    """Read a block, and sort it by id. Raises InputError, naming the file, for damage and null ids."""
+    """Read a block and sort it by id. Raises InputError, which names the file, for damage and null ids."""
     tables = [_read(source, file, group) for file, group in block.row_groups]
     id_type = pa.int64() if pa.types.is_integer(source.id_type) else pa.large_string()
-    schema = pa.schema([pa.field("id", id_type), *(field.with_type(_held(field.type)) for field in source.schema)])
+    schema = pa.schema(
+        [pa.field("id", id_type), *(field.with_type(_internal_type(field.type)) for field in source.schema)]
+    )
     table = pa.concat_tables([schema.empty_table(), *tables])
     table = table.take(pc.sort_indices(table["id"])).combine_chunks()
-    return AttributeRows(block.number, _whole(table["id"]), table.drop(["id"]))
+    return AttributeRows(block.number, _combined(table["id"]), table.drop(["id"]))
 
 
 def send_attributes(rows: AttributeRows, firsts: Sequence[Ids]) -> Bundle[AttributeRows]:
-    """Block → buckets: the rows of the ids in each bucket's range. `firsts` is `bucket_range` of each bucket."""
+    """Block → buckets: the rows in each bucket's range of ids. `firsts` is [buckets] their `bucket_range`."""
     filled = [bucket for bucket, first in enumerate(firsts) if len(first)] or [0]
     splitters = [firsts[bucket] for bucket in filled[1:]]
     ids = rows.ids.to_numpy() if pa.types.is_integer(rows.ids.type) else rows.ids
     cuts = [0, len(rows)] if not splitters else identity.split(ids, identity.concatenate(splitters)).tolist()
     parts = {}
-    for place, bucket in enumerate(filled):
-        start, stop = cuts[place], cuts[place + 1]
-        if start < stop:  # copied, as Arrow would pickle the whole array with a slice
+    for index, bucket in enumerate(filled):
+        start, stop = cuts[index], cuts[index + 1]
+        if start < stop:  # copied: Arrow pickles the whole array of a slice
             values = rows.values.slice(start, stop - start)
             own = pa.Table.from_batches(
                 [pa.RecordBatch.from_arrays([pa.concat_arrays(c.chunks) for c in values.columns], schema=values.schema)]
@@ -109,14 +101,14 @@ def send_attributes(rows: AttributeRows, firsts: Sequence[Ids]) -> Bundle[Attrib
 def publish_attributes(
     source: AttributeSource, how: Published, ids: BucketIds, parts: Mapping[int, AttributeRows]
 ) -> BucketAttributes:
-    """Write attributes/part-N.parquet: a row for each vertex of the bucket, in the order of ids, null where the table
-    has none. Raises InputError for an id that has several rows.
+    """Write attributes/part-N.parquet: a row for each vertex of the bucket, in the order of ids, with nulls for a
+    vertex without a row. `parts` are the rows by block. Raises InputError for an id with several rows.
     """
-    schema = pa.schema([field.with_type(_held(field.type)) for field in source.schema])
-    given = [parts[block] for block in sorted(parts)]
-    rows = pa.concat_tables([schema.empty_table(), *(part.values for part in given)])
+    schema = pa.schema([field.with_type(_internal_type(field.type)) for field in source.schema])
+    ordered = [parts[block] for block in sorted(parts)]
+    rows = pa.concat_tables([schema.empty_table(), *(part.values for part in ordered)])
     known = ids.ids if isinstance(ids.ids, pa.Array) else pa.array(identity.to_host(ids.ids))
-    found = pa.concat_arrays([pa.array([], known.type), *(part.ids for part in given)])
+    found = pa.concat_arrays([pa.array([], known.type), *(part.ids for part in ordered)])
     _refuse_repeats(source, found)
     at = pc.index_in(known, value_set=found)
     missing = at.null_count
@@ -136,10 +128,10 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
     try:
         with open_parquet(own.path, own.version, source.storage_options) as opened:
             table = opened.read_row_groups([group], columns=columns).select(columns)
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         raise InputError(
-            f"{own.path}: row group {group} cannot be read: {reason(error)}; the file is damaged or changed during the "
-            "run: write it again"
+            f"{own.path}: row group {group} cannot be read: {error_reason(error)}; the file is damaged or changed "
+            "during the run: write it again"
         ) from error
     nulls = table.column(0).null_count
     if nulls:
@@ -147,12 +139,16 @@ def _read(source: AttributeSource, file: int, group: int) -> pa.Table:
             f"{own.path}: row group {group} has {nulls} null ids in column {source.id_column!r}: each row needs the id "
             "of its vertex; leave such rows out of the file"
         )
-    kinds = [_held(field.type) for field in source.schema]
+    kinds = [_internal_type(field.type) for field in source.schema]
     try:
         values = [column.cast(kind) for column, kind in zip(table.columns[1:], kinds, strict=True)]
-        return pa.table([pa.array(kept(table.column(0), source.id_type)), *values], names=["id", *source.schema.names])
+        return pa.table(
+            [pa.array(to_internal(table.column(0), source.id_type)), *values], names=["id", *source.schema.names]
+        )
     except pa.ArrowInvalid as error:
-        raise InputError(f"{own.path}: row group {group}: {reason(error)}; the ids are {source.id_type}") from error
+        raise InputError(
+            f"{own.path}: row group {group}: {error_reason(error)}; the ids are {source.id_type}"
+        ) from error
 
 
 def _refuse_repeats(source: AttributeSource, found: pa.Array) -> None:
@@ -168,9 +164,9 @@ def _refuse_repeats(source: AttributeSource, found: pa.Array) -> None:
 
 
 def _shown(id: pa.Scalar, id_type: pa.DataType) -> int | str:
-    """A kept id as the user has it."""
+    """An internal id as in the user's files."""
     own = pa.array([id.as_py()], id.type)
-    value: int | str = spelled(published(_ids(own, 0, 1), id_type)[0].as_py())
+    value: int | str = display_id(from_internal(_ids(own, 0, 1), id_type)[0].as_py())
     return value
 
 
@@ -188,8 +184,8 @@ def _batches(
             middle = (start + stop) // 2
             pending += [(middle, stop), (start, middle)]
             continue
-        values = [_whole(column).cast(kind) for column, kind in zip(own.columns, kinds, strict=True)]
-        yield [published(_ids(known, start, stop), source.id_type), *values]
+        values = [_combined(column).cast(kind) for column, kind in zip(own.columns, kinds, strict=True)]
+        yield [from_internal(_ids(known, start, stop), source.id_type), *values]
 
 
 def _ids(known: pa.Array, start: int, stop: int) -> Ids:
@@ -197,10 +193,10 @@ def _ids(known: pa.Array, start: int, stop: int) -> Ids:
     return own.to_numpy() if pa.types.is_integer(own.type) else own
 
 
-def _held(kind: pa.DataType) -> pa.DataType:
-    """The type in which values are kept: text of any size."""
+def _internal_type(kind: pa.DataType) -> pa.DataType:
+    """The type of values before they are written: large_string for strings."""
     return pa.large_string() if pa.types.is_string(kind) else kind
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _combined(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

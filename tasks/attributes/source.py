@@ -1,4 +1,4 @@
-"""Where attributes of vertices come from: Parquet files, found and checked by their footers."""
+"""The source of vertex attributes: Parquet files, found and checked by their footers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,27 @@ from ..errors import InputAbsent, InputError
 from ..inputs.columns import id_type as id_type_of
 from ..inputs.columns import is_uuid
 from ..inputs.finding import find_files
-from ..inputs.parquet import read_parquet_footer
-from ..sources import FOOTER_READERS, SourceFile
+from ..inputs.formats.parquet import read_parquet_footer
+from ..inputs.sources import FOOTER_READERS, SourceFile
 from ..tables.finding import table_at
 from ..tables.live import Table
 
-__all__ = ["RESERVED", "AttributeBlock", "AttributeSource", "open_attributes", "plan_attribute_blocks"]
-
 RESERVED = ("id", "degree_inside", "degree", "triangles", "lambda")
-"""Names that attributes cannot have: tables that show them have such columns of their own."""
+"""Names that attributes cannot have: tables with attributes have these columns themselves."""
 
 _USUAL_IDS = ("id", "vertex")
 _USUAL_LABELS = ("label", "name")
 
 _BLOCK_BYTES = 2**28
-"""Uncompressed bytes of the row groups that one task reads, at most, unless one row group has more."""
+"""Uncompressed bytes that one task reads at most. One row group may have more."""
 
 
 @dataclass(frozen=True)
 class AttributeSource:
-    """A table with a row for each vertex, as its footers describe it. Picklable; its repr has no storage options."""
+    """A table with a row for each vertex, as its footers describe it. Picklable; its repr shows no storage options."""
 
     path: str
-    """What the user gave."""
+    """As the user wrote it."""
 
     files: tuple[SourceFile, ...]
     """Sorted by path."""
@@ -52,13 +50,13 @@ class AttributeSource:
     """The attributes, without the id."""
 
     label: str | None
-    """The attribute that is shown beside the id of a vertex."""
+    """The attribute that is shown beside the id of a vertex; None if there is none."""
 
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """For fsspec; may hold secrets."""
+    """For fsspec; may have secrets."""
 
     table: Table | None = None
-    """The Delta or Iceberg table that the files hold the rows of."""
+    """The Delta or Iceberg table of these files."""
 
     @property
     def rows(self) -> int:
@@ -68,7 +66,7 @@ class AttributeSource:
 
 @dataclass(frozen=True)
 class AttributeBlock:
-    """What one task reads: row groups, each a position in `AttributeSource.files` and a number in the file."""
+    """Row groups that one task reads: pairs of an index in `AttributeSource.files` and an index in the file."""
 
     number: int
     row_groups: tuple[tuple[int, int], ...]
@@ -85,13 +83,11 @@ def open_attributes(
 ) -> AttributeSource:
     """Find the Parquet files of a file, folder, glob, table or fsspec URL, and check their columns. Reads footers only.
 
-    `id_type` is the type of the ids in the edges. The column of ids that is not named is `id` or `vertex`; attributes
-    that are not named are all other columns; the label that is not named is `label` or `name`, else the only attribute
-    that is text, else none.
+    `id_type` is the type of the ids in the edges. Defaults: `id_column` is `id` or `vertex`; `columns` are all others;
+    `label` is `label` or `name`, or else the only string attribute.
 
-    Raises InputError, which names the file and the column: if nothing is found, a footer cannot be read, a column is
-    missing, has a reserved name or a type that cannot be published, or the ids are of another kind than those of the
-    edges.
+    Raises InputError, which names the file and the column, if nothing is found, a footer cannot be read, a column is
+    missing, has a reserved name or a type that cannot be published, or the ids and those of the edges differ in kind.
     """
     options = dict(storage_options or {})
     folder = table_at(path, options)
@@ -129,19 +125,19 @@ def open_attributes(
 
 
 def plan_attribute_blocks(source: AttributeSource, rows_per_block: int) -> list[AttributeBlock]:
-    """Cut the table into blocks of at most `rows_per_block` rows, in file order; at least one block, possibly empty.
+    """Cut the table into blocks of at most `rows_per_block` rows, in file order: at least one, which may be empty.
 
-    A row group is never cut, so one that is larger makes a block of its own.
+    A row group is never cut: a larger one is a block by itself.
     """
     blocks: list[list[tuple[int, int]]] = [[]]
     rows = size = 0
-    for place, file in enumerate(source.files):
+    for index, file in enumerate(source.files):
         for group, more in enumerate(file.row_groups):
-            own = source.group_bytes[place][group]
+            own = source.group_bytes[index][group]
             if blocks[-1] and (rows + more > rows_per_block or size + own > _BLOCK_BYTES):
                 blocks.append([])
                 rows = size = 0
-            blocks[-1].append((place, group))
+            blocks[-1].append((index, group))
             rows, size = rows + more, size + own
     return [AttributeBlock(number, tuple(groups)) for number, groups in enumerate(blocks)]
 
@@ -151,36 +147,36 @@ def _parquet_files(path: str, options: Mapping[str, Any]) -> list[str]:
     if found.format != "parquet":
         quoted = path.replace("'", "''")
         raise InputError(
-            f"--vertices {path!r} is {found.format}, and attributes are read from Parquet: convert it, for example "
+            f"--vertices {path!r} is {found.format}, but attributes must be Parquet: convert it, for example "
             f"with DuckDB: COPY (SELECT * FROM '{quoted}') TO 'vertices.parquet'"
         )
     return found.paths
 
 
-def _id_column(path: str, names: Sequence[str], given: str | None) -> str:
-    if given is not None:
-        return given
+def _id_column(path: str, names: Sequence[str], named: str | None) -> str:
+    if named is not None:
+        return named
     found = next((name for name in _USUAL_IDS if name in names), None)
     if found is None:
         raise InputError(
-            f"{path} has no column 'id' or 'vertex'; it has {', '.join(map(repr, names))}: say which has the ids of "
-            "vertices with --vertex-id COLUMN"
+            f"{path} has no column 'id' or 'vertex'; it has {', '.join(map(repr, names))}: name the column of ids "
+            "with --vertex-id COLUMN"
         )
     return found
 
 
-def _refuse_other_ids(path: str, found: pa.DataType, column: str, wanted: pa.DataType) -> None:
-    same = pa.types.is_integer(found) == pa.types.is_integer(wanted) and is_uuid(found) == is_uuid(wanted)
+def _refuse_other_ids(path: str, found: pa.DataType, column: str, expected: pa.DataType) -> None:
+    same = pa.types.is_integer(found) == pa.types.is_integer(expected) and is_uuid(found) == is_uuid(expected)
     if pa.types.is_null(found) or same:
         return
     raise InputError(
-        f"{path}: column {column!r} is {found}, and the ids of the edges are {wanted}: cast it to that type, or name "
+        f"{path}: column {column!r} is {found}, and the ids of the edges are {expected}: cast it to that type, or name "
         "another column with --vertex-id"
     )
 
 
-def _columns(path: str, names: Sequence[str], id_column: str, given: Sequence[str] | None) -> list[str]:
-    chosen = [name for name in names if name != id_column] if given is None else list(given)
+def _columns(path: str, names: Sequence[str], id_column: str, named: Sequence[str] | None) -> list[str]:
+    chosen = [name for name in names if name != id_column] if named is None else list(named)
     for name in chosen:
         if name in RESERVED:
             raise InputError(
@@ -190,7 +186,7 @@ def _columns(path: str, names: Sequence[str], id_column: str, given: Sequence[st
         if names.count(name) > 1:
             raise InputError(f"{path} has {names.count(name)} columns named {name!r}; rename all but one")
         if name == id_column:
-            raise InputError(f"input.vertex_columns has {name!r}, which is the column of ids: leave it out")
+            raise InputError(f"input.vertex_columns has {name!r}, which is the id column: leave it out")
     if not chosen:
         raise InputError(
             f"{path} has no column besides {id_column!r}, so there are no attributes: leave out --vertices"
@@ -199,7 +195,7 @@ def _columns(path: str, names: Sequence[str], id_column: str, given: Sequence[st
 
 
 def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
-    """The type in which an attribute is published: that of the files, where they agree."""
+    """The type of an attribute in the output: that of the files. Raises InputError if they differ."""
     found: dict[pa.DataType, str] = {}
     for path, schema in schemas.items():
         if name not in schema.names:
@@ -213,16 +209,16 @@ def _type(schemas: Mapping[str, pa.Schema], name: str) -> pa.DataType:
         if not pa.types.is_null(kind):
             found.setdefault(kind, path)
     if len(found) > 1:
-        (one, there), (other, elsewhere) = list(found.items())[:2]
+        (one, path), (other, other_path) = list(found.items())[:2]
         raise InputError(
-            f"column {name!r} is {one} in {there} and {other} in {elsewhere}: cast it to one type, or choose others "
+            f"column {name!r} is {one} in {path} and {other} in {other_path}: cast it to one type, or choose others "
             "with input.vertex_columns"
         )
     kind, path = next(iter(found.items()), (pa.string(), ""))
     if not _can_be_published(kind):
         raise InputError(
-            f"{path}: column {name!r} is {kind}; attributes are text, numbers, truth values, dates and times: cast it, "
-            "or choose others with input.vertex_columns"
+            f"{path}: column {name!r} is {kind}; attributes are strings, numbers, booleans, dates and timestamps: cast "
+            "it, or choose others with input.vertex_columns"
         )
     return kind
 
@@ -235,14 +231,12 @@ def _can_be_published(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _label(path: str, schema: pa.Schema, given: str | None) -> str | None:
-    if given is not None and given not in schema.names:
+def _label(path: str, schema: pa.Schema, named: str | None) -> str | None:
+    if named is not None and named not in schema.names:
         known = ", ".join(map(repr, schema.names))
-        raise InputError(
-            f"input.vertex_label is {given!r}, and no attribute of {path} has that name; there are {known}"
-        )
-    if given is not None:
-        return given
+        raise InputError(f"input.vertex_label is {named!r}, which is no attribute of {path}; it has {known}")
+    if named is not None:
+        return named
     usual = [name for name in _USUAL_LABELS if name in schema.names]
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return usual[0] if usual else texts[0] if len(texts) == 1 else None

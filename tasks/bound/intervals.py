@@ -1,4 +1,4 @@
-"""The certified interval of λ of each owned edge, as every schedule ends with it."""
+"""The certified interval of λ of each owned edge: the result of every bounding method."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.held import Held
-from ..subgraph import Subgraph
+from ...kernels.runtime.sizes import SizedArrays
+from ..graph.subgraph import Subgraph
 
 
 @dataclass(frozen=True)
-class Intervals(Held):
-    """λ of each owned edge of a partition lies in [low, high]; the same array twice where all are settled."""
+class Intervals(SizedArrays):
+    """λ of each owned edge of a partition is in [low, high]. Both are one array if every λ is known."""
 
     low: NDArray[np.int32]
     """[owned edges] lower ends."""
@@ -23,12 +23,12 @@ class Intervals(Held):
 
     @property
     def unsettled(self) -> int:
-        """Edges whose interval holds more than one value."""
+        """Number of edges whose interval has more than one value."""
         return 0 if self.low is self.high else int(np.count_nonzero(self.low != self.high))
 
 
 def intervals(subgraph: Subgraph, low: NDArray[np.int32], high: NDArray[np.int32]) -> Intervals:
-    """From the interval of each owned local edge to that of each owned edge: without triangles it is [0, 0]."""
+    """Expand intervals [owned local edges] to all owned edges. Edges without triangles have [0, 0]."""
     full = np.zeros_like(subgraph.support)
     full[subgraph.number] = low
     if low is high or np.array_equal(low, high):

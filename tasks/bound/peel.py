@@ -1,6 +1,6 @@
-"""Peeling: a single partition to λ, level by level.
+"""Peeling: λ of a single partition, level by level.
 
-At level k every edge with at most k triangles left leaves with λ = k and takes its triangles along. The
+At level k, each edge with at most k remaining triangles is removed with its triangles, and has λ = k. This is the
 level-synchronous form of Wang and Cheng ("Truss decomposition in massive networks", PVLDB 2012) as in PKT (Kabir and
 Madduri, HPEC 2017).
 """
@@ -16,48 +16,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.held import Held
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
+from ..graph.subgraph import Subgraph
 from ..messages import Bundle, bundle
-from ..subgraph import Subgraph
 from .intervals import Intervals, intervals
 
 
 @dataclass(frozen=True)
-class Peeled(Held):
-    """How far peeling has come, between two levels; the state that a later run needs of a partition."""
+class Peeled(SizedArrays):
+    """The state of peeling between two levels. Checkpoints store it."""
 
     count: NDArray[np.int32]
-    """[local edges] triangles left; negative for edges that left."""
+    """[local edges] remaining triangles; negative for removed edges."""
 
     low: NDArray[np.int32]
-    """[local edges] λ of those that left."""
+    """[local edges] λ of removed edges."""
 
     level: int
     """The next level."""
 
     levels: int
-    """Levels at which edges left: the steps of this schedule."""
+    """Number of levels at which edges were removed: the steps of this method."""
 
     left: int
-    """Edges that are left."""
+    """Number of remaining edges."""
 
     @property
     def evaluations(self) -> int:
-        """Edges that left: each is looked at once."""
+        """Number of removed edges: each is evaluated once."""
         return len(self.low) - self.left
 
     @property
     def exchanges(self) -> int:
-        """0: there is no other partition."""
+        """0: peeling has one partition."""
         return 0
 
     def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> Peeled:
-        """What is to be kept: all."""
+        """The part to store in a checkpoint: all of it."""
         return self
 
     def resumed(self, subgraph: Subgraph) -> tuple[Peeled, Bundle[Any]]:
-        """The state, and no mail."""
+        """The state after a restart, and no messages."""
         return self, bundle(subgraph.partition, {})
 
 
@@ -68,16 +68,18 @@ def peel(
     progress: Callable[[int, int], None] | None = None,
     compact_rows: bool = False,
 ) -> Peeled:
-    """Peel the only partition of a run, from the start or from where it was `before`.
+    """Peel the only partition of a run, from the start or from the state `before`.
 
-    After `seconds` it stops after a level. `progress(level, edges left)` is called now and then. Raises InternalError
-    for a subgraph with ghosts. `compact_rows` take less of a GPU's memory than others, and more time; from what one
-    kind has come to, the other can go on.
+    Stops at the end of the level in which `seconds` have passed. Calls `progress(level, remaining edges)` after each
+    advance. `compact_rows` take less GPU memory and more time than the default rows; a state from either can be
+    continued with the other. Raises InternalError for a subgraph with ghosts.
     """
     if len(subgraph.ghost):
         raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
     deadline = None if seconds is None else time.monotonic() + seconds
-    start = kernels.compact_peeling if compact_rows else kernels.peeling
+    start = kernels.peeling
+    if compact_rows:
+        from ...kernels.gpu.compact_rows import CompactPeeling as start  # on GPUs alone; imports CuPy
     if before is None:
         peeling = start(subgraph.topology, subgraph.support[subgraph.number])
     else:
@@ -92,9 +94,9 @@ def peel(
 
 
 def peel_intervals(subgraph: Subgraph, peeled: Peeled) -> Intervals:
-    """The interval of each edge: one that is left has λ between the next level and its triangles left."""
+    """The interval of each edge. λ of a remaining edge is between the next level and its remaining triangles."""
     low, count = peeled.low, peeled.count
     if not peeled.left:
         return intervals(subgraph, low, low)
-    standing = count >= 0
-    return intervals(subgraph, np.where(standing, peeled.level, low), np.where(standing, count, low))
+    remaining = count >= 0
+    return intervals(subgraph, np.where(remaining, peeled.level, low), np.where(remaining, count, low))

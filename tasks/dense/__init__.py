@@ -1,41 +1,50 @@
 """Dense groups: the hierarchy of the connected components of {λ ≥ k}, and its leaves, the DN-graphs.
 
-Components are found in each bucket by itself. What holds none of the vertices that other buckets have too is done;
-the rest goes, as an outline, by way of tasks that join a few of them, to one, which finds how those hang together. In
-order:
+Each bucket finds the components of its own edges. A component is closed if none of its vertices is in another bucket;
+it is then complete. The other components are open. Their outlines go to tasks that join a few of them, and in the end
+to one task, which finds the components of the graph. In order:
 
-    every bucket   tree.grow_tree
-    exchange 1     tree.send_outline         buckets → fewer tasks: merge.join_outlines, and so on
+    each bucket    tree.grow_tree
+    exchange 1     tree.send_outline         buckets → fewer tasks: merge.join_outlines, repeated
                                              → one task: merge.merge_outlines
     exchange 2     merge.answer_outlines     one task → buckets: groups.collect_groups
-    every bucket   groups.dn_edges, whose triangles are counted as those of all edges were
-    exchange 3     triangles.send_triangles  buckets → buckets: triangles.collect_triangles
+    each bucket    groups.dn_edges
 
-An outline has a line for each component that reaches out of its bucket and one for each vertex it shares, and none for
-edges. A component is known by its highest k and its least vertex, and numbered by these: the same in any buckets.
+Then the triangles of DN-graphs are counted, by one task if their edges fit one partition:
+
+    exchange 3     triangles.send_dn_edges   buckets → one task: triangles.merge_dn_edges
+    exchange 4     triangles.send_sums       one task → buckets: triangles.collect_triangles
+
+An outline has a row for each open component and for each shared vertex, and none for edges. A component is identified
+by its largest k and its least vertex; its id is made of these, and does not depend on the buckets.
 
 DN-graphs are those of Wang, Zhang, Tan and Tung, "On triangulation-based dense neighborhood graphs discovery",
 PVLDB 2010.
 """
 
-from .groups import BucketGroups, collect_groups, dn_edges
-from .merge import Answer, Merged, answer_outlines, join_outlines, merge_outlines
+from .groups import BucketGroups, DnEdges, collect_groups, dn_edges
+from .merge import Answer, MergedOutlines, answer_outlines, join_outlines, merge_outlines
 from .tree import BucketTree, Outline, grow_tree, send_outline
-from .triangles import collect_triangles, send_triangles
+from .triangles import DnEdgeEnds, Sums, collect_triangles, merge_dn_edges, send_dn_edges, send_sums
 
 __all__ = [
     "Answer",
     "BucketGroups",
     "BucketTree",
-    "Merged",
+    "DnEdgeEnds",
+    "DnEdges",
+    "MergedOutlines",
     "Outline",
+    "Sums",
     "answer_outlines",
     "collect_groups",
     "collect_triangles",
     "dn_edges",
     "grow_tree",
     "join_outlines",
+    "merge_dn_edges",
     "merge_outlines",
+    "send_dn_edges",
     "send_outline",
-    "send_triangles",
+    "send_sums",
 ]

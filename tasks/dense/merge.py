@@ -1,4 +1,4 @@
-"""How the components of all buckets hang together, from their outlines: these are joined, a few at a time, to one."""
+"""The components of the graph, from the outlines of all buckets. Outlines are joined, a few at a time, to one."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.cpu.nest import subtree_minima, subtree_sums
 from ...kernels.graph import MAX_LOCAL_EDGES, Nested
-from ...kernels.held import Held
-from .. import order
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
-from ..messages import Bundle, bundle
-from ..order import Ints
+from ..ids import order
+from ..ids.order import Ints
+from ..messages import Bundle, Payload, bundle
 from .tree import ROOT, Outline
 
 
 @dataclass(frozen=True)
-class Components(Held):
+class Components(SizedArrays):
     """Rows of the hierarchy, sorted by id. `len()` counts them."""
 
     id: NDArray[np.int64]
     level: NDArray[np.int32]
     """k"""
     parent: NDArray[np.int64]
-    """Its id; -1 for none."""
+    """Id of the parent; -1 without one."""
     vertices: NDArray[np.int64]
     edges: NDArray[np.int64]
     is_leaf: NDArray[np.bool_]
-    """Whether it holds no smaller one."""
+    """Whether it contains no smaller component."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -48,54 +49,56 @@ class Components(Held):
 
     @property
     def is_dn_graph(self) -> NDArray[np.bool_]:
-        """Which are DN-graphs: those of k > 0 that hold no smaller one."""
+        """[rows] whether the component is a DN-graph: k > 0, and it contains no smaller component."""
         return self.is_leaf & (self.level > 0)
 
 
 @dataclass(frozen=True)
-class Merged(Held):
-    """The components that reach over several buckets."""
+class MergedOutlines(SizedArrays):
+    """The components that span several buckets."""
 
     starts: NDArray[np.int64]
     """[buckets + 1] first dense number of each bucket."""
     components: Components
     lines: Mapping[int, NDArray[np.int32]]
-    """Bucket → the component that each of its open ones is part of, as a row of `components`."""
+    """Bucket → [open components of the bucket] the component that each is part of, as a row of `components`."""
     vertex: Ints
     """[shared vertices] dense numbers, ascending."""
-    home: NDArray[np.int32]
-    """[shared vertices] the innermost component of each, as a row of `components`; it lies where `vertex` does."""
+    innermost: NDArray[np.int32]
+    """[shared vertices] the innermost component of each, as a row of `components`; on the device of `vertex`."""
 
 
 @dataclass(frozen=True)
-class Answer(Held):
-    """What one bucket needs to know of them. `len()` counts lines."""
+class Answer(Payload):
+    """The part of MergedOutlines that one bucket needs. `len()` counts rows."""
 
     line_id: NDArray[np.int64]
     """[open components of the bucket] id of the component that each is part of."""
     line_is_leaf: NDArray[np.bool_]
-    """[open components of the bucket] whether that holds no smaller one."""
+    """[open components of the bucket] whether that component contains no smaller one."""
     vertex: Ints
     """[shared vertices of the bucket] dense numbers, ascending."""
-    home: NDArray[np.int64]
-    """[shared vertices of the bucket] id of each one's innermost component; on the host."""
+    innermost: NDArray[np.int64]
+    """[shared vertices of the bucket] id of the innermost component of each; on the host."""
     is_member: NDArray[np.bool_]
-    """[shared vertices of the bucket] whether that is a DN-graph."""
+    """[shared vertices of the bucket] whether that component is a DN-graph."""
     components: Components
-    """Those whose least vertex is the bucket's."""
+    """Components whose least vertex is in the bucket."""
 
     def __len__(self) -> int:
-        return len(self.line_id) + len(self.home) + len(self.components)
+        return len(self.line_id) + len(self.innermost) + len(self.components)
 
 
 def component_ids(least: NDArray[np.int64], level: NDArray[np.int32], highest: int) -> NDArray[np.int64]:
-    """Ids of components by least vertex and k, where no λ is over `highest`."""
+    """Ids of components, from least vertices and k. `highest` is the largest λ."""
     return least * (highest + 1) + level
 
 
 def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> Bundle[Outline]:
-    """Task `number` → another: the outlines of some buckets as one, which has their lines, but no more joins than there
-    are shared vertices and components in it: where buckets share many, far fewer than they had.
+    """Task `number` → another task: the outlines of some buckets as one.
+
+    It has all their components, and at most one join for each of its shared vertices and components: far fewer than
+    the outlines have together if their buckets share many vertices.
     """
     outlines = [parts[sender] for sender in sorted(parts)]
     if not outlines:
@@ -106,7 +109,7 @@ def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> B
     within = np.flatnonzero(nested.parent >= 0)
     within = within[nested.least[within] != nested.least[nested.parent[within]]]
     around = nested.parent[within]
-    columns = ("bucket", "speaker", "level", "least", "edges", "vertices", "holds")
+    columns = ("bucket", "representative", "level", "least", "edges", "vertices", "contains_closed")
     joined = Outline(
         **{name: _column(outlines, name) for name in columns},
         low=vertex[np.concatenate([first[met], nested.least[around]])],
@@ -116,15 +119,16 @@ def join_outlines(number: int, receiver: int, parts: Mapping[int, Outline]) -> B
     return bundle(number, {receiver: joined})
 
 
-def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, Outline]) -> Merged:
-    """The components that the outlines of all buckets, or those that they were joined to, tell of. `highest` is the
-    largest λ.
+def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, Outline]) -> MergedOutlines:
+    """The open components of all buckets, merged; `parts` are their outlines, or outlines joined from these.
+
+    `starts` [buckets + 1] are the first dense numbers of the buckets, `highest` is the largest λ.
     """
     outlines = [parts[sender] for sender in sorted(parts)]
     if not outlines:
         none = np.zeros(0, np.int64)
         empty = Components(none, none.astype(np.int32), none, none, none, none.astype(np.bool_))
-        return Merged(starts, empty, {}, none, none.astype(np.int32))
+        return MergedOutlines(starts, empty, {}, none, none.astype(np.int32))
     vertex, nested = _nested(outlines)
     bucket = _column(outlines, "bucket")
     line = kernels.to_host(nested.edge[: len(bucket)])
@@ -139,17 +143,17 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
     vertices = gathered("vertices") + kernels.to_host(np.bincount(nested.vertex, minlength=size))
     least = np.full(size, starts[-1], np.int64)
     np.minimum.at(least, line, _column(outlines, "least"))
-    least = kernels.least_up(parent, least)
+    least = subtree_minima(parent, least)
     is_leaf = np.ones(size, np.bool_)
     is_leaf[parent[parent >= 0]] = False
-    is_leaf[line[_column(outlines, "holds")]] = False
+    is_leaf[line[_column(outlines, "contains_closed")]] = False
     ids = component_ids(least, k, highest)
     components = Components(
         ids,
         k,
         np.where(parent >= 0, ids[parent], -1),
-        kernels.add_up(parent, vertices),
-        kernels.add_up(parent, gathered("edges")),
+        subtree_sums(parent, vertices),
+        subtree_sums(parent, gathered("edges")),
         is_leaf,
     )
     by_id = np.argsort(ids)
@@ -157,25 +161,26 @@ def merge_outlines(starts: NDArray[np.int64], highest: int, parts: Mapping[int, 
     row[by_id] = np.arange(size, dtype=np.int32)
     cuts = np.searchsorted(bucket, np.arange(1, len(starts) - 1))
     lines = dict(enumerate(np.split(row[line], cuts)))
-    return Merged(starts, components[by_id], lines, vertex, np.asarray(row, like=nested.vertex)[nested.vertex])
+    return MergedOutlines(starts, components[by_id], lines, vertex, np.asarray(row, like=nested.vertex)[nested.vertex])
 
 
 def _nested(outlines: Sequence[Outline]) -> tuple[Ints, Nested]:
-    """The shared vertices of several outlines, ascending, and their components; lines are edges before joins.
+    """The shared vertices of several outlines, ascending, and their components.
 
-    Raises OutOfRoom for more than 2^31 - 2 of these: numbers of more would wrap.
+    The edges of `Nested` are the outlines' components, then their joins. Raises OutOfRoom for more than 2^31 - 2 of
+    these, which are numbered with int32.
     """
     if sum(map(len, outlines)) > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"ranges of ids share vertices by {sum(map(len, outlines)):,} components and joins, over the "
             f"{MAX_LOCAL_EDGES:,} that a task can put together; give neighbours ids that are near each other"
         )
-    speaker, low, high = (_column(outlines, name) for name in ("speaker", "low", "high"))
+    representative, low, high = (_column(outlines, name) for name in ("representative", "low", "high"))
     level = np.asarray(_column(outlines, "level"), like=low)
-    vertex, (speaker_code, low_code, high_code) = order.encode(speaker, low, high)
+    vertex, (representative_code, low_code, high_code) = order.encode(representative, low, high)
     nested = kernels.nest(
-        np.concatenate([speaker_code, low_code]),
-        np.concatenate([speaker_code, high_code]),
+        np.concatenate([representative_code, low_code]),
+        np.concatenate([representative_code, high_code]),
         np.concatenate([level, _column(outlines, "join_level")]),
         len(vertex),
     )
@@ -186,8 +191,8 @@ def _column(outlines: Sequence[Outline], name: str) -> NDArray[Any]:
     return np.concatenate([getattr(outline, name) for outline in outlines])
 
 
-def answer_outlines(merged: Merged, highest: int) -> Bundle[Answer]:
-    """One task → buckets: what became of their outlines, and the components that are theirs to publish."""
+def answer_outlines(merged: MergedOutlines, highest: int) -> Bundle[Answer]:
+    """One task → buckets: the component of each of their open components, and the components that they publish."""
     buckets = len(merged.starts) - 1
     at = kernels.to_host(np.searchsorted(merged.vertex, np.asarray(merged.starts, like=merged.vertex)))
     components = merged.components
@@ -195,13 +200,13 @@ def answer_outlines(merged: Merged, highest: int) -> Bundle[Answer]:
     answers = {}
     for b in range(buckets):
         line = merged.lines.get(b, np.zeros(0, np.int32))
-        home = kernels.to_host(merged.home[at[b] : at[b + 1]])
+        innermost = kernels.to_host(merged.innermost[at[b] : at[b + 1]])
         answers[b] = Answer(
             components.id[line],
             components.is_leaf[line],
             merged.vertex[at[b] : at[b + 1]],
-            components.id[home],
-            components.is_dn_graph[home],
+            components.id[innermost],
+            components.is_dn_graph[innermost],
             components[rows[b] : rows[b + 1]],
         )
     return bundle(ROOT, answers)

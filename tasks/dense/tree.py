@@ -1,4 +1,4 @@
-"""The components of one bucket's edges, and what of them reaches into other buckets."""
+"""The components of one bucket's edges, and the outline of those that reach into other buckets."""
 
 from __future__ import annotations
 
@@ -8,47 +8,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.cpu.nest import subtree_minima, subtree_sums
 from ...kernels.graph import MAX_LOCAL_EDGES, Nested
-from ...kernels.held import Held
-from ..degrees import BucketDegrees
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
-from ..messages import Bundle, bundle
-from ..numbering import BucketEdges
-from ..order import Ints
-from ..publish import BucketResults
+from ..ids.order import Ints
+from ..ingest.degrees import BucketDegrees
+from ..ingest.numbering import BucketEdges
+from ..messages import Bundle, Payload, bundle
+from ..publish.lambda_columns import BucketResults
 
 ROOT = 0
-"""Number of the one task that all outlines go to."""
+"""Number of the task that merges all outlines."""
 
 
 @dataclass(frozen=True)
-class BucketTree(Held):
-    """The components of a bucket's edges alone. Local vertices are the bucket's own, and then those of later buckets
-    that its edges lead to, so that they ascend as dense numbers do. Components come before those that hold them.
+class BucketTree(SizedArrays):
+    """The components of a bucket's own edges.
+
+    Local vertices are those of the bucket, then the larger ends of its edges in later buckets; both ascend by dense
+    number. A component comes before the components that contain it. It is open if one of its vertices is shared with
+    another bucket, else closed.
     """
 
     bucket: int
     starts: NDArray[np.int64]
     """[buckets + 1] first dense number of each bucket."""
     nested: Nested
-    """Over local vertices and the bucket's edges, where these lie."""
+    """Components over local vertices and the bucket's edges, on the device of the edges."""
     dense: Ints
     """[local vertices] dense numbers."""
     shared: NDArray[np.int32]
-    """[shared vertices] local vertices with edges here that other buckets have too, ascending."""
+    """[shared vertices] local vertices with edges here and in other buckets, ascending."""
 
     level: NDArray[np.int32]
-    """[components] k; on the host, as all that follows."""
+    """[components] k; on the host, as are all following fields."""
     parent: NDArray[np.int32]
-    """[components] -1 for none."""
+    """[components] the component that contains it next, -1 if none does."""
     least: NDArray[np.int64]
     """[components] dense number of the least vertex."""
     edges: NDArray[np.int64]
-    """[components] edges in no smaller component."""
+    """[components] edges that are in no smaller component."""
     vertices: NDArray[np.int64]
-    """[components] vertices in no smaller component, without shared ones."""
-    speaker: NDArray[np.int32]
-    """[components] position in `shared` of the least shared vertex; -1 if there is none, and the component is known."""
+    """[components] vertices that are in no smaller component and not shared."""
+    representative: NDArray[np.int32]
+    """[components] position in `shared` of the least shared vertex; -1 if the component is closed."""
 
     @property
     def first(self) -> int:
@@ -62,43 +66,42 @@ class BucketTree(Held):
 
 
 @dataclass(frozen=True)
-class Outline(Held):
-    """What components of one bucket, or of several, have to do with others. `len()` counts its lines.
+class Outline(Payload):
+    """The open components of one bucket, or of several. `len()` counts components and joins.
 
-    Where the least shared vertices of the components that it is about are joined as the outline says, at each level
-    the same shared vertices hang together as by the bucket's edges.
+    The joins connect shared vertices. At each level they connect the same shared vertices as the buckets' edges do.
     """
 
     bucket: NDArray[np.int16]
-    """[open components] whose it is, ascending; on the host."""
-    speaker: Ints
-    """[open components] dense number of each one's least shared vertex; with edges this lies where they do."""
+    """[open components] the bucket of each, ascending; on the host."""
+    representative: Ints
+    """[open components] dense number of the least shared vertex of each; on the device of the edges."""
     level: NDArray[np.int32]
     """[open components] k."""
     least: NDArray[np.int64]
-    """[open components] dense number of the least vertex; on the host, as what follows."""
+    """[open components] dense number of the least vertex; on the host, as are `edges`, `vertices` and the next."""
     edges: NDArray[np.int64]
     """[open components] edges that are in no smaller open component."""
     vertices: NDArray[np.int64]
-    """[open components] vertices in no smaller open component, without shared ones."""
-    holds: NDArray[np.bool_]
-    """[open components] whether it holds a smaller component that is known."""
+    """[open components] vertices that are in no smaller open component and not shared."""
+    contains_closed: NDArray[np.bool_]
+    """[open components] whether it contains a closed component."""
 
     low: Ints
     """[joins] dense number of a shared vertex."""
     high: Ints
     """[joins] dense number of another one in the same component."""
     join_level: NDArray[np.int32]
-    """[joins] k of that component."""
+    """[joins] k of the component that connects both."""
 
     def __len__(self) -> int:
         return len(self.level) + len(self.low)
 
 
 def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults) -> BucketTree:
-    """The components of a bucket's edges, whose λ is known (`results.low`).
+    """The components of a bucket's edges, whose λ is `results.low`.
 
-    Raises OutOfRoom for more than 2^31 - 2 vertices of the bucket and of its edges: numbers of more would wrap.
+    Raises OutOfRoom for more than 2^31 - 2 local vertices, which are numbered with int32.
     """
     own = edges.vertices
     inside = int((edges.highs < edges.first + own).sum())
@@ -134,36 +137,36 @@ def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults
         kernels.to_host(nested.least).astype(np.int64) + edges.first,
         _counts(nested.edge, len(nested)),
         _counts(alone[alone >= 0], len(nested)),
-        _speakers(nested.vertex[found], parent),
+        _representatives(nested.vertex[found], parent),
     )
 
 
 def send_outline(tree: BucketTree, receiver: int) -> Bundle[Outline]:
-    """Bucket → task `receiver`: what its components have to do with other buckets."""
-    lines = np.flatnonzero(tree.speaker >= 0)
-    known = tree.speaker < 0
-    below_open = np.flatnonzero(known & (tree.parent >= 0))
-    below_open = below_open[~known[tree.parent[below_open]]]
-    holds = np.zeros(len(known), np.bool_)
-    holds[tree.parent[below_open]] = True
+    """Bucket → task `receiver`: the outline of the bucket's open components."""
+    lines = np.flatnonzero(tree.representative >= 0)
+    closed = tree.representative < 0
+    closed_in_open = np.flatnonzero(closed & (tree.parent >= 0))
+    closed_in_open = closed_in_open[~closed[tree.parent[closed_in_open]]]
+    contains_closed = np.zeros(len(closed), np.bool_)
+    contains_closed[tree.parent[closed_in_open]] = True
     within = lines[tree.parent[lines] >= 0]
-    joined = within[tree.speaker[within] != tree.speaker[tree.parent[within]]]
+    joined = within[tree.representative[within] != tree.representative[tree.parent[within]]]
 
-    home = tree.nested.vertex[tree.shared]
-    speaker_of_home = np.asarray(tree.speaker, like=tree.shared)[home]
-    met = np.flatnonzero(speaker_of_home != np.arange(len(tree.shared), like=tree.shared))
-    low = [speaker_of_home[met], np.asarray(tree.speaker[tree.parent[joined]], like=tree.shared)]
-    high = [met.astype(np.int32), np.asarray(tree.speaker[joined], like=tree.shared)]
-    level = [tree.nested.level[home[met]], np.asarray(tree.level[tree.parent[joined]], like=tree.shared)]
+    innermost = tree.nested.vertex[tree.shared]
+    representative_at = np.asarray(tree.representative, like=tree.shared)[innermost]
+    met = np.flatnonzero(representative_at != np.arange(len(tree.shared), like=tree.shared))
+    low = [representative_at[met], np.asarray(tree.representative[tree.parent[joined]], like=tree.shared)]
+    high = [met.astype(np.int32), np.asarray(tree.representative[joined], like=tree.shared)]
+    level = [tree.nested.level[innermost[met]], np.asarray(tree.level[tree.parent[joined]], like=tree.shared)]
     numbers = tree.dense[tree.shared]
     outline = Outline(
         np.full(len(lines), tree.bucket, np.int16),
-        numbers[np.asarray(tree.speaker[lines], like=tree.shared)],
+        numbers[np.asarray(tree.representative[lines], like=tree.shared)],
         tree.level[lines],
         tree.least[lines],
-        _own(tree, tree.edges, known, below_open)[lines],
-        _own(tree, tree.vertices, known, below_open)[lines],
-        holds[lines],
+        _own(tree, tree.edges, closed, closed_in_open)[lines],
+        _own(tree, tree.vertices, closed, closed_in_open)[lines],
+        contains_closed[lines],
         numbers[np.concatenate(low)],
         numbers[np.concatenate(high)],
         np.concatenate(level),
@@ -172,11 +175,11 @@ def send_outline(tree: BucketTree, receiver: int) -> Bundle[Outline]:
 
 
 def _own(
-    tree: BucketTree, counts: NDArray[np.int64], known: NDArray[np.bool_], below_open: NDArray[np.intp]
+    tree: BucketTree, counts: NDArray[np.int64], closed: NDArray[np.bool_], closed_in_open: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """Of open components what they hold outside of smaller open ones, that in known ones included."""
+    """[components] for open components, `counts` outside smaller open ones, with those of closed ones inside."""
     own = counts.copy()
-    np.add.at(own, tree.parent[below_open], kernels.add_up(tree.parent, np.where(known, counts, 0))[below_open])
+    np.add.at(own, tree.parent[closed_in_open], subtree_sums(tree.parent, np.where(closed, counts, 0))[closed_in_open])
     return own
 
 
@@ -192,10 +195,12 @@ def _counts(places: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     return kernels.to_host(np.bincount(places, minlength=count)).astype(np.int64)
 
 
-def _speakers(home: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The least position in `home`, whose entries are components, of each component and all within it; -1 for none."""
-    none = len(home)
-    down = np.int32(none) - np.arange(none, dtype=np.int32, like=home)  # from high to low, as only maxima have a kernel
-    least = none - kernels.to_host(kernels.maxima_at(kernels.positions(home), down, len(parent))).astype(np.int64)
-    least = kernels.least_up(parent, least)
+def _representatives(innermost: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.int32]:
+    """[components] the least position in `innermost` of each component and all within it; -1 without one."""
+    none = len(innermost)
+    # Descending, as there is a kernel for maxima only.
+    descending = np.int32(none) - np.arange(none, dtype=np.int32, like=innermost)
+    most = kernels.scatter_max(kernels.scatter_index(innermost), descending, len(parent))
+    least = none - kernels.to_host(most).astype(np.int64)
+    least = subtree_minima(parent, least)
     return np.where(least < none, least, -1).astype(np.int32)

@@ -1,21 +1,24 @@
-"""Which two columns are the ends of an edge, and the common type of the ids in them."""
+"""The two columns with the ends of an edge, and the common type of their ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
 from ..errors import InputError
-
-__all__ = ["USUAL_COLUMNS", "choose_columns", "common_type", "id_type", "is_uuid", "listed"]
+from ..tables.live import LiveFiles
+from .head import Head
 
 USUAL_COLUMNS = (("src", "dst"), ("source", "target"))
-"""Names tried, in this order, when the user names no columns."""
+"""Names that are tried, in this order, if the user names no columns."""
 
 
 def choose_columns(path: str, names: Sequence[str], source: str | None, target: str | None) -> tuple[str, str, bool]:
-    """The columns of both ends, and whether they were guessed, as the file has no others. Raises InputError."""
+    """The source and target column of a file with the columns `names`. True if they were guessed, as the only two.
+
+    Raises InputError if they are ambiguous.
+    """
     if source is not None and source == target:
         raise InputError(f"source and target column are both {source!r}; name two different columns")
     if source is not None and target is not None:
@@ -24,20 +27,52 @@ def choose_columns(path: str, names: Sequence[str], source: str | None, target: 
         if set(pair) <= set(names) and source in (None, pair[0]) and target in (None, pair[1]):
             return *pair, False
     if len(names) == 2:
-        given = source if source is not None else target
-        if given is None:
+        named = source if source is not None else target
+        if named is None:
             return names[0], names[1], True
-        if given in names:
-            other = names[1 - names.index(given)]
-            return (given, other, False) if source is not None else (other, given, False)
+        if named in names:
+            other = names[1 - names.index(named)]
+            return (named, other, False) if source is not None else (other, named, False)
     raise InputError(
         f"cannot tell which columns of {path} are the ends of an edge; it has {listed(names)}: "
         "name them with --source-column and --target-column"
     )
 
 
+def check_columns(
+    name: str,
+    schema: pa.Schema,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    reserved: Collection[str] = (),
+) -> tuple[str, str]:
+    """The source and target column of a frame, chosen as `open_source` does; `name` is the frame in messages.
+
+    Raises InputError if they are ambiguous, missing, of an unusable type or `reserved`.
+    """
+    source, target, _ = choose_columns(name, schema.names, source_column, target_column)
+    refuse_reserved(name, (source, target), reserved)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    found = [id_type(name, schema.names, types, end) for end in (source, target)]
+    common_type(name, [kind for kind in found if not pa.types.is_null(kind)])
+    return source, target
+
+
+def refuse_reserved(path: str, columns: Collection[str], reserved: Collection[str]) -> None:
+    """Raises InputError if a column has a name of the output's own columns."""
+    for column in set(columns) & set(reserved):
+        raise InputError(f"column {column!r} of input {path!r} has a name that the output uses for results: rename it")
+
+
+def refuse_columns(live: LiveFiles, heads: Sequence[Head], columns: Sequence[str]) -> None:
+    """Raises InputError or UsageError if the table lacks a column, or if a file of it has the column otherwise."""
+    live.refuse_columns(columns)
+    for head in heads:
+        live.refuse_file(head.path, head.schema, columns)
+
+
 def id_type(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], column: str) -> pa.DataType:
-    """The type of a column of ids in a file. Raises InputError if it is not there, twice, or of an unusable type."""
+    """The type of an id column of a file. Raises InputError if it is missing, there twice, or of an unusable type."""
     found = list(names).count(column)
     if not found:
         raise InputError(f"{path} has no column {column!r}; it has {listed(names)}")
@@ -60,16 +95,16 @@ def id_type(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], c
 
 
 def is_uuid(column_type: pa.DataType) -> bool:
-    """Whether values are UUIDs: Arrow's type of these, or 16 bytes each."""
+    """Whether values are UUIDs: of Arrow's UUID type, or of 16 bytes each."""
     if isinstance(column_type, pa.BaseExtensionType):
         return bool(column_type == pa.uuid())
     return bool(pa.types.is_fixed_size_binary(column_type) and column_type.byte_width == 16)
 
 
 def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
-    """The narrowest type that holds all of them; uint64 beside signed types is int64, whose ids end at 2^63-1.
+    """The narrowest type that holds all of `types`. uint64 and a signed type become int64, with ids up to 2^63-1.
 
-    Raises InputError where some are integers and others strings, or UUIDs.
+    Raises InputError if some are integers and others strings or UUIDs.
     """
     if not types:
         return pa.int64()
@@ -77,10 +112,11 @@ def common_type(path: str, types: Sequence[pa.DataType]) -> pa.DataType:
     integers = [column_type for column_type in types if pa.types.is_integer(column_type)]
     strings = len(types) - len(integers) - len(uuids)
     counted = (("integers", len(integers)), ("UUIDs", len(uuids)), ("strings", strings))
-    kinds = [name for name, own in counted if own]
+    kinds = [name for name, count in counted if count]
     if len(kinds) > 1:
         raise InputError(
-            f"the id columns of input {path!r} are {kinds[0]} in one place and {kinds[1]} in another: cast them"
+            f"the id columns of input {path!r} are {kinds[0]} in one column or file and {kinds[1]} in another: cast "
+            "them"
         )
     if uuids:
         return pa.uuid() if pa.uuid() in uuids else pa.binary(16)

@@ -1,20 +1,21 @@
-"""The files that an input names, and their common format."""
+"""The files of an input, and their common format."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Self
+from typing import Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from ..errors import InputAbsent, InputError
-from ..places import file_system
-from ..stores import asked
-from ..tables.finding import refuse_parts_of_tables, refuse_parts_under
+from ..errors import InputAbsent, InputError, UsageError
+from ..storage.folders import file_system
+from ..storage.stores import store_errors
+from ..tables.finding import refuse_parts_of_tables, refuse_parts_under, table_at
 from ..tables.live import LiveFiles
-from .form import FormatChoice
-from .formats import (
+from .formats.form import FormatChoice
+from .formats.formats import (
     DATA_SUFFIXES,
     OTHER_SUFFIXES,
     Format,
@@ -24,68 +25,88 @@ from .formats import (
     why_not_read,
 )
 
-__all__ = ["Found", "find_all_files", "find_files"]
-
 _HEAD_BYTES = 8
 _NAMED = 3
-"""Files named in a message, of each format."""
+"""Files of each format that a message names."""
 
 
-class Found:
+@dataclass(frozen=True)
+class FoundFiles:
     """The files of an input."""
 
-    @classmethod
-    def of(cls, live: LiveFiles) -> Self:
-        """The files of a table."""
-        return cls(live.table.location, live.paths, "parquet")
-
-    def __init__(self, root: str, paths: Sequence[str], format: Format) -> None:
-        self.root = root
-        """The folder below which paths may name partitions, as the paths have it; "" for a single file."""
-        self.paths = list(paths)
-        """Absolute paths or URLs, sorted, one at least."""
-        self.format = format
+    root: str
+    """The folder below which paths may name Hive partitions, spelt as in `paths`; "" for a single file."""
+    paths: list[str]
+    """Absolute paths or URLs, sorted; at least one."""
+    format: Format
 
 
-def find_files(path: str, options: Mapping[str, Any], asked_format: FormatChoice = "auto") -> Found:
-    """The files of a file, folder, glob or fsspec URL, which must be of one format. A folder is searched at any depth;
-    names that start with "." or "_" are left out.
+def find_input(
+    path: str | Sequence[str], options: Mapping[str, Any], format: FormatChoice, table_version: int | None
+) -> tuple[str, FoundFiles, LiveFiles | None]:
+    """The files of one path or several, and the live files if the path is a table. The paths, joined, come first.
 
-    Raises InputAbsent, an InputError, if nothing is found; InputError for files of several formats, or of one that is
-    not read; UsageError for a part of a table.
+    Raises UsageError for a `table_version` without a table, or several paths of which one is a table; and as
+    `find_files` and `table_at` do.
+    """
+    if isinstance(path, str):
+        table = table_at(path, options)
+        if table is not None:
+            live = table.live_files(table_version)
+            return path, FoundFiles(live.table.location, list(live.paths), "parquet"), live
+        found = find_files(path, options, format)
+    else:
+        for one in path:
+            if table_at(one, options) is not None:
+                raise UsageError(f"input {one!r} is a table, which must be the only input: leave out the other paths")
+        found = find_all_files(path, options, format)
+        path = ", ".join(path)
+    if table_version is not None:
+        raise UsageError(f"input.table_version is {table_version}, but input {path!r} is no Delta or Iceberg table")
+    return path, found, None
+
+
+def find_files(path: str, options: Mapping[str, Any], format_choice: FormatChoice = "auto") -> FoundFiles:
+    """The files of a file, folder, glob or fsspec URL, which must have one format. A folder is searched at any depth;
+    names that start with "." or "_" are skipped.
+
+    Raises InputAbsent, an InputError, if nothing is found; InputError for files of several formats, or of a format that
+    edgemill does not read; UsageError for a part of a table.
     """
     filesystem, root = file_system(path, options)
-    filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
+    filesystem.invalidate_cache()  # files may have changed since an earlier run of this process
     try:
-        with asked("list", path):
-            names, format = _expand(filesystem, path, root, asked_format)
+        with store_errors("list", path):
+            names, format = _expand(filesystem, path, root, format_choice)
     except FileNotFoundError:
         raise InputAbsent(f"input {path!r} does not exist") from None
     except OSError as error:
         raise InputError(f"input {path!r} cannot be listed: {error}") from error
     if not isinstance(filesystem, LocalFileSystem):
         names, root = [filesystem.unstrip_protocol(name) for name in names], filesystem.unstrip_protocol(root)
-    return Found(root, names, format)
+    return FoundFiles(root, list(names), format)
 
 
-def find_all_files(paths: Sequence[str], options: Mapping[str, Any], asked_format: FormatChoice = "auto") -> Found:
-    """The files of several paths, each once. Raises as `find_files` does."""
-    found = [find_files(path, options, asked_format) for path in paths]
+def find_all_files(
+    paths: Sequence[str], options: Mapping[str, Any], format_choice: FormatChoice = "auto"
+) -> FoundFiles:
+    """The files of several paths, without duplicates. Raises as `find_files` does."""
+    found = [find_files(path, options, format_choice) for path in paths]
     by_format: dict[Format, list[str]] = {}
     for own in found:
         by_format.setdefault(own.format, []).extend(own.paths)
     if len(by_format) > 1:
         raise InputError(_mixed(", ".join(paths), by_format))
-    return Found("", sorted({path for own in found for path in own.paths}), found[0].format)
+    return FoundFiles("", sorted({path for own in found for path in own.paths}), found[0].format)
 
 
-def _expand(filesystem: Any, path: str, root: str, asked_format: FormatChoice) -> tuple[list[str], Format]:
+def _expand(filesystem: Any, path: str, root: str, format_choice: FormatChoice) -> tuple[list[str], Format]:
     if filesystem.isfile(root):
-        return [root], _format_of(filesystem, path, [root], asked_format)
+        return [root], _format_of(filesystem, path, [root], format_choice)
     if filesystem.isdir(root):
-        found, format = _in_folder(filesystem, path, root, asked_format)
+        found, format = _in_folder(filesystem, path, root, format_choice)
         if not found or format is None:
-            raise InputAbsent(_empty(path, asked_format))
+            raise InputAbsent(_empty(path, format_choice))
         return found, format
     if not any(mark in root for mark in "*?["):
         raise InputAbsent(f"input {path!r} does not exist")
@@ -95,7 +116,7 @@ def _expand(filesystem: Any, path: str, root: str, asked_format: FormatChoice) -
     formats: list[Format] = []
     for name in matches:
         if filesystem.isdir(name):
-            inner, own = _in_folder(filesystem, path, name, asked_format)
+            inner, own = _in_folder(filesystem, path, name, format_choice)
             files += inner
             formats += [own] if own is not None else []
         else:
@@ -103,11 +124,11 @@ def _expand(filesystem: Any, path: str, root: str, asked_format: FormatChoice) -
     if not files:
         raise InputAbsent(f"no file matches input {path!r}")
     files = sorted(set(files))
-    return files, _format_of(filesystem, path, files, asked_format)
+    return files, _format_of(filesystem, path, files, format_choice)
 
 
-def _in_folder(filesystem: Any, path: str, folder: str, asked_format: FormatChoice) -> tuple[list[str], Format | None]:
-    """The files of a folder that hold edges, and their format; none of either if there are none."""
+def _in_folder(filesystem: Any, path: str, folder: str, format_choice: FormatChoice) -> tuple[list[str], Format | None]:
+    """The files of a folder that may hold edges, and their format; an empty list and None if there is no such file."""
 
     def visible(name: str) -> bool:
         return not any(part.startswith((".", "_")) for part in PurePosixPath(name).relative_to(folder).parts)
@@ -117,9 +138,9 @@ def _in_folder(filesystem: Any, path: str, folder: str, asked_format: FormatChoi
     strong = [name for name in names if suffix_of(name) in DATA_SUFFIXES]
     weak = [name for name in names if suffix_of(name) in OTHER_SUFFIXES]
     found, format = strong or weak, None
-    if asked_format != "auto":
-        own = [name for name in [*strong, *weak] if format_named_by(name) == asked_format]
-        found, format = sorted(own) or [name for name in names if format_named_by(name) is None], asked_format
+    if format_choice != "auto":
+        own = [name for name in [*strong, *weak] if format_named_by(name) == format_choice]
+        found, format = sorted(own) or [name for name in names if format_named_by(name) is None], format_choice
     elif found:
         format = _one_format(path, found)
     else:
@@ -128,32 +149,32 @@ def _in_folder(filesystem: Any, path: str, folder: str, asked_format: FormatChoi
     return found, format
 
 
-def _format_of(filesystem: Any, path: str, files: Sequence[str], asked_format: FormatChoice) -> Format:
-    """The one format of files that were named, or matched. Raises InputError."""
-    if asked_format != "auto":
-        return asked_format
+def _format_of(filesystem: Any, path: str, files: Sequence[str], format_choice: FormatChoice) -> Format:
+    """The one format of files that the user named, or that match a glob. Raises InputError."""
+    if format_choice != "auto":
+        return format_choice
     unnamed = [name for name in files if format_named_by(name) is None]
     if not unnamed:
         return _one_format(path, files)
     _refuse_unread(unnamed)
     with filesystem.open(unnamed[0], "rb") as file:
-        told = format_of_bytes(file.read(_HEAD_BYTES))
-    if told is None:
+        detected = format_of_bytes(file.read(_HEAD_BYTES))
+    if detected is None:
         raise InputError(
             f"cannot tell the format of {unnamed[0]}: its name has no suffix that says so; "
             "name it with --input-format: parquet, csv, tsv, jsonl or arrow"
         )
     named = [name for name in files if name not in set(unnamed)]
-    if named and _one_format(path, named) != told:
-        raise InputError(_mixed(path, {told: unnamed, _one_format(path, named): named}))
-    return told
+    if named and _one_format(path, named) != detected:
+        raise InputError(_mixed(path, {detected: unnamed, _one_format(path, named): named}))
+    return detected
 
 
 def _one_format(path: str, files: Sequence[str]) -> Format:
     by_format: dict[Format, list[str]] = {}
     for name in files:
         format = format_named_by(name)
-        assert format is not None  # others were sorted out
+        assert format is not None  # files of an unknown format were left out
         by_format.setdefault(format, []).append(name)
     if len(by_format) > 1:
         raise InputError(_mixed(path, by_format))
@@ -175,8 +196,8 @@ def _refuse_unread(names: Sequence[str]) -> None:
             raise InputError(why)
 
 
-def _empty(path: str, asked_format: FormatChoice) -> str:
-    if asked_format not in ("auto", "parquet"):
-        return f"input {path!r} is a folder without {asked_format} files"
-    others = "" if asked_format == "parquet" else ", and without CSV, TSV, JSON lines or Arrow files"
+def _empty(path: str, format_choice: FormatChoice) -> str:
+    if format_choice not in ("auto", "parquet"):
+        return f"input {path!r} is a folder without {format_choice} files"
+    others = "" if format_choice == "parquet" else ", and without CSV, TSV, JSON lines or Arrow files"
     return f"input {path!r} is a folder without *.parquet files{others}"

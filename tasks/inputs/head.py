@@ -1,4 +1,4 @@
-"""What a file of the input says of itself before its rows are read: columns, types, rows, and where it can be cut."""
+"""The head of an input file: columns, types, rows and where it can be split, known before rows are read."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
-from ..versions import look_at
-from .form import Form
-from .formats import Format, compression_of, is_text
-from .heads import TextHead, read_text_head
-from .ipc import read_ipc_head
-from .opening import DAMAGE, open_bytes, reason
-from .parquet import Footer, read_parquet_footer
+from ..storage.file_versions import size_and_version
+from .formats.form import Form
+from .formats.formats import Format, compression_of, is_text
+from .formats.ipc import read_ipc_head
+from .formats.parquet import Footer, read_parquet_footer
+from .formats.text_heads import TextHead, read_text_head
+from .opening import READ_ERRORS, error_reason, open_bytes
 
-__all__ = ["Head", "look_at_files"]
-
-STRETCH_BYTES = 2**24
-"""Of a text file, between the places where it is cut."""
+SPLIT_BYTES = 2**24
+"""Bytes of a part of a text file."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """What one file says of itself."""
+    """The head of one file."""
 
     path: str
     bytes: int
@@ -40,27 +38,27 @@ class Head:
     types: Mapping[str, pa.DataType]
 
     row_groups: tuple[int, ...]
-    """Rows of each part that can be read alone; estimated, unless the file is Parquet."""
+    """Rows of each part that can be read alone. Estimated, except for Parquet."""
 
     spans: tuple[tuple[int, int | None], ...] = ()
-    """[row groups] the bytes of text, or the record batches, from the first to one past the last; none of Parquet."""
+    """[row groups] range of bytes (text) or record batches (Arrow), end excluded; empty for Parquet."""
 
     schema: pa.Schema = None
-    """Of Parquet."""
+    """None except for Parquet."""
 
     footer: Footer | None = None
-    """Of Parquet."""
+    """None except for Parquet."""
 
     text: TextHead | None = None
-    """Of CSV, TSV and JSON lines."""
+    """None except for CSV, TSV and JSON lines."""
 
 
-def look_at_files(
+def read_heads(
     readers: Executor, paths: Sequence[str], format: Format, form: Form, options: Mapping[str, Any]
 ) -> list[Head]:
-    """The heads of all files. Raises InputError for a file that is not of the format, or damaged.
+    """The heads of all files. Raises InputError for a damaged file, or one of another format.
 
-    What the settings leave open of text is found out from the first file that is not empty.
+    What the settings leave open about text is determined from the first file.
     """
     if format == "parquet":
         return list(readers.map(partial(_parquet, options=options), paths))
@@ -92,9 +90,9 @@ def _ipc(path: str, options: Mapping[str, Any]) -> Head:
         size, version = _size(path, options)
         with open_bytes(path, options) as file:
             found = read_ipc_head(file, path)
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         raise InputError(
-            f"{path} cannot be read as Arrow IPC: {reason(error)}; "
+            f"{path} cannot be read as Arrow IPC: {error_reason(error)}; "
             "it is another kind of file, was cut short or is damaged: write it again"
         ) from error
     schema = found.schema
@@ -113,23 +111,25 @@ def _text(path: str, format: Format, form: Form, options: Mapping[str, Any], fir
         size, version = _size(path, options)
         with open_bytes(path, options) as file:
             found = read_text_head(file, path, size, format, form, first)
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         raise InputError(
-            f"{path} cannot be read as {format}: {reason(error)}; it was cut short or is damaged: write it again"
+            f"{path} cannot be read as {format}: {error_reason(error)}; it was cut short or is damaged: write it again"
         ) from error
     spans: tuple[tuple[int, int | None], ...]
     if compression_of(path) is not None:
         spans = ((0, None),)
     else:
-        ends = [*range(0, size, STRETCH_BYTES), size]
+        ends = [*range(0, size, SPLIT_BYTES), size]
         spans = tuple(pairwise(ends))
     sizes = [size if stop is None else stop - start for start, stop in spans]
-    rows = tuple(max(1, round(own / found.row_bytes)) if found.row_bytes else 1 for own in sizes)  # never 0: it is read
+    rows = tuple(
+        max(1, round(own / found.row_bytes)) if found.row_bytes else 1 for own in sizes
+    )  # at least 1: row groups with 0 rows are not read
     return Head(path, size, version, found.names, found.types, rows, spans, text=found)
 
 
 def _size(path: str, options: Mapping[str, Any]) -> tuple[int, str | None]:
-    size, version = look_at(path, options)  # before the file is read: what changes meanwhile is noticed later
+    size, version = size_and_version(path, options)  # first: a later change is then noticed
     if not size:
-        raise InputError(f"{path} is empty (0 bytes); write it again or take it away")
+        raise InputError(f"{path} is empty (0 bytes); write it again or remove it")
     return size, version

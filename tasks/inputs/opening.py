@@ -1,4 +1,4 @@
-"""Opening files of the input, of the version that was looked at, and what goes wrong in that."""
+"""Opening an input file in the version that was inspected, and errors of reading it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 
-from ..stores import asked
-from ..versions import refuse_changed
+from ..storage.file_versions import refuse_changed
+from ..storage.stores import store_errors
 
-__all__ = ["DAMAGE", "open_bytes", "open_version", "reason"]
-
-DAMAGE = (pa.ArrowException, OSError, ValueError, EOFError)
-"""What pyarrow raises on a file that is not of its format, or damaged."""
+READ_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError)
+"""What pyarrow raises for a damaged file, or one of another format."""
 
 
-def reason(error: BaseException) -> str:
-    """The first line of an error of pyarrow's, without a full stop."""
+def error_reason(error: BaseException) -> str:
+    """The first line of an error, without a full stop."""
     return str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
 
 
 @contextmanager
 def open_bytes(path: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
-    """A file on a disk, or at a URL, open for reading bytes."""
+    """Open the file at a path or URL to read bytes. Raises READ_ERRORS, and errors as `store_errors` does."""
     with (
-        asked("read", path),
+        store_errors("read", path),
         fsspec.open(path, "rb", **storage_options).open() if "://" in path else pa.OSFile(path) as file,
     ):
         yield file
@@ -35,9 +33,9 @@ def open_bytes(path: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
 
 @contextmanager
 def open_version(path: str, version: str | None, storage_options: Mapping[str, Any]) -> Iterator[Any]:
-    """As `open_bytes`; raises InputError if the file is another version before or after it was read.
+    """As `open_bytes`. Raises InputError if the file is not of this `version` before or after it was read.
 
-    On a disk that is asked of what is open, so that what is read is of the version that was looked at.
+    On a disk the version of the open file descriptor is compared, so a file renamed to `path` meanwhile is not read.
     """
     descriptor = None
     try:
@@ -47,6 +45,6 @@ def open_version(path: str, version: str | None, storage_options: Mapping[str, A
                 refuse_changed(path, version, storage_options, descriptor)
             yield opened
             refuse_changed(path, version, storage_options, descriptor)
-    except DAMAGE:
+    except READ_ERRORS:
         refuse_changed(path, version, storage_options)
         raise

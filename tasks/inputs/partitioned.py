@@ -1,4 +1,4 @@
-"""The files of an input that a condition leaves, by what their paths say of their rows."""
+"""Partition pruning: which files of an input may match a condition, by column values in their paths."""
 
 from __future__ import annotations
 
@@ -13,47 +13,45 @@ from ..tables.live import LiveFiles
 from ..where.condition import Condition
 from ..where.filter import cannot_match
 from ..where.partitions import partition_types, partition_values, texts_of_path
-from .finding import Found
-
-__all__ = ["Partitioned", "partitioned"]
+from .finding import FoundFiles
 
 
 @dataclass(frozen=True)
-class Partitioned:
-    """Files, and the values that their paths give to columns of the condition."""
+class PrunedFiles:
+    """Files that may match, and column values from their paths."""
 
     paths: tuple[str, ...]
 
     constants: tuple[Mapping[str, Any], ...]
-    """[paths] column → value."""
+    """[paths] column of the condition → its value in the path."""
 
     types: Mapping[str, pa.DataType]
-    """Of these columns."""
+    """Types of these columns."""
 
     left_out: int
-    """Files in which no row can meet the condition."""
+    """Number of files in which no row can match the condition."""
 
     others: tuple[str, ...] = ()
-    """Columns that paths give values to and the condition does not name."""
+    """Columns with values in the paths that are not in the condition."""
 
 
-def partitioned(found: Found, condition: Condition | None, live: LiveFiles | None) -> Partitioned:
-    """The files to be read. Raises InputError if the condition leaves none, and UsageError if it does not fit.
+def prune_files(found: FoundFiles, condition: Condition | None, live: LiveFiles | None) -> PrunedFiles:
+    """The files to read. Raises InputError if no file may match, UsageError if the condition does not fit the types.
 
-    Hive's folders `column=value` count below the folder that the input names; in a Delta table they are those of its
-    partition columns. Iceberg has such columns in its files.
+    Values come from Hive's folders `column=value` below the input's folder; in a Delta table, from folders of its
+    partition columns. Iceberg files have these columns themselves.
     """
     if condition is None or (live is not None and live.table.format == "iceberg"):
-        return Partitioned(tuple(found.paths), ({},) * len(found.paths), {}, 0)
+        return PrunedFiles(tuple(found.paths), ({},) * len(found.paths), {}, 0)
     named = {column.name for column in condition.columns}
     if live is not None:
         named = {name for name in named if name in live.columns and not live.columns[name].in_files}
-    held = [texts_of_path(found.root, path) for path in found.paths]
-    texts = [{name: text for name, text in own.items() if name in named} for own in held]
+    in_paths = [texts_of_path(found.root, path) for path in found.paths]
+    texts = [{name: text for name, text in own.items() if name in named} for own in in_paths]
     types = partition_types(texts)
-    others = tuple(dict.fromkeys(name for own in held for name in own if name not in named))
+    others = tuple(dict.fromkeys(name for own in in_paths for name in own if name not in named))
     if not types:
-        return Partitioned(tuple(found.paths), ({},) * len(found.paths), {}, 0, others)
+        return PrunedFiles(tuple(found.paths), ({},) * len(found.paths), {}, 0, others)
     known: dict[tuple[tuple[str, str | None], ...], bool] = {}
     paths, constants = [], []
     for path, own in zip(found.paths, texts, strict=True):
@@ -66,6 +64,6 @@ def partitioned(found: Found, condition: Condition | None, live: LiveFiles | Non
             constants.append(values)
     if not paths:
         raise InputError(
-            f"input.where leaves no file: the folders of none of the {len(found.paths):,} files meet {condition.text}"
+            f"input.where selects no file: no folder of the {len(found.paths):,} files matches {condition.text}"
         )
-    return Partitioned(tuple(paths), tuple(constants), types, len(found.paths) - len(paths), others)
+    return PrunedFiles(tuple(paths), tuple(constants), types, len(found.paths) - len(paths), others)

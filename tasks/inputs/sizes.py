@@ -1,4 +1,4 @@
-"""What heads tell of the ids before they are read: their range, and the bytes that they take as text."""
+"""Range and sizes of ids, from the heads of files."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
-from ..statistics import column_bytes, column_range
+from .formats.parquet import Footer, no_parquet
+from .formats.statistics import column_bytes, column_range
 from .head import Head
-from .parquet import Footer, no_parquet
-
-__all__ = ["id_bytes", "id_range"]
 
 _STATISTICS_BYTES = 2**20
-"""Of footers whose statistics are read, which takes 0.7 s; of larger ones a sample of the rows tells as much."""
+"""Statistics of larger footers are not read: 1 MiB takes 0.7 s, and a sample of the rows tells as much."""
 _ID_BYTES = 16
-"""Of an id as text, where nothing tells."""
+"""Assumed bytes of an id as text, where they are not known."""
 
 
 def id_range(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> tuple[int, int] | None:
-    """The smallest and the largest id by the statistics of all row groups, or None where one does not tell."""
+    """The smallest and the largest id, by the statistics of all row groups; None if one lacks statistics."""
     footers = [head.footer for head in heads]
     if None in footers or not _are_small(heads):
         return None
@@ -40,7 +38,7 @@ def id_range(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) 
 def id_bytes(
     heads: Sequence[Head], head: Head, columns: Collection[str], prefixes: tuple[str, str] | None
 ) -> tuple[int, ...]:
-    """[row groups] uncompressed bytes of both columns as text."""
+    """[row groups] uncompressed bytes of both columns as text, from the footer or estimated."""
     if prefixes is not None:
         row = sum(len(prefix) + _ID_BYTES for prefix in prefixes)
         return tuple(rows * row for rows in head.row_groups)
@@ -51,7 +49,7 @@ def id_bytes(
 
 
 def _text_bytes(footer: Footer, columns: Collection[str], small: bool) -> tuple[int, ...]:
-    """[row groups] uncompressed bytes of the columns; of all columns where footers are not `small`."""
+    """[row groups] uncompressed bytes of `columns`; of all columns unless the footers are `small`."""
     try:
         if small:
             return column_bytes(footer.content, columns)
@@ -61,5 +59,5 @@ def _text_bytes(footer: Footer, columns: Collection[str], small: bool) -> tuple[
 
 
 def _are_small(heads: Sequence[Head]) -> bool:
-    """Whether what footers say of each column is worth the time of reading it."""
+    """Whether the footers are small enough to read the statistics of each column."""
     return sum(len(head.footer.content) for head in heads if head.footer is not None) <= _STATISTICS_BYTES

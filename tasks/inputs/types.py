@@ -1,4 +1,4 @@
-"""Types over all files of an input: of the ids, and of the columns that a condition names."""
+"""Types of the id columns and of the columns of a condition, over all files of an input."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from ..where.expression import expression_of
 from ..where.filter import RowFilter
 from ..where.words import refused
 from .columns import common_type, id_type, listed
-from .form import Form
-from .formats import Format, is_text
+from .formats.form import Form
+from .formats.formats import Format, is_text
 from .head import Head
-from .partitioned import Partitioned
+from .partitioned import PrunedFiles
 
-__all__ = ["end_types", "filter_of", "input_type", "refuse_form"]
-
-_ASKED = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
+_ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 
 
 def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
-    """Raises UsageError for settings that say something of files of another format."""
+    """Raises UsageError for settings of another format."""
     if is_table and form.format not in ("auto", "parquet"):
         raise UsageError(f"input.format is {form.format}, but input {path!r} is a table, whose files are Parquet")
     of_csv = {
@@ -31,8 +29,8 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
         "input.delimiter": form.delimiter is not None,
         "input.comment": form.comment is not None,
     }
-    for name, given in of_csv.items():
-        if given and format not in ("csv", "tsv"):
+    for name, is_set in of_csv.items():
+        if is_set and format not in ("csv", "tsv"):
             raise UsageError(f"{name} is for CSV and TSV, and input {path!r} is {format}: leave it out")
     if form.id_type != "auto" and not is_text(format):
         raise UsageError(
@@ -42,7 +40,7 @@ def refuse_form(form: Form, format: Format, path: str, is_table: bool) -> None:
 
 
 def end_types(heads: Sequence[Head], ends: tuple[str, str], format: Format, form: Form) -> list[dict[str, pa.DataType]]:
-    """[files] the types of both columns of ids. Raises InputError for one that is not there, or not of ids."""
+    """[files] types of both id columns. Raises InputError if one is missing or has an unusable type."""
     return [{column: _end_type(head, column, format, form) for column in ends} for head in heads]
 
 
@@ -50,21 +48,21 @@ def _end_type(head: Head, column: str, format: Format, form: Form) -> pa.DataTyp
     types = head.types
     if is_text(format) and column in types:
         if form.id_type != "auto":
-            types = {**types, column: _ASKED[form.id_type]}
+            types = {**types, column: _ID_TYPES[form.id_type]}
         elif not any(test(types[column]) for test in (pa.types.is_null, pa.types.is_integer, pa.types.is_floating)):
-            types = {**types, column: pa.string()}  # such as days and words for true
+            types = {**types, column: pa.string()}  # such as dates and booleans
     return id_type(head.path, head.names, types, column)
 
 
 def input_type(
     path: str, heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]], format: Format, form: Form
 ) -> pa.DataType:
-    """The type of the ids of all files. `types` are those of both columns, [files].
+    """The common type of the ids of all files; `types` are [files] the types of both columns.
 
-    Raises InputError where they do not go together.
+    Raises InputError if there is no common type.
     """
     if form.id_type != "auto":
-        return _ASKED[form.id_type]
+        return _ID_TYPES[form.id_type]
     if is_text(format):
         _refuse_other_types(heads, types)
     found = [kind for own in types for kind in own.values() if not pa.types.is_null(kind)]
@@ -74,7 +72,7 @@ def input_type(
 
 
 def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.DataType]]) -> None:
-    """Raises InputError for a text file whose first rows have ids of another kind than those before it."""
+    """Raises InputError if one text file has integers in its first rows and another one text."""
     first: tuple[str, str, bool] | None = None
     for head, own in zip(heads, types, strict=True):
         for column, kind in own.items():
@@ -87,14 +85,14 @@ def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.D
                 names = {True: "whole numbers", False: "text"}
                 raise InputError(
                     f"{head.path}: column {column!r} has {names[is_integer]} in its first rows, and column "
-                    f"{first[1]!r} of {first[0]} has {names[first[2]]}: if all ids are text, say "
+                    f"{first[1]!r} of {first[0]} has {names[first[2]]}: if all ids are text, use "
                     "--set input.id_type=string"
                 )
 
 
-def filter_of(condition: Condition, heads: Sequence[Head], files: Partitioned) -> RowFilter:
-    """The condition with the types of its columns. Raises UsageError if they do not fit, InputError for a file that
-    lacks a column or has it in another type.
+def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -> RowFilter:
+    """The condition with the types of its columns. Raises UsageError if these do not fit, InputError for a file that
+    lacks a column or has it with another type.
     """
     types: dict[str, pa.DataType] = {}
     columns = []
@@ -105,7 +103,7 @@ def filter_of(condition: Condition, heads: Sequence[Head], files: Partitioned) -
             continue
         if column.name not in first.types:
             known = listed([*first.names, *files.types, *files.others])
-            hint = "; text stands in single quotes" if condition.text[column.at] == '"' else ""
+            hint = "; text needs single quotes" if condition.text[column.at] == '"' else ""
             raise refused(condition.text, column.at, f"the input has no column {column.name!r}; it has {known}{hint}")
         columns.append(column.name)
         types[column.name] = _type_of(column.name, heads)
@@ -119,14 +117,14 @@ def _type_of(column: str, heads: Sequence[Head]) -> pa.DataType:
     for head in heads:
         if column not in head.types:
             raise InputError(
-                f"{head.path} has no column {column!r}, which input.where names; it has {listed(head.names)}"
+                f"{head.path} has no column {column!r}, which input.where uses; it has {listed(head.names)}"
             )
         kind = _plain(head.types[column])
         if pa.types.is_null(kind):
             continue
         if found is not None and found[1] != kind:
             raise InputError(
-                f"{head.path}: column {column!r}, which input.where names, is {kind}, and in {found[0]} it is "
+                f"{head.path}: column {column!r}, which input.where uses, is {kind}, and in {found[0]} it is "
                 f"{found[1]}: cast it"
             )
         found = head.path, kind

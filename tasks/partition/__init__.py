@@ -1,4 +1,8 @@
-"""Vertex → partition. Every partitioner has one signature, and owns an edge where its low end in degree order is."""
+"""Maps from vertex to partition. An edge belongs to the partition of its low end in degree order.
+
+All partitioners have the signature of `Partitioner`; start there. May import `ids.splitmix64`. The cuts of a
+RangePartitioner are chosen in `tasks/ingest/range_cuts.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ __all__ = ["HashPartitioner", "Partitioner", "RangePartitioner"]
 
 
 class Partitioner(Protocol):
-    """Maps vertices to partitions 0 … partitions - 1; picklable, and the same everywhere."""
+    """Maps vertices to partitions 0 … partitions - 1. Picklable, and gives the same answer in every process."""
 
     @property
     def partitions(self) -> int:
-        """How many there are, at most 32,767."""
+        """The number of partitions, at most 32,767."""
         ...
 
     def __call__(self, vertices: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.int16]:
-        """The partition of each vertex, given by its dense number."""
+        """The partition of each vertex, by its dense number."""
         ...

@@ -1,14 +1,15 @@
-"""Vertex programs on graphs that are stored once: every edge at the home of its target.
+"""Vertex programs on a graph in blocks: each edge is stored once, in the block of its target.
 
-Start with `program`, what a program is; `block` has where edges lie, `running` the loop that every group runs,
-`gathering` what comes to vertices, `mirrors` and `mail` what groups tell each other, `shipped` the programs that
-edgemill brings. May import `kernels`.
+May import `kernels`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and `shards.together`. Start
+with `program`, the interface of a program. `block` is the layout of the edges, `running` the loop of supersteps,
+`gathering` the combination of values per vertex, `mirrors` and `words` the messages between groups; `shipped` has the
+programs of edgemill.
 """
 
 from .block import Block, Entries, build_block, entries_of
+from .local_runs import cut_blocks, run_blocks, run_in_one_block
 from .program import Best, Program, Totals, Vertices
 from .running import Outcome, run_program
-from .together import cut_blocks, run_alone, run_blocks
 
 __all__ = [
     "Best",
@@ -21,7 +22,7 @@ __all__ = [
     "build_block",
     "cut_blocks",
     "entries_of",
-    "run_alone",
     "run_blocks",
+    "run_in_one_block",
     "run_program",
 ]

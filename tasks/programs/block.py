@@ -1,8 +1,4 @@
-"""A block: the vertices of one class, and every edge into them, sorted by source.
-
-This is the layout of shards read from the other side: the shard of a class stores all entries x → y with y in the
-class, which are the edges into the vertices of the class.
-"""
+"""A block: the vertices of one group, and all edges into them, sorted by target and source."""
 
 from __future__ import annotations
 
@@ -12,64 +8,66 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.held import Held
 from ...kernels.in_rows import InRows
-from .. import order
-from ..order import Ints
+from ...kernels.runtime.sizes import SizedArrays
+from ..ids import order
+from ..ids.order import Ints
 from .program import View
 
 
 @dataclass(frozen=True)
-class Entries(Held):
-    """Edges on their way to the blocks of their targets. `len()` counts them."""
+class Entries(SizedArrays):
+    """Directed edges that are sent to the blocks of their targets. `len()` is the number of entries."""
 
     source: Ints
-    """[entries] numbers."""
+    """[entries] dense numbers of vertices."""
     target: Ints
-    """[entries] numbers."""
+    """[entries] dense numbers of vertices."""
     weight: NDArray[np.float64] | None = None
-    """[entries] None where edges have no weights."""
+    """[entries] None for edges without weights."""
 
     def __len__(self) -> int:
         return len(self.source)
 
     def at(self, rows: NDArray[Any]) -> Entries:
-        """Some of them, by a mask or by positions."""
+        """The entries at a mask or at positions."""
         return Entries(self.source[rows], self.target[rows], None if self.weight is None else self.weight[rows])
 
 
 @dataclass(frozen=True)
-class Block(Held):
-    """The vertices of one group and the edges into them. `len()` counts the entries of its rows."""
+class Block(SizedArrays):
+    """The vertices of one group and the edges into them. `len()` is the number of entries."""
 
     group: int
 
     vertices: int
-    """Vertices of the whole graph."""
+    """Number of vertices of the graph."""
 
     view: View
 
     number: Ints
-    """[own] numbers of the vertices of this block, ascending."""
+    """[own] dense numbers of the vertices of this block, ascending."""
 
     rows: InRows
-    """[own] rows of sources."""
+    """[own] the sources of the edges into each vertex."""
 
     sources: Ints
-    """[sources] numbers of all sources of entries and of all own vertices, ascending."""
+    """[sources] dense numbers of all sources and all own vertices, ascending."""
 
     symmetric: bool
-    """Whether the rows are their own `rows_of_sources`: of an undirected graph in one block."""
+    """Whether the rows equal their transpose, as for an undirected graph in one block."""
 
     times: NDArray[np.uint8] | None = None
-    """[entries] edges that an entry stands for, with view "either" of a directed graph; otherwise two, one each way."""
+    """[entries] number of directed edges that an entry represents, for view "either" of a directed graph; None
+    means 2.
+    """
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def entries_of(edges: Entries, directed: bool, view: View) -> Entries:
-    """The entries that edges make with a view; those of an undirected graph are given once each, in any direction."""
+    """The entries of edges for a view. Edges of an undirected graph are given once each, in either direction."""
     if directed and view == "in":
         return edges
     loops = edges.source == edges.target
@@ -84,7 +82,7 @@ def entries_of(edges: Entries, directed: bool, view: View) -> Entries:
 def build_block(
     group: int, groups: int, vertices: int, number: Ints, entries: Entries, directed: bool, view: View
 ) -> Block:
-    """The block of the vertices `number` [own], ascending, from all `entries` with a target among them, in any order.
+    """The block of the vertices `number` [own], ascending, from all `entries` whose target is among them, in any order.
 
     Raises OutOfRoom for 2^31 distinct sources.
     """

@@ -1,4 +1,4 @@
-"""From buckets to blocks and back: edges go to the homes of both ends, and what a program found to who publishes it.
+"""Buckets → blocks → buckets: send edges to the blocks of their targets, and results to the buckets that publish them.
 
 exchange 1   send_entries   buckets → blocks: collect_block
 …            a program runs on all blocks
@@ -16,23 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.held import Held
-from .. import identity, order
+from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
-from ..identity import Ids
+from ..ids import identity, order
+from ..ids.identity import Ids
+from ..ids.order import Ints
+from ..ingest.directions import DOWN, UP
+from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle
-from ..numbering import BucketEdges, BucketIds, split_by_bucket
-from ..order import Ints
 from ..partition import RangePartitioner
-from ..ways import DOWN, UP
 from .block import Block, Entries, build_block, entries_of
 from .program import Array, View
 from .running import Outcome
 
 
 @dataclass(frozen=True)
-class StateRows(Held):
-    """What a program found, on its way to a bucket. `len()` counts the vertices."""
+class StateRows(SizedArrays):
+    """Results of a program that are sent to a bucket. `len()` is the number of vertices."""
 
     number: Ints
     """[vertices] dense numbers, ascending."""
@@ -44,8 +44,8 @@ class StateRows(Held):
 
 
 @dataclass(frozen=True)
-class BucketColumns(Held):
-    """What programs found for the vertices of one bucket, in id order."""
+class BucketColumns(SizedArrays):
+    """Results of programs for the vertices of one bucket, in id order."""
 
     bucket: int
     columns: Mapping[str, Array]
@@ -53,19 +53,19 @@ class BucketColumns(Held):
 
 
 @dataclass(frozen=True)
-class NamedColumns(Held):
-    """What programs found for the vertices of one bucket, in id order."""
+class NamedColumns(SizedArrays):
+    """Results of programs for the vertices of one bucket, in id order."""
 
     bucket: int
     columns: Mapping[str, Array]
-    """[vertices] by name; of ids their positions in `ids`."""
+    """[vertices] by name. Columns of ids have positions in `ids`."""
     ids: Ids
-    """The ids that are spoken of."""
+    """The ids that columns refer to."""
 
 
 @dataclass(frozen=True)
-class AskedIds(Held):
-    """Numbers of vertices whose ids are wanted, ascending and distinct. `len()` counts them."""
+class IdRequests(SizedArrays):
+    """Dense numbers of vertices whose ids are requested, ascending, distinct. `len()` is their number."""
 
     number: Ints
 
@@ -74,7 +74,7 @@ class AskedIds(Held):
 
 
 def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bundle[Entries]:
-    """Bucket → blocks: what edges are by a view, to the homes of the vertices that they lead to."""
+    """Bucket → blocks: the entries of the bucket's edges for a view, to the blocks of their targets."""
     highs = kernels.to_host(edges.highs)
     low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
     high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
@@ -83,8 +83,8 @@ def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bund
     else:
         ways = kernels.to_host(edges.ways)
         up, down = (ways & UP) > 0, (ways & DOWN) > 0
-        led = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]))
-        entries = entries_of(led, True, view)
+        directed = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]))
+        entries = entries_of(directed, True, view)
     if home.partitions == 1:
         return bundle(edges.bucket, {0: entries})
     by_home, cuts = order.group(home(entries.target), home.partitions)
@@ -94,7 +94,7 @@ def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bund
 def collect_block(
     group: int, vertices: int, home: RangePartitioner, directed: bool, view: View, parts: Mapping[int, Entries]
 ) -> Block:
-    """The block of one group, from the entries that each bucket sent. Raises OutOfRoom for 2^31 distinct sources."""
+    """The block of one group from the entries that each bucket sent. Raises OutOfRoom for 2^31 distinct sources."""
     ends = np.concatenate(([0], home.cuts, [vertices]))
     number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
     senders = [parts[b] for b in sorted(parts)]
@@ -105,7 +105,7 @@ def collect_block(
 
 
 def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
-    """Block → buckets: what was found for the vertices of each."""
+    """Block → buckets: the results for the vertices of each bucket."""
     cuts = split_by_bucket(outcome.number, starts)
     parts = {}
     for b in np.flatnonzero(np.diff(cuts)).tolist():
@@ -117,7 +117,7 @@ def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]
 def collect_state(
     bucket: int, starts: NDArray[np.int64], types: Mapping[str, str], parts: Mapping[int, StateRows]
 ) -> BucketColumns:
-    """What a program found for a bucket's vertices. Raises InternalError unless it came for each of them once."""
+    """The results of a program for a bucket's vertices. Raises InternalError unless each vertex has one result."""
     vertices = int(starts[bucket + 1] - starts[bucket])
     rows = sorted(parts.values(), key=lambda part: int(part.number[0]))
     number = np.concatenate([np.zeros(0, np.int64), *(part.number for part in rows)])
@@ -129,20 +129,20 @@ def collect_state(
     return BucketColumns(bucket, columns)
 
 
-def ask_ids(found: BucketColumns, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[AskedIds]:
-    """Bucket → buckets: the numbers in some columns, to the buckets of these vertices."""
-    number = wanted(found, names)
+def ask_ids(found: BucketColumns, names: Sequence[str], starts: NDArray[np.int64]) -> Bundle[IdRequests]:
+    """Bucket → buckets: request the ids of the vertices in some columns."""
+    number = referenced(found, names)
     cuts = split_by_bucket(number, starts)
-    return bundle(found.bucket, {b: AskedIds(number[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)})
+    return bundle(found.bucket, {b: IdRequests(number[cuts[b] : cuts[b + 1]]) for b in range(len(starts) - 1)})
 
 
-def wanted(found: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
-    """The numbers of vertices in some columns, ascending and distinct."""
+def referenced(found: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
+    """The dense numbers of vertices in some columns, ascending, distinct."""
     return np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns[name] for name in names)]))
 
 
-def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, AskedIds]) -> Bundle[Ids]:
-    """Bucket → buckets: the ids of the vertices that each has asked for."""
+def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, IdRequests]) -> Bundle[Ids]:
+    """Bucket → buckets: the ids that each bucket requested."""
     first = int(starts[ids.bucket])
     own = identity.to_host(ids.ids)
     return bundle(ids.bucket, {asker: identity.take(own, part.number - first) for asker, part in parts.items()})
@@ -151,9 +151,9 @@ def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, As
 def name_columns(
     found: BucketColumns, names: Sequence[str], kind: identity.Kind, answers: Mapping[int, Ids]
 ) -> NamedColumns:
-    """The columns of one bucket when the ids that they speak of are known."""
+    """The columns of one bucket with the requested ids."""
     ids = identity.concatenate([answers[b] for b in sorted(answers)] or [identity.no_ids(kind)])
-    number = wanted(found, names)
+    number = referenced(found, names)
     if len(ids) != len(number):
         raise InternalError(f"bucket {found.bucket} asked for {len(number)} ids and got {len(ids)}")
     columns = dict(found.columns)

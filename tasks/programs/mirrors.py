@@ -1,4 +1,4 @@
-"""Which sources of a block's rows are whose, and the values that come for them."""
+"""Sources of a block's rows that belong to other groups (mirrors), and the exchange of their values."""
 
 from __future__ import annotations
 
@@ -7,125 +7,129 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels import programs as gathers
+from ...kernels.graph import IntArray
 from ...kernels.in_rows import InRows
-from .. import order
+from ..ids import order
 from ..partition import Partitioner
-from ..shards.carrier import Carrier, Letter, Words
+from ..shards.carriers.carrier import Carrier, Packet, Words
 from .block import Block
-from .mail import NOTHING, pack, unpack
 from .program import Array
-
-IntArray = NDArray[np.int32]
+from .words import NO_WORDS, pack, unpack
 
 
 class Mirrors:
-    """The sources of one block: its own vertices and those of other groups. All groups make one at the same time."""
+    """The sources of one block by group. All groups must create theirs at the same time: this takes an exchange."""
 
     def __init__(self, block: Block, home: Partitioner, carrier: Carrier) -> None:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
         homes = home(block.sources)
-        self.heard: list[IntArray] = [np.flatnonzero(homes == g).astype(np.int32) for g in groups]
-        """[groups] positions among the sources of those that each group has."""
+        self.sources_of: list[IntArray] = [np.flatnonzero(homes == g).astype(np.int32) for g in groups]
+        """[groups] positions of each group's vertices in the sources."""
         self.own = order.lookup(block.sources, block.number)
-        """[own] positions among the sources."""
-        asked = [NOTHING if g == block.group else pack(block.sources[self.heard[g]].astype(np.int64)) for g in groups]
-        letters = carrier.exchange(NOTHING, asked)
-        self.wanted: list[IntArray] = [
-            order.lookup(block.number, unpack(letter.own, [np.int64])[0].astype(block.number.dtype))
-            for letter in letters
+        """[own] positions of own vertices in the sources."""
+        requests = [
+            NO_WORDS if g == block.group else pack(block.sources[self.sources_of[g]].astype(np.int64)) for g in groups
         ]
-        """[groups] own vertices, ascending, whose values each other group wants, in the order of its `heard`."""
-        self.words = sum(map(len, asked))
+        packets = carrier.exchange(NO_WORDS, requests)
+        self.requested: list[IntArray] = [
+            order.lookup(block.number, unpack(packet.own, [np.int64])[0].astype(block.number.dtype))
+            for packet in packets
+        ]
+        """[groups] own vertices, ascending, whose values each group needs, in the order of its `sources_of`."""
+        self.words = sum(map(len, requests))
 
-    def exchange(self, common: Words, own: list[Words]) -> list[Letter]:
-        """Meet the others; see `Carrier.exchange`."""
+    def exchange(self, common: Words, own: list[Words]) -> list[Packet]:
+        """One exchange with all groups; see `Carrier.exchange`."""
         self.words += len(common) * (self.carrier.groups - 1) + sum(map(len, own))
         return self.carrier.exchange(common, own)
 
-    def letters(self, values: Array, moved: IntArray | None) -> list[Words]:
-        """[groups] what each other group wants of the `values` of own vertices: of all, or of those that `moved`,
-        which ascend.
+    def packets(self, values: Array, moved: IntArray | None) -> list[Words]:
+        """[groups] the messages with the values that each group needs. `values` are of all own vertices, or of those
+        that `moved`, ascending.
         """
         found = []
-        for wanted in self.wanted:
-            if not len(wanted):
-                found.append(NOTHING)
+        for requested in self.requested:
+            if not len(requested):
+                found.append(NO_WORDS)
             elif moved is None:
-                found.append(pack(values[wanted]))
+                found.append(pack(values[requested]))
             else:
-                place = np.searchsorted(wanted, moved)
-                place[place == len(wanted)] = 0
-                here = wanted[place] == moved
-                found.append(pack(place[here].astype(np.int32), values[here]))
+                position = np.searchsorted(requested, moved)
+                position[position == len(requested)] = 0
+                here = requested[position] == moved
+                found.append(pack(position[here].astype(np.int32), values[here]))
         return found
 
-    def take_all(self, letters: list[Letter], into: Array) -> None:
-        """Put the values of all sources of other groups in their positions of `into` [sources]."""
-        for heard, letter in zip(self.heard, letters, strict=True):
-            if len(letter.own):
-                into[heard] = unpack(letter.own, [into.dtype])[0]
+    def take_all(self, packets: list[Packet], into: Array) -> None:
+        """Write the received values of other groups' vertices to their positions in `into` [sources]."""
+        for sources, packet in zip(self.sources_of, packets, strict=True):
+            if len(packet.own):
+                into[sources] = unpack(packet.own, [into.dtype])[0]
 
-    def take_moved(self, letters: list[Letter], moved: IntArray, values: Array) -> tuple[IntArray, Array]:
-        """The sources that are heard, ascending, and their values; of this group those of its vertices `moved`."""
-        places, found = [self.own[moved]], [values]
-        for heard, letter in zip(self.heard, letters, strict=True):
-            if len(letter.own):
-                place, value = unpack(letter.own, [np.int32, values.dtype])
-                places.append(heard[place])
+    def take_moved(self, packets: list[Packet], moved: IntArray, values: Array) -> tuple[IntArray, Array]:
+        """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`."""
+        positions, found = [self.own[moved]], [values]
+        for sources, packet in zip(self.sources_of, packets, strict=True):
+            if len(packet.own):
+                position, value = unpack(packet.own, [np.int32, values.dtype])
+                positions.append(sources[position])
                 found.append(value)
-        if len(places) == 1:
-            return places[0], values
-        place, value = np.concatenate(places), np.concatenate(found)
-        by = np.argsort(place)
-        return place[by], value[by]
+        if len(positions) == 1:
+            return positions[0], values
+        position, value = np.concatenate(positions), np.concatenate(found)
+        by = np.argsort(position)
+        return position[by], value[by]
 
-    def out_degrees(self, turned: InRows | None) -> NDArray[np.int64]:
-        """[own] entries, in rows of all groups, that each own vertex is the source of."""
+    def out_degrees(self, transposed: InRows | None) -> NDArray[np.int64]:
+        """[own] number of entries, over all groups, whose source is the own vertex."""
         block = self.block
-        if turned is None:
+        if transposed is None:
             counts = np.bincount(block.rows.source, minlength=len(block.sources))
         else:
-            counts = np.diff(turned.offsets)
-        own = [NOTHING if g == block.group else pack(counts[heard]) for g, heard in enumerate(self.heard)]
+            counts = np.diff(transposed.offsets)
+        own = [NO_WORDS if g == block.group else pack(counts[sources]) for g, sources in enumerate(self.sources_of)]
         degree: NDArray[np.int64] = counts[self.own]
-        for wanted, letter in zip(self.wanted, self.exchange(NOTHING, own), strict=True):
-            if len(wanted):
-                degree[wanted] += unpack(letter.own, [np.int64])[0]
+        for requested, packet in zip(self.requested, self.exchange(NO_WORDS, own), strict=True):
+            if len(requested):
+                degree[requested] += unpack(packet.own, [np.int64])[0]
         return degree
 
-    def out_weights(self, turned: InRows | None) -> NDArray[np.float64]:
-        """[own] the weights of those entries, added up in the order of their targets whatever the cut.
+    def out_weights(self, transposed: InRows | None) -> NDArray[np.float64]:
+        """[own] the sum of the weights of these entries, added in the order of their targets for any partitioning.
 
-        Raises ValueError where edges have no weights.
+        Raises ValueError for edges without weights.
         """
         rows = self.block.rows
         if rows.weight is None:
             raise ValueError("edges have no weights that could be added up")
         if self.carrier.groups > 1:
             return self._gathered_weights(rows, rows.weight)
-        turned = gathers.rows_of_sources(rows, len(self.block.sources)) if turned is None else turned
-        assert turned.weight is not None
-        return _weights_of(turned.offsets, turned.weight)[self.own]
+        transposed = gathers.transpose_rows(rows, len(self.block.sources)) if transposed is None else transposed
+        assert transposed.weight is not None
+        return _weights_of(transposed.offsets, transposed.weight)[self.own]
 
     def _gathered_weights(self, rows: InRows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Every group tells each other one the entries whose sources that has, and it puts them in order."""
+        """Each group sends the entries to the groups of their sources, which sort and add them."""
         block = self.block
         target = block.number[kernels.row_numbers(rows.offsets)].astype(np.int64)
-        place = np.empty(len(block.sources), np.int32)
+        position = np.empty(len(block.sources), np.int32)
         homes = np.empty(len(block.sources), np.int16)
-        for g, heard in enumerate(self.heard):
-            place[heard] = np.arange(len(heard), dtype=np.int32)
-            homes[heard] = g
+        for g, sources in enumerate(self.sources_of):
+            position[sources] = np.arange(len(sources), dtype=np.int32)
+            homes[sources] = g
         by, cuts = order.group(homes[rows.source], self.carrier.groups)
-        told = [
-            pack(place[rows.source[entries]], target[entries], weights[entries]) for entries in np.split(by, cuts[1:-1])
+        by_group = [
+            pack(position[rows.source[entries]], target[entries], weights[entries])
+            for entries in np.split(by, cuts[1:-1])
         ]
-        others = [NOTHING if g == block.group else words for g, words in enumerate(told)]
-        letters = [letter.own for letter in self.exchange(NOTHING, others)]
-        letters[block.group] = told[block.group]
-        found = [unpack(words, [np.int32, np.int64, np.float64]) for words in letters]
-        vertex = np.concatenate([at if g == block.group else self.wanted[g][at] for g, (at, _, _) in enumerate(found)])
+        others = [NO_WORDS if g == block.group else words for g, words in enumerate(by_group)]
+        packets = [packet.own for packet in self.exchange(NO_WORDS, others)]
+        packets[block.group] = by_group[block.group]
+        found = [unpack(words, [np.int32, np.int64, np.float64]) for words in packets]
+        vertex = np.concatenate(
+            [at if g == block.group else self.requested[g][at] for g, (at, _, _) in enumerate(found)]
+        )
         targets, (code,) = order.encode(np.concatenate([to for _, to, _ in found]))
         by = order.order_pairs(vertex, code, len(block.number), len(targets))
         offsets = order.offsets(np.bincount(vertex, minlength=len(block.number)))
@@ -133,5 +137,5 @@ class Mirrors:
 
 
 def _weights_of(offsets: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rows] the sum of consecutive weights."""
+    """[rows] the sum of the weights of each row."""
     return gathers.row_sums(InRows(offsets, np.arange(len(weight), dtype=np.int32)), weight)

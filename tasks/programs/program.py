@@ -1,8 +1,8 @@
-"""What a vertex program is: four functions over arrays of vertices, the same text for any array type.
+"""The interface of a vertex program: functions over arrays of vertices, for any array type.
 
-A program runs in supersteps. In each, every vertex that is heard emits a value; the values that come along the edges
-into a vertex are combined to one; from that the vertex gets its new state. The functions see arrays of some of a
-block's vertices, and what they give for one may depend on that one alone: then no cut changes the result.
+A program runs in supersteps. In each superstep, every sending vertex emits a value. The values that reach a vertex over
+its in-edges are combined to one value, from which the vertex computes its new state. The functions get arrays of some
+vertices of a block. Their result for a vertex must depend on that vertex only, so that no partitioning changes it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
-Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "closed"]
+Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "links"]
 View: TypeAlias = Literal["in", "both", "either"]
 
 
 class Vertices:
-    """Some vertices of a block, in ascending order of their numbers; each attribute is an array [vertices].
+    """Vertices of a block, in ascending order of dense numbers. Each attribute is an array [vertices].
 
-    Beside the state of the program there are `number`, the dense number, which ascends with the id; `in_degree`, the
-    entries of the vertex's row; `out_degree`, the rows' entries that it is the source of; and `out_weight`, their sum
-    of weights, for a program that `weighs`.
+    Attributes are the arrays of the program's state; `number`, the dense number, which ascends with the id;
+    `in_degree`, the number of entries in the vertex's row; `out_degree`, the number of entries with the vertex as
+    source; and, for a program that `weighs`, `out_weight`, the sum of these entries' weights.
     """
 
     total: int
-    """Vertices of the whole graph."""
+    """Number of vertices of the graph."""
     step: int
-    """Supersteps that are over."""
+    """Number of completed supersteps."""
 
     def __init__(self, arrays: Mapping[str, Array], total: int, step: int, rows: Array | None = None) -> None:
         self.total, self.step = total, step
@@ -47,27 +47,27 @@ class Vertices:
         return found
 
     def at(self, rows: Array) -> Vertices:
-        """Those in some rows of the block; for all vertices only."""
+        """The vertices at some rows. Only for an object with all vertices of a block."""
         return Vertices(self._arrays, self.total, self.step, rows)
 
     def full(self, value: Any, dtype: Any = "float64") -> Array:
-        """[vertices] the same value for each."""
+        """[vertices] an array of one value."""
         found: Array = np.full_like(self.number, value, dtype=dtype)
         return found
 
 
 @dataclass(frozen=True)
 class Best:
-    """What `argmin` gives."""
+    """The combined values of `argmin`."""
 
     value: Array
-    """[vertices] the least value that came."""
+    """[vertices] the smallest received value."""
     source: Array
-    """[vertices] number of the first source that it came from."""
+    """[vertices] dense number of the first source with this value."""
 
 
 class Totals:
-    """Sums over all vertices of the graph, by name: int of integers and truth values, float of others."""
+    """Sums over all vertices of the graph, by name: int for integers and booleans, else float."""
 
     def __init__(self, sums: Mapping[str, int | float]) -> None:
         self.__dict__.update(sums)
@@ -79,67 +79,67 @@ class Totals:
 class Program(ABC):
     """Base of programs.
 
-    Subclasses are frozen dataclasses, whose fields are the parameters, and have docstrings that name source, semantics,
-    rule for ties, precision, convergence and cost. `start`, `emit` and `apply` have to be given.
+    A subclass is a frozen dataclass whose fields are the parameters. It must define `start`, `emit` and `apply`. Its
+    docstring states source, semantics, rule for ties, precision, convergence and cost.
     """
 
     state: ClassVar[Mapping[str, str]]
-    """Names of the state's arrays, and their types."""
+    """Names and types of the state's arrays."""
 
     combine: ClassVar[Combine]
-    """What is made of the values that come to a vertex.
+    """How the values that reach a vertex are combined.
 
-    `sum`, of float64; `min`, `max`, of int32, int64 or float64; `any`, of truth values; `argmin`: as `min`, and the
-    number of the first source of that value; `first`: the number of the first source that is heard; `mode`: the most
-    frequent integer, the least of several, -1 of none; `hindex`: the largest k for which k integers are k or more, int;
-    `closed`: how many edges there are between the sources, int64, by view "either".
+    `sum` of float64; `min`, `max` of int32, int64 or float64; `any` of booleans; `argmin`: as `min`, with the dense
+    number of the first source of that value; `first`: the dense number of the first sending source; `mode`: the most
+    frequent integer, the smallest of several, -1 without values; `hindex`: the largest k such that k integers are at
+    least k; `links`: the number of edges between the sources, int64, for view "either".
     """
 
     along: ClassVar[Literal["", "add", "multiply"]] = ""
-    """What the weight of an edge does to a value that passes, for `sum`, `min`, `max` and `argmin` of float64."""
+    """How the weight of an edge changes a value, for `sum`, `min`, `max` and `argmin` of float64."""
 
     view: ClassVar[View] = "in"
-    """The edges into a vertex: `in`, those that lead to it; `both`, those that lead from it, too; `either`, its
-    neighbours, each once and without itself. The edges of an undirected graph lead both ways.
+    """The in-edges of a vertex: `in`, edges that lead to it; `both`, edges that lead to it or from it; `either`, one
+    edge for each neighbour, without loops. Edges of an undirected graph lead both ways.
     """
 
-    heard: ClassVar[Literal["all", "moved"]] = "all"
-    """Whose values come: of all vertices, or only of those that moved in the last superstep.
+    senders: ClassVar[Literal["all", "changed"]] = "all"
+    """The vertices that send: all, or those that changed in the last superstep.
 
-    With `moved`, for `min`, `max`, `argmin` and `first`, a vertex to which nothing comes is left as it is, and the run
-    ends when nothing moves.
+    "changed" is for `min`, `max`, `argmin` and `first`. A vertex that receives nothing keeps its state, and the run
+    ends when no vertex changes.
     """
 
     @property
     def weighs(self) -> bool:
-        """Whether the program looks at `out_weight`, which takes an exchange of all weights."""
+        """Whether the program uses `out_weight`, which takes an exchange of all weights."""
         return False
 
     @abstractmethod
     def start(self, v: Vertices) -> tuple[State, Array]:
-        """The state of each vertex at the start, and which are heard first; every array [vertices]."""
+        """The initial state of each vertex, and which vertices send first; all arrays [vertices]."""
 
     @abstractmethod
     def emit(self, v: Vertices) -> Array:
-        """[vertices] the value that goes along all edges from each vertex. Of `first` it is not looked at."""
+        """[vertices] the value that each vertex sends. Ignored for `first`."""
 
     def totals(self, v: Vertices) -> State:
-        """[vertices] values to be summed over all vertices of the graph, without rounding, by name."""
+        """[vertices] values to sum over all vertices of the graph, without rounding, by name."""
         return {}
 
-    def listens(self, v: Vertices) -> Array | None:
-        """[vertices] whether what comes may still change a vertex; None for all. With `heard` `moved` only."""
+    def receives(self, v: Vertices) -> Array | None:
+        """[vertices] whether received values can still change a vertex; None for all. Only for `senders` "changed"."""
         return None
 
     @abstractmethod
     def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
-        """The new state of each vertex, and how far it moved, or whether; every array [vertices]."""
+        """The new state of each vertex, and how much it changed, or whether; all arrays [vertices]."""
 
     def converged(self, moved: float) -> bool:
-        """Whether the run is over when all vertices together moved as far as that."""
+        """Whether the run ends after a superstep with the total change `moved`."""
         return moved == 0
 
     @property
     def steps(self) -> int | None:
-        """Supersteps after which the run is over, whatever has moved; None for no such number."""
+        """Number of supersteps after which the run ends in any case, or None."""
         return None

@@ -1,8 +1,8 @@
-"""The loop that every group runs: superstep after superstep, in step with the others.
+"""The loop of supersteps that every group runs, synchronised with the other groups.
 
-Bulk-synchronous (Valiant, CACM 33(8), 1990; Malewicz et al., "Pregel", SIGMOD 2010). One exchange a superstep takes the
-values of vertices to the groups that have edges from them; all that comes to a vertex is combined in one place, in the
-order of the sources, so results are the same bits for every cut.
+Bulk-synchronous (Valiant, CACM 33(8), 1990; Malewicz et al., "Pregel", SIGMOD 2010). One exchange per superstep sends
+values of vertices to the groups that have edges from them. All values for a vertex are combined in one group, in the
+order of their sources, so results are bitwise equal for every partitioning.
 """
 
 from __future__ import annotations
@@ -14,47 +14,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.held import Held
-from ..order import Ints
+from ...kernels.runtime.sizes import SizedArrays
+from ..ids.order import Ints
 from ..partition import Partitioner
-from ..shards.carrier import Carrier
+from ..shards.carriers.carrier import Carrier
 from .block import Block
-from .closing import OfClosed
-from .gathering import Gatherer, OfAll, OfMoved
-from .mail import as_words, from_words
+from .gathering import GatherAll, GatherChanged, Gatherer
+from .links import GatherLinks
 from .mirrors import Mirrors
 from .program import Array, Program, Totals, Vertices
 from .totals import Part, add_parts, part_of
-
-__all__ = ["Outcome", "run_program"]
+from .words import json_to_words, words_to_json
 
 
 @dataclass(frozen=True)
-class Outcome(Held):
-    """What a program found for the vertices of one group. `len()` counts them."""
+class Outcome(SizedArrays):
+    """The result of a program for the vertices of one group. `len()` is the number of vertices."""
 
     group: int
 
     number: Ints
-    """[own] numbers of the vertices."""
+    """[own] dense numbers of the vertices."""
 
     state: dict[str, Array]
-    """[own] arrays by name, as `Program.state` has them."""
+    """[own] arrays by name, with the types of `Program.state`."""
 
     steps: int
-    """Supersteps."""
+    """Number of supersteps."""
 
     converged: bool
-    """Whether the program came to its end; else a limit stopped it."""
+    """Whether the program ended by itself; false if a limit stopped it."""
 
     moved: float
-    """How far all vertices moved in the last superstep, or how many moved."""
+    """The total change of all vertices in the last superstep, or the number of changed vertices."""
 
     entries: int
     """Entries of rows that this group read."""
 
     bytes: int
-    """What this group gave its carrier."""
+    """Bytes that this group sent."""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -70,20 +68,21 @@ def run_program(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Outcome:
-    """Run a program on the block of one group, together with the other groups, which all call this with the same.
+    """Run a program on the block of one group. All groups must call this with the same program and limits.
 
-    `home` gives the group of each vertex. After `most_steps` supersteps, or after `seconds` at any group, all stop
-    after the same superstep, not converged unless the program was over. `progress(supersteps, moved)` is called after
-    each. Raises ClusterLost when another group is lost, ValueError for a program whose arrays do not fit its vertices.
+    `home` maps vertices to groups. After `most_steps` supersteps, or when `seconds` have passed at any group, all
+    groups stop after the same superstep; the result is not converged unless the program had ended. Calls
+    `progress(supersteps, moved)` after each superstep. Raises ClusterLost if another group is lost, and ValueError for
+    a program whose arrays do not have one value per vertex.
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with _abandoning(carrier):
-        return _Run(program, block, Mirrors(block, home, carrier)).to_the_end(most_steps, stop, progress)
+        return _Run(program, block, Mirrors(block, home, carrier)).run(most_steps, stop, progress)
 
 
 @contextmanager
 def _abandoning(carrier: Carrier) -> Iterator[None]:
-    """Make the other groups fail, too, when this one does."""
+    """Make the other groups fail if this one fails."""
     try:
         yield
     except BaseException:
@@ -100,49 +99,47 @@ class _Run:
         facts: dict[str, Array] = {
             "number": block.number,
             "in_degree": np.diff(block.rows.offsets),
-            "out_degree": mirrors.out_degrees(self.gatherer.turned),
+            "out_degree": mirrors.out_degrees(self.gatherer.transposed),
         }
         if program.weighs:
-            facts["out_weight"] = mirrors.out_weights(self.gatherer.turned)
+            facts["out_weight"] = mirrors.out_weights(self.gatherer.transposed)
         self.facts = facts
         self.state: dict[str, Array] = {}
         state, moved = program.start(self._vertices(0))
         if set(state) != set(program.state):
             raise ValueError(f"{type(program).__name__}.start gives {sorted(state)}, not {sorted(program.state)}")
         self.state = {
-            name: np.array(_fitting(program, name, state[name], len(block.number)), kind)
+            name: np.array(_checked(program, name, state[name], len(block.number)), kind)
             for name, kind in program.state.items()
         }
-        self.moved = _fitting(program, "moved", moved, len(block.number))
+        self.moved = _checked(program, "moved", moved, len(block.number))
         self.rows = self._rows_of(self.moved)
 
-    def to_the_end(
-        self, most_steps: int | None, stop: float | None, progress: Callable[[int, float], None] | None
-    ) -> Outcome:
-        """All supersteps."""
+    def run(self, most_steps: int | None, stop: float | None, progress: Callable[[int, float], None] | None) -> Outcome:
+        """Run all supersteps."""
         program, step = self.program, 0
         while True:
             vertices = self._vertices(step)
-            speakers = vertices.at(self.rows) if program.heard == "moved" else vertices
-            values = program.emit(speakers)
+            senders = vertices.at(self.rows) if program.senders == "changed" else vertices
+            values = program.emit(senders)
             parts = {name: part_of(part) for name, part in program.totals(vertices).items()}
             late = stop is not None and time.monotonic() >= stop
-            common = as_words([part_of(self.moved), parts, late])
-            letters = self.mirrors.exchange(common, self.gatherer.letters(values, self.rows))
-            told: list[tuple[Part, dict[str, Part], bool]] = [from_words(letter.common) for letter in letters]
-            moved = add_parts([part for part, _, _ in told])
+            common = json_to_words([part_of(self.moved), parts, late])
+            packets = self.mirrors.exchange(common, self.gatherer.packets(values, self.rows))
+            received: list[tuple[Part, dict[str, Part], bool]] = [words_to_json(packet.common) for packet in packets]
+            moved = add_parts([part for part, _, _ in received])
             if step and progress is not None:
                 progress(step, moved)
-            over = step == program.steps or self._has_ended(step, moved)
-            if over or step == most_steps or any(late for _, _, late in told):
-                return self._outcome(step, over, moved)
-            totals = Totals({name: add_parts([part[name] for _, part, _ in told]) for name in parts})
-            rows, got = self.gatherer.gather(vertices, values, self.rows, letters)
+            ended = step == program.steps or self._has_ended(step, moved)
+            if ended or step == most_steps or any(late for _, _, late in received):
+                return self._outcome(step, ended, moved)
+            totals = Totals({name: add_parts([part[name] for _, part, _ in received]) for name in parts})
+            rows, got = self.gatherer.gather(vertices, values, self.rows, packets)
             self._apply(vertices if rows is None else vertices.at(rows), rows, got, totals)
             step += 1
 
     def _has_ended(self, step: int, moved: float) -> bool:
-        if self.program.heard == "moved":
+        if self.program.senders == "changed":
             return moved == 0
         return step > 0 and self.program.converged(moved)
 
@@ -150,17 +147,17 @@ class _Run:
         state, moved = self.program.apply(vertices, got, totals)
         count = len(self.block.number) if rows is None else len(rows)
         for name, kind in self.program.state.items():
-            values = _fitting(self.program, name, state[name], count)
+            values = _checked(self.program, name, state[name], count)
             if rows is None:
                 self.state[name] = values.astype(kind, copy=False)
             else:
                 self.state[name][rows] = values
-        self.moved = _fitting(self.program, "moved", moved, count)
+        self.moved = _checked(self.program, "moved", moved, count)
         self.rows = self._rows_of(self.moved) if rows is None else rows[self.moved]
 
     def _rows_of(self, moved: Array) -> Array:
-        """Own vertices that moved, int32, ascending; looked at of programs that hear these alone."""
-        if self.program.heard == "all":
+        """Own vertices that changed, int32, ascending; empty for programs in which all vertices send."""
+        if self.program.senders == "all":
             return np.empty(0, np.int32)
         return np.flatnonzero(moved).astype(np.int32)
 
@@ -181,20 +178,22 @@ class _Run:
 
 
 def _gatherer(program: Program, block: Block, mirrors: Mirrors) -> Gatherer:
-    """The one for what a program combines. Raises ValueError for what does not go together."""
+    """The gatherer for a program. Raises ValueError for attributes that cannot be combined."""
     name = type(program).__name__
     if program.along and (program.combine not in ("sum", "min", "max", "argmin") or block.rows.weight is None):
         raise ValueError(f"{name}.along is {program.along!r}, for combine {program.combine!r} or edges without weights")
-    if program.heard == "moved":
+    if program.senders == "changed":
         if program.combine not in ("min", "max", "argmin", "first"):
-            raise ValueError(f"{name}.heard is 'moved', but what is combined by {program.combine!r} needs all values")
-        return OfMoved(program, block, mirrors)
+            raise ValueError(
+                f"{name}.senders is 'changed', but combine {program.combine!r} needs the values of all vertices"
+            )
+        return GatherChanged(program, block, mirrors)
     if program.combine == "first":
-        raise ValueError(f"{name}.combine is 'first', which is for heard 'moved'")
-    return OfClosed(program, block, mirrors) if program.combine == "closed" else OfAll(program, block, mirrors)
+        raise ValueError(f"{name}.combine is 'first', which needs senders 'changed'")
+    return GatherLinks(program, block, mirrors) if program.combine == "links" else GatherAll(program, block, mirrors)
 
 
-def _fitting(program: Program, name: str, values: Array, count: int) -> Array:
+def _checked(program: Program, name: str, values: Array, count: int) -> Array:
     if getattr(values, "shape", None) != (count,):
         raise ValueError(
             f"{type(program).__name__} gives an array of shape {getattr(values, 'shape', ())} for {name!r}, "

@@ -1,4 +1,4 @@
-"""Sums over all vertices of a graph, exact, and so the same for every cut of it."""
+"""Exact sums over all vertices of a graph, which do not depend on the partitioning."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from ...kernels.programs import exact_sum
 from .program import Array
 
 Part: TypeAlias = list[int | str]
-"""What one group adds: of integers their sum; of other numbers that in units of 2^-1074, in hexadecimal digits, and how
-many are no finite numbers.
+"""The share of one group: the sum of integers; for floats the sum in units of 2^-1074 in hexadecimal digits, and the
+number of values that are not finite.
 """
 
 
 def part_of(values: Array) -> Part:
-    """What the values of one group add to a sum."""
+    """The share of the values of one group in a sum."""
     if values.dtype.kind in "bui":
         return [int(values.sum(dtype=np.int64))]
-    total, strange = exact_sum(values.astype(np.float64, copy=False))
-    return [hex(total), strange]
+    total, not_finite = exact_sum(values.astype(np.float64, copy=False))
+    return [hex(total), not_finite]
 
 
 def add_parts(parts: Sequence[Part]) -> int | float:
-    """The sum over all groups: int of integers, else the float64 next to the exact sum; NaN if a value was none."""
+    """The sum over all groups: int for integers; else the float64 nearest to the exact sum, NaN if a value is not
+    finite.
+    """
     if len(parts[0]) == 1:
         return sum(int(part[0]) for part in parts)
     if any(part[1] for part in parts):

@@ -1,25 +1,27 @@
-"""Peeling of a graph that is stored once: rows cut by the third vertex, on any number of groups in step.
+"""Peeling of a graph that is stored once, on any number of groups of shards that run in step.
 
-Start with `peeling`, the loop that every group runs; `carrier` has what takes its letters to the others, `edges` what
-a group starts from, and `state` what it ends with. May import `kernels`.
+May import `kernels`, `tasks.storage`, `tasks.ids`, `tasks.graph` and `tasks.ingest`. Start with `peeling`, the loop
+that every group runs. `state` has what a group starts and ends with, and `carriers` what takes its packets to other
+groups. `streams`, `supports` and `group_edges` count triangles and bring edges to their groups; `answers` returns λ.
 """
 
-from .carrier import Carrier, Letter, MemoryCarrier, Words
+from .assignment import first_shards
+from .carriers.carrier import Carrier, MemoryCarrier, Packet, Words
 from .edges import ShardEdges
-from .file_room import FileRoom
-from .gpu_groups import peel_groups_on_gpu
-from .groups import first_shards
-from .on_gpu import ShardOnGpu
+from .file_allocator import FileAllocator
+from .gpu.groups import peel_groups_on_gpu
+from .gpu.shard import ShardOnGpu
+from .gpu.warm import warm_shards_on_gpu
 from .peeling import peel_shards
 from .state import Figures, ShardState
-from .warm import warm_shards, warm_shards_on_gpu
+from .warm import warm_shards
 
 __all__ = [
     "Carrier",
     "Figures",
-    "FileRoom",
-    "Letter",
+    "FileAllocator",
     "MemoryCarrier",
+    "Packet",
     "ShardEdges",
     "ShardOnGpu",
     "ShardState",

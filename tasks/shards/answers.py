@@ -1,4 +1,4 @@
-"""λ comes back from the groups to the buckets; an edge without triangles has λ 0, and nobody sends it.
+"""Groups return λ to the buckets. An edge without triangles has λ 0, which is not sent.
 
 exchange   send_intervals   groups → buckets: collect_intervals
 """
@@ -11,47 +11,46 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.held import Held
-from .. import order
-from ..device import beside
+from ..device import place_like
 from ..errors import InternalError
+from ..ids import order
 from ..ingest import OwnedRows
-from ..messages import Bundle, bundle
-from ..publish import BucketResults
+from ..messages import Bundle, Payload, bundle
+from ..publish.lambda_columns import BucketResults
 from .supports import BucketSupports
 
 
 @dataclass(frozen=True)
-class EdgeIntervals(Held):
-    """λ on its way from the owners of edges to the bucket that publishes them. `len()` counts the edges."""
+class EdgeIntervals(Payload):
+    """λ of edges, sent by their owner to the bucket that publishes them. `len()` is the number of edges."""
 
     row: NDArray[np.int32]
-    """[edges] row in the bucket's BucketEdges."""
+    """[edges] row of the edge in the bucket's BucketEdges."""
 
     low: NDArray[np.int32]
-    """[edges] λ is at least this."""
+    """[edges] lower bound of λ."""
 
     high: NDArray[np.int32]
-    """[edges] λ is at most this; the same array as `low` where all λ are known, which saves its transport."""
+    """[edges] upper bound of λ; the same array as `low` if all λ are known, so that it is sent once."""
 
     def __len__(self) -> int:
         return len(self.row)
 
 
 def send_intervals(owned: OwnedRows, low: NDArray[np.int32], high: NDArray[np.int32]) -> Bundle[EdgeIntervals]:
-    """Group → buckets: λ of its own edges (each [owned edges]) to the bucket that publishes them.
+    """Group → buckets: send the bounds of λ [owned edges] of the group's edges to the buckets that publish them.
 
-    It lies where `owned` does. Where all λ are known, less is sent. Raises InternalError unless there is an interval
-    for each.
+    They are moved to the device of `owned`. If all λ are known, one array is sent. Raises InternalError unless there is
+    an interval for each edge.
     """
     if not len(low) == len(high) == len(owned):
-        raise InternalError(f"group {owned.partition} owns {len(owned)} edges and found λ of {len(low)}")
+        raise InternalError(f"group {owned.partition} owns {len(owned)} edges and has λ of {len(low)}")
     if not len(owned):
         return bundle(owned.partition, {})
     if low is not high and np.array_equal(low, high):
         high = low
-    known, low = high is low, beside(owned.row, low)
-    high = low if known else beside(owned.row, high)
+    known, low = high is low, place_like(owned.row, low)
+    high = low if known else place_like(owned.row, high)
     by_bucket, cuts = order.group(owned.bucket, int(owned.bucket.max()) + 1)
     parts = {}
     for b in np.flatnonzero(np.diff(cuts)).tolist():
@@ -64,7 +63,7 @@ def send_intervals(owned: OwnedRows, low: NDArray[np.int32], high: NDArray[np.in
 def collect_intervals(supports: BucketSupports, parts: Mapping[int, EdgeIntervals]) -> BucketResults:
     """The results of a bucket's edges, in row order.
 
-    Raises InternalError unless every edge with triangles has got exactly one answer, and no other edge any.
+    Raises InternalError unless exactly one interval arrived for every edge with triangles, and none for other edges.
     """
     low = np.zeros_like(supports.support)
     high = low if all(part.low is part.high for part in parts.values()) else np.zeros_like(low)
@@ -77,7 +76,7 @@ def collect_intervals(supports: BucketSupports, parts: Mapping[int, EdgeInterval
     came = sum(map(len, parts.values()))
     if came != int(np.count_nonzero(arrived)) or not np.array_equal(arrived, supports.support > 0):
         raise InternalError(
-            f"bucket {supports.bucket} has {supports.closed} edges with triangles, and {came} answers came, "
+            f"bucket {supports.bucket} has {supports.closed} edges with triangles, but {came} λ arrived, "
             "not one for each"
         )
     return BucketResults(supports.bucket, supports.support, low, high)

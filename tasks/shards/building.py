@@ -1,4 +1,4 @@
-"""Builds the shards of one group, and meets the other groups about the edges that both have."""
+"""Building the shards of a group, and exchanging the endpoint words of edges that two groups store."""
 
 from __future__ import annotations
 
@@ -7,39 +7,48 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.shards import MEMORY, Room, ShardGroup, build_rows, give_sides, take_sides
+from ...kernels.cpu.shards import (
+    NUMPY_ALLOCATOR,
+    Allocator,
+    ShardGroup,
+    build_rows,
+    read_endpoint_words,
+    write_endpoint_words,
+)
 from ..errors import InternalError
-from .carrier import Carrier
+from .assignment import first_shards
+from .carriers.carrier import Carrier
 from .edges import ShardEdges
-from .groups import first_shards
 
 BLOCK = 2**20
-"""Edges of each two groups that meet in one exchange: 4 MiB a group."""
+"""Maximum edges of each pair of groups in one exchange: 4 MiB per group."""
 
 
-def build_group(edges: ShardEdges, carrier: Carrier, room: Room = MEMORY, block: int = BLOCK) -> ShardGroup:
-    """Build the shards of this group, and link the halves of its edges with those of the others."""
+def build_group(
+    edges: ShardEdges, carrier: Carrier, allocator: Allocator = NUMPY_ALLOCATOR, block: int = BLOCK
+) -> ShardGroup:
+    """Build the shards of this group, and link the halves of its edges with those in other groups."""
     firsts = first_shards(edges.groups, edges.cut.shards)
     first, stop = firsts[edges.group], firsts[edges.group + 1]
     low, high = (np.require(ends, np.uint32, ["C", "W", "A"]) for ends in (edges.low, edges.high))
     support = np.require(edges.support, np.int32, ["C", "W", "A"])
-    rows, sides = build_rows(low, high, edges.cut, first, stop - first, room)
-    swap_sides(low, high, edges, sides, carrier, block)
-    return ShardGroup(rows, sides, low, high, support, firsts, room)
+    rows, words = build_rows(low, high, edges.cut, first, stop - first, allocator)
+    exchange_endpoint_words(low, high, edges, words, carrier, block)
+    return ShardGroup(rows, words, low, high, support, firsts, allocator)
 
 
-def swap_sides(
+def exchange_endpoint_words(
     low: NDArray[np.uint32],
     high: NDArray[np.uint32],
     edges: ShardEdges,
-    sides: NDArray[np.uint32],
+    words: NDArray[np.uint32],
     carrier: Carrier,
     block: int = BLOCK,
 ) -> int:
-    """Fill in what `sides` [2, edges] lacks: the words of edges' ends in other groups, which these groups give.
+    """Complete `words` [2, edges] with the words of endpoints in other groups, which those groups send.
 
-    All groups call it. Gives the number of exchanges. Raises InternalError where two groups do not have the same edges
-    between them.
+    All groups call it. Returns the number of exchanges. Raises InternalError if two groups differ in the edges between
+    their classes.
     """
     groups = edges.groups
     if groups == 1:
@@ -48,21 +57,20 @@ def swap_sides(
     group_of = np.repeat(np.arange(groups), np.diff(firsts))
     fixed = (low, high, np.uint32(edges.cut.vertices), np.uint32(edges.cut.shards), group_of, edges.group)
     block = max(1, min(block, len(low)))
-    given, count = np.empty((groups, block), np.uint32), np.zeros(groups, np.int64)
-    giving, taking = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    sent, count = np.empty((groups, block), np.uint32), np.zeros(groups, np.int64)
+    write_cursor, read_cursor = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     exchanges = 0
     while True:
-        give_sides(*fixed, *sides, giving, given, count)
-        more = np.array([bool((giving < len(low)).any())], np.uint32)
-        letters = carrier.exchange(more, [words[:n] for words, n in zip(given, count.tolist(), strict=True)])
+        write_endpoint_words(*fixed, *words, write_cursor, sent, count)
+        more = np.array([bool((write_cursor < len(low)).any())], np.uint32)
+        packets = carrier.exchange(more, [part[:n] for part, n in zip(sent, count.tolist(), strict=True)])
         exchanges += 1
-        own = [letter.own for letter in letters]
-        start = np.append(0, np.cumsum([len(words) for words in own]))
+        own = [packet.own for packet in packets]
+        start = np.append(0, np.cumsum([len(part) for part in own]))
         _check_lengths(own, count, edges.group)
-        words = np.concatenate(own)
-        if take_sides(*fixed, words, start, taking, *sides).any():
+        if read_endpoint_words(*fixed, np.concatenate(own), start, read_cursor, *words).any():
             raise InternalError("two groups of shards do not have the same edges between them")
-        if not any(letter.common[0] for letter in letters):
+        if not any(packet.common[0] for packet in packets):
             return exchanges
 
 

@@ -1,4 +1,4 @@
-"""What a group of shards peels."""
+"""The edges that a group of shards peels."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.cpu.shards import Cut
-from ...kernels.held import Held
+from ...kernels.runtime.sizes import SizedArrays
 
 
 @dataclass(frozen=True)
-class ShardEdges(Held):
-    """The edges with triangles that have an end in a class of one group, sorted by (low, high), each once."""
+class ShardEdges(SizedArrays):
+    """The edges with triangles that have an endpoint in a class of one group, sorted by (low, high), each once."""
 
     group: int
     groups: int
     cut: Cut
 
     low: NDArray[np.uint32]
-    """[edges] rank of the low end."""
+    """[edges] rank of the low endpoint."""
 
     high: NDArray[np.uint32]
-    """[edges] rank of the high end."""
+    """[edges] rank of the high endpoint."""
 
     support: NDArray[np.int32]
     """[edges] triangles of the edge in the whole graph."""
 
     edges: int
-    """Edges with triangles of the whole graph."""
+    """Number of edges with triangles in the whole graph."""

@@ -1,4 +1,4 @@
-"""Where the peeling of one group's shards stands: the result at its end, or what goes on from there."""
+"""The state of a group's peeling at a stop or at its end."""
 
 from __future__ import annotations
 
@@ -9,85 +9,85 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.held import Held
+from ...kernels.runtime.sizes import SizedArrays
 from ..messages import Bundle, bundle
 from .edges import ShardEdges
 
 
 @dataclass(frozen=True)
-class Figures(Held):
-    """How a group's peeling went, stops included."""
+class Figures(SizedArrays):
+    """Counters of a group's peeling, over all its parts if it was stopped and resumed."""
 
     exchanges: int = 0
-    """Meetings of all groups."""
+    """Exchanges between all groups."""
     rounds: int = 0
-    """Exchanges that brought edges that leave."""
+    """Exchanges that announced edges to remove."""
     levels: int = 0
-    """Levels at which edges left."""
+    """Levels at which edges were removed."""
     entries: tuple[int, ...] = ()
-    """[shards] entries of rows read."""
+    """[shards] row entries read."""
     triangles: tuple[int, ...] = ()
     """[shards] triangles removed."""
     alarms: int = 0
     reports: int = 0
     grants: int = 0
     messages: int = 0
-    """Alarms, reports and grants that this group's shards sent."""
+    """Alarms, reports and grants sent by this group's shards."""
     edges: int = 0
-    """Edges that this group's shards told all others to remove."""
+    """Edges whose removal this group's shards announced."""
     bytes: int = 0
-    """What this group gave its carrier: what goes to all groups counts once for each of the others."""
+    """Bytes given to the carrier; a packet to all groups counts once for each other group."""
 
 
 @dataclass(frozen=True)
-class ShardState(Held):
-    """State of one group at the start of a level, while nothing is on its way."""
+class ShardState(SizedArrays):
+    """State of a group at the start of a level, with no message under way."""
 
     group: int
     groups: int
     level: int
-    """Every edge that is left has at least this λ."""
+    """Lower bound of λ of every remaining edge."""
     last: int
     """Last level of the window."""
     left: int
-    """Edges of the whole graph that are left."""
+    """Remaining edges of the whole graph."""
     count: NDArray[np.int32]
-    """[halves] counts; see `kernels.cpu.shards.halves`. Halves are numbered by `build_rows`, the same each time."""
+    """[halves] counts; see `kernels.cpu.shards.half_counts`. `build_rows` numbers halves the same way each time."""
     role: NDArray[np.uint8]
-    """[halves] roles."""
+    """[halves] roles of halves."""
     low: NDArray[np.int32]
-    """[owned edges, in the order of `ShardEdges`] the least that λ can be. Owned are the edges whose high endpoint is
-    of a class of the group.
+    """[owned edges, in the order of `ShardEdges`] lower bound of λ. The group owns the edges whose high endpoint is of
+    one of its classes.
     """
     high: NDArray[np.int32]
-    """[owned edges] the most that λ can be; the same as `low` where λ is known."""
+    """[owned edges] upper bound of λ; equal to `low` if λ is known."""
     received: int
-    """Messages taken in; with `figures.messages` a running sum that must be the same over all groups."""
+    """Messages received; the sum over all groups equals that of `figures.messages`."""
     fingerprint: int
-    """Sum of the hashes of edges that left and of their levels; over all groups it is 0."""
+    """Sum of the hashes of removed edges and their levels; the sum over all groups is 0."""
     figures: Figures
 
     def kept(self, edges: ShardEdges, mail: Mapping[int, Any]) -> ShardState:
-        """What a checkpoint keeps: all."""
+        """The part that a checkpoint stores: all of it."""
         return self
 
     def resumed(self, edges: ShardEdges) -> tuple[ShardState, Bundle[Any]]:
-        """The state, and no mail."""
+        """The state and an empty bundle."""
         return self, bundle(self.group, {})
 
     @property
     def levels(self) -> int:
-        """Levels at which edges left."""
+        """Levels at which edges were removed."""
         return self.figures.levels
 
     @property
     def evaluations(self) -> int:
-        """Edges that this group's shards removed first: over all groups, those that left."""
+        """Edges announced by this group; the sum over all groups is the number of removed edges."""
         return self.figures.edges
 
     @property
     def exchanges(self) -> int:
-        """Meetings of all groups."""
+        """Exchanges between all groups."""
         return self.figures.exchanges
 
     @property

@@ -1,4 +1,4 @@
-"""The edges of a bucket, sorted by rank: to be shown to every group, and to be sent to the groups that own them."""
+"""The edges of a bucket, sorted by rank, to stream to every group and to send to the groups that own them."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.held import Held
-from .. import order
-from ..degrees import OrientedEdges
-from ..messages import Bundle, bundle
-from .dealing import Dealing
+from ...kernels.runtime.sizes import SizedArrays
+from ..ids import order
+from ..ingest.degrees import OrientedEdges
+from ..messages import Bundle, Payload, bundle
+from .assignment import ShardAssignment
 
 
 @dataclass(frozen=True)
-class EdgeStream(Held):
-    """The edges of a bucket as rows low → high, 4 bytes an edge and 8 a row. `len()` counts the edges."""
+class EdgeStream(Payload):
+    """The edges of a bucket as rows low → high, 4 bytes per edge and 8 per row. `len()` is the number of edges."""
 
     bucket: int
 
     low: NDArray[np.uint32]
-    """[rows] rank of the low end, ascending, each once."""
+    """[rows] rank of the low endpoint, ascending, each once."""
 
     starts: NDArray[np.uint32]
     """[rows + 1] where each row starts."""
 
     high: NDArray[np.uint32]
-    """[edges] rank of the high end, ascending within a row."""
+    """[edges] rank of the high endpoint, ascending within a row."""
 
     def __len__(self) -> int:
         return len(self.high)
 
     def lows(self) -> NDArray[np.uint32]:
-        """[edges] rank of each edge's low end."""
+        """[edges] rank of each edge's low endpoint."""
         if kernels.on_host(self.low):
             return np.repeat(self.low, np.diff(self.starts))
         return self.low[kernels.row_numbers(self.starts.astype(np.int64))]
 
 
 @dataclass(frozen=True)
-class SortedEdges(Held):
-    """A bucket's stream, and which rows of its BucketEdges the edges are. `len()` counts the edges."""
+class SortedEdges(SizedArrays):
+    """A bucket's stream, and the row of each of its edges in BucketEdges. `len()` is the number of edges."""
 
     stream: EdgeStream
 
@@ -55,21 +55,21 @@ class SortedEdges(Held):
 
 
 @dataclass(frozen=True)
-class EdgeRun(Held):
-    """Edges on their way from a bucket to the group that owns them, sorted by (low, high). `len()` counts them."""
+class EdgeRun(Payload):
+    """Edges sent by a bucket to the group that owns them, sorted by (low, high). `len()` is the number of edges."""
 
     low: NDArray[np.uint32]
-    """[edges] rank of the low end."""
+    """[edges] rank of the low endpoint."""
 
     high: NDArray[np.uint32]
-    """[edges] rank of the high end."""
+    """[edges] rank of the high endpoint."""
 
     def __len__(self) -> int:
         return len(self.low)
 
 
-def joined(streams: Sequence[EdgeStream]) -> EdgeStream:
-    """Several streams, one behind the other, as one; a vertex may have a row of each."""
+def concatenated(streams: Sequence[EdgeStream]) -> EdgeStream:
+    """Several streams as one, in order; a vertex may have a row of each stream."""
     if len(streams) == 1:
         return streams[0]
     ends = order.offsets(np.array(list(map(len, streams)))).astype(np.uint32)
@@ -80,7 +80,7 @@ def joined(streams: Sequence[EdgeStream]) -> EdgeStream:
 
 
 def sort_edges(oriented: OrientedEdges) -> SortedEdges:
-    """Sort a bucket's edges by (low, high); ranks are at most 2^32 - 3, see `Dealing.of`."""
+    """Sort a bucket's edges by (low, high). Ranks are at most 2^32 - 3, as `ShardAssignment.of` checks."""
     rank, (low, high) = order.encode(oriented.low, oriented.high)
     row = order.order_pairs(low, high, len(rank), len(rank)).astype(np.int32)
     counts = np.bincount(low, minlength=len(rank))
@@ -92,16 +92,16 @@ def sort_edges(oriented: OrientedEdges) -> SortedEdges:
     return SortedEdges(stream, row)
 
 
-def by_owner(edges: SortedEdges, dealing: Dealing) -> list[NDArray[np.intp]]:
-    """[groups] positions in the stream, ascending, of the edges that each group owns."""
-    positions, cuts = order.group(dealing.group_of(edges.stream.high), dealing.groups)
-    return [positions[cuts[g] : cuts[g + 1]] for g in range(dealing.groups)]
+def by_owner(edges: SortedEdges, assignment: ShardAssignment) -> list[NDArray[np.intp]]:
+    """[groups] indices in the stream, ascending, of the edges that each group owns."""
+    positions, cuts = order.group(assignment.group_of(edges.stream.high), assignment.groups)
+    return [positions[cuts[g] : cuts[g + 1]] for g in range(assignment.groups)]
 
 
-def send_edges(edges: SortedEdges, dealing: Dealing) -> Bundle[EdgeRun]:
-    """Bucket → groups: every edge to the group that owns it."""
+def send_edges(edges: SortedEdges, assignment: ShardAssignment) -> Bundle[EdgeRun]:
+    """Bucket → groups: send every edge to the group that owns it."""
     low, high = edges.stream.lows(), edges.stream.high
-    if dealing.groups == 1:
+    if assignment.groups == 1:
         return bundle(edges.stream.bucket, {0: EdgeRun(low, high)})
-    runs = {g: EdgeRun(low[own], high[own]) for g, own in enumerate(by_owner(edges, dealing))}
+    runs = {g: EdgeRun(low[own], high[own]) for g, own in enumerate(by_owner(edges, assignment))}
     return bundle(edges.stream.bucket, runs)

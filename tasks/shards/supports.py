@@ -1,15 +1,15 @@
-"""Supports of a graph in shards: every edge passes by every group, which finds the triangles that its vertices close.
+"""Supports of a graph in shards: every edge is streamed to every group, which finds the triangles with its vertices.
 
-In order, with B buckets; a triangle a < b < c belongs to the group of c, which owns (a, c) and (b, c):
+A triangle a < b < c belongs to the group of c, which owns (a, c) and (b, c). The steps are:
 
     every bucket  sort_edges
-    exchange 1    send_edges      buckets → groups: collect_closing
-    every group   count_streams   over the streams of all buckets, some at a time; gives partial counts of these
-    every bucket  add_partials    the partial counts of all groups
+    exchange 1    send_edges      buckets → groups: collect_owned_edges
+    every group   count_streams   over the streams of all buckets, in batches; returns partial counts of each batch
+    every batch   add_partials    sums the partial counts of all groups
     exchange 2    send_sums       groups → buckets: collect_supports
                   sum(), triangles           → driver: check_triangles
 
-Buckets may lie on the host and groups on a GPU: what arrives is moved to where the receiver lies.
+Buckets may be on the host and groups on a GPU: what arrives is moved to the device of the receiver.
 """
 
 from __future__ import annotations
@@ -21,133 +21,138 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.shards.closing import ClosingRows
+from ...kernels.cpu.shards.third_vertex import ThirdVertexRows
 from ...kernels.graph import MAX_LOCAL_EDGES
-from ...kernels.held import Held
-from .. import order
-from ..device import beside, moved
+from ...kernels.runtime.sizes import SizedArrays
+from ..device import MemorySpace, move_arrays, place_like
 from ..errors import InternalError, OutOfRoom
-from ..identity import Put
+from ..graph.triangulate import check_supports
+from ..ids import order
 from ..messages import Bundle, bundle
-from ..triangulate import check_supports
-from .dealing import Dealing
-from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner, joined
+from .assignment import ShardAssignment
+from .streams import EdgeRun, EdgeStream, SortedEdges, by_owner, concatenated
 
-MOST_EDGES = 2**32 - 2
-"""Of one group: their numbers are uint32."""
-MOST_VERTICES_ON_GPU = 2**31 - 1
-"""Of the graph: ranks are int32 there."""
+MAX_EDGES = 2**32 - 2
+"""Maximum number of edges of a group, as they are numbered by uint32."""
+MAX_VERTICES_ON_GPU = 2**31 - 1
+"""Maximum number of vertices of a graph on GPUs, as ranks are int32 there."""
 
 
 @dataclass(frozen=True)
-class ClosingEdges(Held):
-    """The edges that one group owns. `len()` counts them."""
+class OwnedEdgeRows(SizedArrays):
+    """The edges that a group owns. `len()` is their number."""
 
     group: int
 
-    rows: ClosingRows
+    rows: ThirdVertexRows
 
     origin: NDArray[np.uint32]
-    """[edges] where each stood in the runs that came, one behind the other."""
+    """[edges] index of each edge in the concatenated runs."""
 
     senders: NDArray[np.int64]
-    """[runs] bucket of each run."""
+    """[runs] the bucket that sent each run."""
 
     runs: NDArray[np.int64]
-    """[runs + 1] where each starts."""
+    """[runs + 1] where each run starts."""
 
     def __len__(self) -> int:
         return len(self.origin)
 
 
 @dataclass(frozen=True)
-class Counted(Held):
-    """What one group has found after some streams."""
+class TriangleSums(SizedArrays):
+    """The triangles that a group has found in the streams so far."""
 
     sums: NDArray[np.int32]
-    """[edges of the group] triangles found so far, as the edge (a, c) or (b, c)."""
+    """[edges of the group] triangles found so far with the edge as (a, c) or (b, c)."""
 
     partial: NDArray[np.int32]
-    """[edges of the last streams, one stream behind the other] triangles found here, as the edge (a, b)."""
+    """[edges of the last streams, concatenated] triangles found by this group with the edge as (a, b)."""
 
     triangles: int
-    """Found so far."""
+    """Triangles found so far."""
 
 
 @dataclass(frozen=True)
-class BucketSupports(Held):
-    """The triangles of a bucket's edges, row by row as in its BucketEdges. `len()` counts the edges."""
+class BucketSupports(SizedArrays):
+    """The triangles of a bucket's edges, in the row order of BucketEdges. `len()` is the number of edges."""
 
     bucket: int
 
     support: NDArray[np.int32]
-    """[edges]"""
+    """[edges] triangles of each edge."""
 
     def __len__(self) -> int:
         return len(self.support)
 
     @property
     def closed(self) -> int:
-        """Edges with triangles."""
+        """Number of edges with triangles."""
         return int(np.count_nonzero(self.support))
 
     @property
     def total(self) -> int:
-        """The sum of all."""
+        """Sum of the supports."""
         return int(self.support.sum(dtype=np.int64))
 
 
-def check_room(group: int, dealing: Dealing, edges: int, on_gpu: bool) -> None:
-    """Raises OutOfRoom for more edges than a group tells apart, and on a GPU for more vertices of the graph."""
-    most = MAX_LOCAL_EDGES if on_gpu else MOST_EDGES
+def check_limits(group: int, assignment: ShardAssignment, edges: int, on_gpu: bool) -> None:
+    """Raises OutOfRoom for more edges of a group than can be numbered, on a GPU also for too many vertices."""
+    most = MAX_LOCAL_EDGES if on_gpu else MAX_EDGES
     if edges > most:
         raise OutOfRoom(
             f"group {group} has {edges:,} edges, over the {most:,} allowed; use more workers (cluster.workers=…)"
         )
-    if on_gpu and dealing.cut.vertices > MOST_VERTICES_ON_GPU:
+    if on_gpu and assignment.cut.vertices > MAX_VERTICES_ON_GPU:
         raise OutOfRoom(
-            f"the graph has {dealing.cut.vertices:,} vertices, over the {MOST_VERTICES_ON_GPU:,} that GPUs tell apart; "
-            "use cluster.device=cpu"
+            f"the graph has {assignment.cut.vertices:,} vertices, over the {MAX_VERTICES_ON_GPU:,} that GPUs can "
+            "number; use cluster.device=cpu"
         )
 
 
-def collect_closing(group: int, dealing: Dealing, put: Put, parts: Mapping[int, EdgeRun]) -> ClosingEdges:
-    """The edges of one group, where `put` has them, from those each bucket sent.
+def collect_owned_edges(
+    group: int, assignment: ShardAssignment, space: MemorySpace, parts: Mapping[int, EdgeRun]
+) -> OwnedEdgeRows:
+    """Build the rows of the edges that a group owns, in `space`, from the edges that each bucket sent.
 
-    Takes 8 bytes an edge; on a GPU as many a vertex of the graph more, and about 56 an edge meanwhile. Raises OutOfRoom
-    as `check_room` does.
+    The result takes 8 bytes per edge, and on a GPU 8 bytes per vertex of the graph more. Building it on a GPU takes
+    about 56 bytes per edge. Raises OutOfRoom as `check_limits` does.
     """
     senders = sorted(parts)
     runs = order.offsets(np.array([len(parts[b]) for b in senders], np.int64))
-    none = put(np.zeros(0, np.uint32))
-    check_room(group, dealing, int(runs[-1]), not kernels.on_host(none))
-    low, high = (np.concatenate([put(getattr(parts[b], end)) for b in senders] or [none]) for end in ("low", "high"))
-    merged = kernels.merge_rows(low, high, runs, dealing.cut.vertices)
-    rows = kernels.close_rows(merged, dealing.cut, dealing.first[group], dealing.shards(group))
-    return ClosingEdges(group, rows, merged.origin, np.array(senders, np.int64), runs)
+    none = space.place(np.zeros(0, np.uint32))
+    check_limits(group, assignment, int(runs[-1]), not kernels.on_host(none))
+    low, high = (
+        np.concatenate([space.place(getattr(parts[b], end)) for b in senders] or [none]) for end in ("low", "high")
+    )
+    merged = kernels.merge_rows(low, high, runs, assignment.cut.vertices)
+    rows = kernels.third_vertex_rows(merged, assignment.cut, assignment.first[group], assignment.shards(group))
+    return OwnedEdgeRows(group, rows, merged.origin, np.array(senders, np.int64), runs)
 
 
-def count_streams(closing: ClosingEdges, streams: Sequence[EdgeStream], before: Counted | None = None) -> Counted:
-    """Find the triangles of the edges that pass by, after what was found `before`.
+def count_streams(
+    owned: OwnedEdgeRows, streams: Sequence[EdgeStream], before: TriangleSums | None = None
+) -> TriangleSums:
+    """Count the triangles of the streamed edges, and add them to those found `before`.
 
     Raises OutOfRoom as `check_supports` does.
     """
-    sums = np.zeros_like(closing.origin, np.int32) if before is None else before.sums.copy()
+    sums = np.zeros_like(owned.origin, np.int32) if before is None else before.sums.copy()
     triangles = 0 if before is None else before.triangles
-    if not kernels.on_host(sums):  # all at once: tables are built for each call
-        streams = [joined([moved(stream, kernels.to_device) for stream in streams])]
+    if not kernels.on_host(sums):  # as one stream, since each call builds tables
+        streams = [concatenated([move_arrays(stream, MemorySpace.DEVICE) for stream in streams])]
     partial = []
     for stream in streams:
-        found, closed = kernels.count_closed(closing.rows, stream.starts, stream.low, stream.high, sums)
+        found, closed = kernels.count_by_third_vertex(owned.rows, stream.starts, stream.low, stream.high, sums)
         check_supports(sums)
         check_supports(found)
         partial.append(found)
         triangles += closed
-    return Counted(sums, partial[0] if len(partial) == 1 else np.concatenate(partial), triangles)
+    return TriangleSums(sums, partial[0] if len(partial) == 1 else np.concatenate(partial), triangles)
 
 
 def add_partials(before: NDArray[np.int32] | None, partials: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """The sum of what groups counted for the same streams. Raises OutOfRoom as `check_supports` does."""
+    """The sum of the partial counts of groups for the same streams. Raises OutOfRoom as `check_supports` does."""
     total = partials[0].copy() if before is None else before.copy()
     for partial in partials[1:] if before is None else partials:
         if len(partial) != len(total):
@@ -157,32 +162,37 @@ def add_partials(before: NDArray[np.int32] | None, partials: Sequence[NDArray[np
     return total
 
 
-def send_sums(closing: ClosingEdges, counted: Counted) -> Bundle[NDArray[np.int32]]:
-    """Group → buckets: the sums of its edges to the buckets that sent them, in the order in which they came."""
+def send_sums(owned: OwnedEdgeRows, counted: TriangleSums) -> Bundle[NDArray[np.int32]]:
+    """Group → buckets: send the sums of its edges to the buckets that sent the edges, in the same order."""
     sums = np.empty_like(counted.sums)
-    sums[closing.origin] = counted.sums
-    cuts = closing.runs.tolist()
+    sums[owned.origin] = counted.sums
+    cuts = owned.runs.tolist()
     return bundle(
-        closing.group,
-        {b: sums[cuts[i] : cuts[i + 1]] for i, b in enumerate(closing.senders.tolist())},
+        owned.group,
+        {b: sums[cuts[i] : cuts[i + 1]] for i, b in enumerate(owned.senders.tolist())},
     )
 
 
 def collect_supports(
-    edges: SortedEdges, dealing: Dealing, partial: NDArray[np.int32], start: int, parts: Mapping[int, NDArray[np.int32]]
+    edges: SortedEdges,
+    assignment: ShardAssignment,
+    partial: NDArray[np.int32],
+    start: int,
+    parts: Mapping[int, NDArray[np.int32]],
 ) -> BucketSupports:
-    """The triangles of a bucket's edges: the `partial` counts of its stream, which begin at `start`, and what owners
-    found. They lie where the edges do. Raises InternalError unless each edge has both, OutOfRoom as `check_supports`
-    does.
+    """The triangles of a bucket's edges: the sum of the partial counts and the sums of owners.
+
+    The `partial` counts of the bucket's stream begin at `start`. `parts` has the sums by group. The result is on the
+    device of the edges. Raises InternalError unless each edge has both counts, OutOfRoom as `check_supports` does.
     """
-    total = beside(edges.row, partial[start : start + len(edges)]).copy()
+    total = place_like(edges.row, partial[start : start + len(edges)]).copy()
     if len(total) != len(edges):
-        raise InternalError(f"bucket {edges.stream.bucket} has {len(edges)} edges; {len(total)} were counted")
-    for group, own in enumerate(by_owner(edges, dealing)):
-        sums = beside(total, parts.get(group, total[:0]))
+        raise InternalError(f"bucket {edges.stream.bucket} has {len(edges)} edges, but {len(total)} were counted")
+    for group, own in enumerate(by_owner(edges, assignment)):
+        sums = place_like(total, parts.get(group, total[:0]))
         if len(sums) != len(own):
             raise InternalError(
-                f"bucket {edges.stream.bucket} sent {len(own)} edges to group {group}, and got {len(sums)} sums"
+                f"bucket {edges.stream.bucket} sent {len(own)} edges to group {group} and received {len(sums)} sums"
             )
         total[own] += sums
         check_supports(total[own])
@@ -192,9 +202,9 @@ def collect_supports(
 
 
 def check_triangles(supports: Sequence[int], triangles: Sequence[int]) -> int:
-    """The triangles of the graph, from the sums of the supports by bucket and the triangles that groups found.
+    """The number of triangles of the graph. `supports` are the sums by bucket, `triangles` those found by each group.
 
-    Raises InternalError unless each triangle has been counted at three edges.
+    Raises InternalError unless the supports add up to three times the triangles.
     """
     if sum(supports) != 3 * sum(triangles):
         raise InternalError(f"groups found {sum(triangles)} triangles; the supports add up to {sum(supports)}")

@@ -1,4 +1,4 @@
-"""The live files of a Delta table, as the package deltalake reads them from its log."""
+"""The live files of a Delta table, which the package deltalake reads from its log."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from ..errors import InputAbsent, InputError, UsageError
-from ..passwords import without_passwords
-from ..stores import asked
+from ..storage.passwords import without_passwords
+from ..storage.stores import store_errors
 from .delta_log import file_with_deletion_vector, log_files, sidecars
 from .live import Column, LiveFiles, Table, path_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["delta_files"]
 
-_UNDERSTOOD = {
-    "columnMapping",  # refused where it is in use
-    "deletionVectors",  # as above
+_SUPPORTED = {
+    "columnMapping",  # refused if it is used
+    "deletionVectors",  # refused if a file has one
     "timestampNtz",
     "typeWidening",
     "typeWidening-preview",
@@ -34,18 +33,18 @@ _UNDERSTOOD = {
     "variantType",
     "variantType-preview",
 }
-"""Features with which the live files hold the rows of the table in columns of integers and strings."""
+"""Table features with which the live files alone have the rows, for columns of integers and strings."""
 
 _LOG = "_delta_log"
 _SIDECARS = "_sidecars"
 
 
 def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
-    """The files of the Delta table in `folder` at a version, or the current one. Reads its log through `filesystem`,
-    so that whatever reads its files reads it too.
+    """The files of the Delta table in `folder` at a version, or at the current one if it is None.
 
-    Raises UsageError if deltalake is not installed or there is no such version; InputError if the files alone do not
-    give the rows, or the log is damaged; InputAbsent if the table has no file.
+    The log is read through `filesystem`, with the same access as the files. Raises UsageError if deltalake is not
+    installed or the version does not exist; InputError if the files have deleted rows or the log is damaged;
+    InputAbsent if the table has no file.
     """
     location = without_passwords(path_of(filesystem, folder))
     try:
@@ -67,10 +66,10 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
             partitions = set(opened.metadata().partition_columns)
             names = [field.name for field in opened.schema().fields]
         except (deltalake.exceptions.DeltaError, OSError, ValueError) as error:
-            told = str(error).partition("\n")[0].replace(copied, location)
+            reason = str(error).partition("\n")[0].replace(copied, location)
             raise InputError(
                 f"the log of the Delta table {location}, version {version}, cannot be read by deltalake "
-                f"{deltalake.__version__}: {told}"
+                f"{deltalake.__version__}: {reason}"
             ) from error
     if not paths:
         raise InputAbsent(f"{found} has no file, so no rows")
@@ -82,16 +81,16 @@ def delta_files(filesystem: Any, folder: str, version: int | None) -> LiveFiles:
 
 
 def _copy_log(filesystem: Any, folder: str, location: str, version: int | None, to: Path) -> tuple[int, list[Path]]:
-    """Copy what the version needs of the log to a folder on this disk; the version, and the copies in order."""
+    """Copy files of the log that the version needs to a local folder. Returns the version, and the copies in order."""
     log = f"{folder.rstrip('/')}/{_LOG}"
     try:
-        with asked("read", location):
+        with store_errors("read", location):
             names = [str(name).rstrip("/").rpartition("/")[2] for name in filesystem.ls(log, detail=False)]
             try:
                 version, needed = log_files(names, version)
             except ValueError as error:
-                asked_for = "" if version is None else f" has no version {version} (input.table_version) to read"
-                raise UsageError(f"the Delta table {location}{asked_for}: {error}") from error
+                unknown = "" if version is None else f" has no version {version} (input.table_version) to read"
+                raise UsageError(f"the Delta table {location}{unknown}: {error}") from error
             (to / _LOG / _SIDECARS).mkdir(parents=True)
             copies = _copy(filesystem, log, needed, to / _LOG)
             inner = [f"{_SIDECARS}/{name}" for name in sidecars(copies)]
@@ -111,12 +110,14 @@ def _copy(filesystem: Any, log: str, names: list[str], to: Path) -> list[Path]:
 def _refuse_features(found: Table, opened: DeltaTable) -> None:
     protocol, configuration = opened.protocol(), opened.metadata().configuration
     features = set(protocol.reader_features or [])
-    for name in sorted(features - _UNDERSTOOD):
-        raise InputError(f"{found} uses the feature {name}, which edgemill does not know: write its rows out again")
+    for name in sorted(features - _SUPPORTED):
+        raise InputError(
+            f"{found} uses the feature {name}, which edgemill does not support: write its rows to a table without it"
+        )
     if configuration.get("delta.columnMapping.mode", "none") != "none":
         raise InputError(
-            f"{found} uses column mapping (delta.columnMapping.mode), so its files have columns of other names: "
-            "write the table again without"
+            f"{found} uses column mapping (delta.columnMapping.mode), so columns have other names in its files: "
+            "write the table again without it"
         )
 
 
@@ -124,13 +125,13 @@ def _refuse_deletion_vectors(found: Table, log: list[Path], paths: list[str]) ->
     file = file_with_deletion_vector(log, paths)
     if file is not None:
         raise InputError(
-            f"{found} has deletion vectors, so its files still hold rows that are deleted ({file}): "
-            "write them again without (REORG TABLE … APPLY (PURGE))"
+            f"{found} has deletion vectors, so its files still have deleted rows ({file}): "
+            "write them again without these (REORG TABLE … APPLY (PURGE))"
         )
 
 
 def _within(found: Table, folder: str, path: str) -> str:
-    """A live file by its path in the log, which is that of a URL."""
+    """The path of a live file; the log has it relative to the table, in URL encoding."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]*:|/", path) or ".." in unquote(path).split("/"):
         raise InputError(
             f"{found} has files outside its folder, such as {path}, as a shallow clone has, which edgemill does not "

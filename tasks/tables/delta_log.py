@@ -1,5 +1,5 @@
-"""The log of a Delta table, as far as deltalake does not tell: which of its files a version needs, and what they say of
-deletion vectors.
+"""What deltalake does not provide about the log of a Delta table: the files that a version needs, and which data files
+have deletion vectors.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-__all__ = ["file_with_deletion_vector", "log_files", "sidecars"]
-
 _COMMIT = re.compile(r"(\d{20})\.json")
 _SIDECAR = re.compile(r"[\w-][\w.-]*\.parquet")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10})|\.[0-9a-fA-F-]{36})?\.(?:parquet|json)")
 
 
 def log_files(names: Iterable[str], version: int | None) -> tuple[int, list[str]]:
-    """Of the names in a log, those that say what the table is at a version, and that version; None is the newest.
+    """The version, and the names in the log that define it; None is the newest version.
 
-    That is the newest complete checkpoint up to there and the commits after it, in order. Raises ValueError that says
-    why if there is no such version.
+    These are the newest complete checkpoint up to the version and the commits after it, in order. Raises ValueError,
+    with the reason, if the version does not exist.
     """
     commits: set[int] = set()
     checkpoints: dict[tuple[int, str], list[str]] = {}
@@ -31,43 +29,44 @@ def log_files(names: Iterable[str], version: int | None) -> tuple[int, list[str]
         if found := _COMMIT.fullmatch(name):
             commits.add(int(found[1]))
         elif found := _CHECKPOINT.fullmatch(name):
-            one = f"of {found[2]}" if found[2] else name  # one in parts, or one of several of a version
+            one = (
+                f"of {found[2]}" if found[2] else name
+            )  # a checkpoint in parts, or one of several checkpoints of a version
             checkpoints.setdefault((int(found[1]), one), []).append(name)
-    whole = {at: sorted(parts) for (at, one), parts in checkpoints.items() if len(parts) == _parts(one)}
-    if not commits and not whole:
+    complete = {at: sorted(parts) for (at, one), parts in checkpoints.items() if len(parts) == _parts(one)}
+    if not commits and not complete:
         raise ValueError("it has no commits")
-    newest = max([*commits, *whole])
+    newest = max([*commits, *complete])
     version = newest if version is None else version
     if version > newest:
         raise ValueError(f"its newest version is {newest}")
-    start = max((at for at in whole if at <= version), default=-1)
+    start = max((at for at in complete if at <= version), default=-1)
     missing = [at for at in range(start + 1, version + 1) if at not in commits]
     if missing:
-        oldest = min((at for at in whole if at > version), default=None)
+        oldest = min((at for at in complete if at > version), default=None)
         since = "" if oldest is None else f"; its oldest version is {oldest}"
         raise ValueError(f"its log no longer has the commit {missing[-1]}{since}")
-    return version, [*whole.get(start, []), *(f"{at:020}.json" for at in range(start + 1, version + 1))]
+    return version, [*complete.get(start, []), *(f"{at:020}.json" for at in range(start + 1, version + 1))]
 
 
 def sidecars(log: Iterable[Path]) -> list[str]:
-    """The names of the files that checkpoints among these files of a log have the files of the table in.
+    """Names of the sidecar files of checkpoints among these files of a log. Sidecars list files of the table.
 
-    Raises ValueError for what is no name: the log is not trusted with paths.
+    Raises ValueError for a path: the log is not trusted.
     """
     checkpoints = [path for path in log if _CHECKPOINT.fullmatch(path.name)]
     names = [str(action["path"]) for path in checkpoints for action in _actions(path, "sidecar", ["path"])]
     for name in names:
         if not _SIDECAR.fullmatch(name):
-            raise ValueError(f"a checkpoint names the sidecar {name!r}, which is no file of its folder")
+            raise ValueError(f"a checkpoint refers to the sidecar {name!r}, which is outside its folder")
     return names
 
 
 def file_with_deletion_vector(log: Sequence[Path], live: Collection[str]) -> str | None:
-    """A live file that has a deletion vector; None if none has one.
+    """The path of a live file with a deletion vector; None if no file has one.
 
-    `log` are the files of the log that say what the table is, a checkpoint's before the commits, in order; `live` the
-    paths of the live files as the log has them. The last action that adds a file decides, as one may add it again with
-    another vector, or without.
+    `log` are the files that define the version, the checkpoint before the commits, in order. `live` are the paths of
+    live files as in the log. The last action that adds a file counts: it may add it again with another vector or none.
     """
     left = set(live)
     for path in reversed(log):
@@ -84,7 +83,7 @@ def _parts(one: str) -> int:
 
 
 def _actions(path: Path, kind: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The actions of a kind in a file of the log, with those of the named parts that they have."""
+    """The actions of one kind in a file of the log, with their fields in `names`."""
     if path.suffix == ".json":
         with path.open("rb") as lines:
             for line in lines:
@@ -96,8 +95,8 @@ def _actions(path: Path, kind: str, names: Sequence[str]) -> Iterator[dict[str, 
     schema = file.schema_arrow
     if kind not in schema.names:
         return
-    held = [name for name in names if schema.field(kind).type.get_field_index(name) >= 0]
-    for batch in file.iter_batches(columns=[f"{kind}.{name}" for name in held]):
+    present = [name for name in names if schema.field(kind).type.get_field_index(name) >= 0]
+    for batch in file.iter_batches(columns=[f"{kind}.{name}" for name in present]):
         for action in batch.column(kind).to_pylist():
             if action is not None and action["path"] is not None:
                 yield action

@@ -1,4 +1,4 @@
-"""Whether an input is a table, and what is refused: files of tables that are named one by one, and other formats."""
+"""Whether an input is a table. Single files of a table and tables of other formats are refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import UsageError
-from ..places import file_system
-from ..stores import asked
+from ..storage.folders import file_system
+from ..storage.stores import store_errors
 from .delta import delta_files
 from .iceberg import iceberg_files
 from .live import Format, LiveFiles, path_of
@@ -22,29 +22,29 @@ from .marks import METADATA, formats_at, roots_in
 from .titles import TITLES
 
 _LISTERS = 16
-"""Folders listed at a time."""
+"""Folders that are listed in parallel."""
 
 
 @dataclass(frozen=True)
 class TableFolder:
-    """A table that an input names."""
+    """The folder of a table."""
 
     format: Format
 
     filesystem: Any
-    """Of fsspec."""
+    """The fsspec file system."""
 
     folder: str
-    """The path that `filesystem` knows it by."""
+    """The path in `filesystem`."""
 
     metadata: str | None = None
-    """File of Iceberg's metadata that the input names; None: the current one."""
+    """The Iceberg metadata file that the input names; None for the current one."""
 
     def live_files(self, version: int | None = None) -> LiveFiles:
-        """The files of that version of a Delta table or snapshot of an Iceberg table, or of the current one.
+        """The files of a version of a Delta table or a snapshot of an Iceberg table; None is the current one.
 
-        Raises UsageError if there is no such version or the package that reads the table is not installed; InputError
-        if its files alone do not give its rows, or what describes it is damaged; InputAbsent if it has no file.
+        Raises UsageError if the version does not exist or the package that reads the table is not installed;
+        InputError if the files have deleted rows or the metadata are damaged; InputAbsent if there is no file.
         """
         if self.format == "delta":
             return delta_files(self.filesystem, self.folder, version)
@@ -52,15 +52,15 @@ class TableFolder:
 
 
 def table_at(path: str, options: Mapping[str, Any]) -> TableFolder | None:
-    """The table at a path or URL; None where no table is. One file named by HTTP is taken as it is.
+    """The table at a path or URL; None if there is no table. A single file at an HTTP URL is never part of a table.
 
-    Raises UsageError for a table of a format that is not read, and for what lies inside a table.
+    Raises UsageError for a table of an unsupported format, and for a path inside a table.
     """
     filesystem, root = file_system(path, options)
     if "http" in filesystem.protocol and not glob.has_magic(root):
         return None  # web servers have no folders
-    filesystem.invalidate_cache()  # what an earlier run in this process saw may have changed
-    with asked("list", path):
+    filesystem.invalidate_cache()  # files may have changed since an earlier run of this process
+    with store_errors("list", path):
         named = METADATA.fullmatch(root.rpartition("/")[2]) is not None and filesystem.isfile(root)
         fixed = _fixed(filesystem, root)
     if named:
@@ -76,14 +76,15 @@ def table_at(path: str, options: Mapping[str, Any]) -> TableFolder | None:
             f"input {path!r} is a Hudi table (it has .hoodie), which edgemill does not read: "
             "write its rows out as plain Parquet, or as a Delta or Iceberg table"
         )
-    if "delta" in here:  # beside it Iceberg's metadata may lie, which Delta's writer makes from its own log
+    if "delta" in here:  # it may also have Iceberg metadata, which Delta's writer derives from its log
         return TableFolder("delta", filesystem, root)
     return TableFolder("iceberg", filesystem, root) if "iceberg" in here else None
 
 
 def refuse_parts_of_tables(path: str, filesystem: Any, files: Iterable[str], listed: Iterable[str]) -> None:
-    """Raises UsageError if one of the files lies in a table, as a listing of all that lies beside and above them shows:
-    a table keeps files there whose rows are deleted.
+    """Raises UsageError if one of the files is inside a table, whose folder also has files with deleted rows.
+
+    `listed` are the paths of all files and folders around the files.
     """
     roots = roots_in(listed)
     if not roots:
@@ -95,13 +96,13 @@ def refuse_parts_of_tables(path: str, filesystem: Any, files: Iterable[str], lis
 
 
 def refuse_parts_under(path: str, filesystem: Any, root: str, files: Iterable[str]) -> None:
-    """The same of what the glob `root` matches, by a listing of each folder between its first wildcard and there."""
+    """As `refuse_parts_of_tables`, for matches of the glob `root`. Lists each folder below its first wildcard."""
     files = list(files)
     fixed = _fixed(filesystem, root)
     folders = sorted({folder for file in files for folder in _above(file) if folder.startswith(f"{fixed}/")})
 
     def listed(folder: str) -> list[str]:
-        with asked("list", path):
+        with store_errors("list", path):
             names = [str(name).rstrip("/") for name in filesystem.ls(folder, detail=False)]
             inner = [filesystem.ls(name, detail=False) for name in names if name.endswith("/metadata")]
             return [*names, *chain.from_iterable(inner)]
@@ -120,7 +121,7 @@ def _part_of(path: str, filesystem: Any, folder: str, found: str) -> UsageError:
 
 
 def _fixed(filesystem: Any, root: str) -> str:
-    """The part of a path before its first wildcard; all of one that exists as it is."""
+    """The part of a path before its first wildcard; the whole path if it exists literally."""
     if not glob.has_magic(root) or filesystem.exists(root):
         return root
     parts = root.split("/")
@@ -135,7 +136,7 @@ def _with_all_above(filesystem: Any, path: str) -> Iterator[str]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders that a path lies in, the nearest first; neither the root of a disk nor the host of a URL."""
+    """The parent folders of a path, nearest first, without the root of a disk and the host of a URL."""
     scheme, separator, rest = path.rpartition("://")
     parts = rest.rstrip("/").split("/")
     first = 2 if separator or not parts[0] else 1

@@ -1,4 +1,4 @@
-"""The live files of an Iceberg table, as the package pyiceberg reads them from its metadata."""
+"""The live files of an Iceberg table, which the package pyiceberg reads from its metadata."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import EdgemillError, InputAbsent, InputError, UsageError
-from ..passwords import without_passwords
-from ..stores import asked
+from ..storage.passwords import without_passwords
+from ..storage.stores import store_errors
 from .iceberg_metadata import current_metadata
 from .live import Column, LiveFiles, Table, path_of
 
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-__all__ = ["iceberg_files"]
 
 _READERS = 16
-"""Manifests read at a time."""
+"""Manifests that are read in parallel."""
 
 
 def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: int | None) -> LiveFiles:
-    """The files of the Iceberg table in `folder` at a snapshot, or the current one, as a file of its metadata says, or
-    the newest. All is read through `filesystem`, so that whatever reads the files reads that too.
+    """The files of the Iceberg table in `folder` at the snapshot `version`, or at the current one if it is None.
 
-    Raises UsageError if pyiceberg is not installed, there is no such snapshot or it is not clear which metadata is the
-    newest; InputError if the files alone do not give the rows, or the metadata is damaged; InputAbsent if the table has
-    no file.
+    `metadata` is the metadata file to use, or None for the newest. All is read through `filesystem`, with the same
+    access as the files. Raises UsageError if pyiceberg is not installed, the snapshot does not exist or the newest
+    metadata file is ambiguous; InputError if the files have deleted rows or the metadata are damaged; InputAbsent if
+    the table has no file.
     """
     location = without_passwords(path_of(filesystem, folder))
     try:
@@ -47,7 +46,7 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
         ) from error
     io = TableIO(filesystem, location)
     try:
-        with asked("read", location):
+        with store_errors("read", location):
             metadata = metadata or current_metadata(filesystem, folder)
             described = FromInputFile.table_metadata(io.new_input(path_of(filesystem, metadata)))
             snapshot = _snapshot(described, location, version)
@@ -56,7 +55,7 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
             columns = _columns(described, snapshot, version)
     except EdgemillError:
         raise
-    except Exception as error:  # damage raises whatever it meets
+    except Exception as error:  # damaged metadata raises errors of any type
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise InputError(
             f"the Iceberg table {location} cannot be read by pyiceberg {pyiceberg.__version__}: {reason}"
@@ -70,8 +69,8 @@ def iceberg_files(filesystem: Any, folder: str, metadata: str | None, version: i
 
 
 def _snapshot(described: TableMetadata, location: str, version: int | None) -> Snapshot:
-    wanted = described.current_snapshot_id if version is None else version
-    snapshot = None if wanted is None else described.snapshot_by_id(wanted)
+    snapshot_id = described.current_snapshot_id if version is None else version
+    snapshot = None if snapshot_id is None else described.snapshot_by_id(snapshot_id)
     if snapshot is not None:
         return snapshot
     if version is None:
@@ -83,7 +82,7 @@ def _snapshot(described: TableMetadata, location: str, version: int | None) -> S
 
 
 def _live(io: FileIO, snapshot: Snapshot) -> list[DataFile]:
-    """Files of rows and of deletes that a snapshot has."""
+    """Data files and delete files of a snapshot."""
 
     def entries(manifest: ManifestFile) -> list[DataFile]:
         return [entry.data_file for entry in manifest.fetch_manifest_entry(io)]
@@ -95,7 +94,7 @@ def _live(io: FileIO, snapshot: Snapshot) -> list[DataFile]:
 
 def _columns(described: TableMetadata, snapshot: Snapshot, version: int | None) -> dict[str, Column]:
     schema = described.schema()
-    if version is not None and snapshot.schema_id is not None:  # a table of old has the columns of old
+    if version is not None and snapshot.schema_id is not None:  # an old snapshot has its own columns
         schema = next((one for one in described.schemas if one.schema_id == snapshot.schema_id), schema)
     mapping = described.name_mapping()
     names = {} if mapping is None else {field.field_id: frozenset(field.names) for field in mapping.root}
@@ -111,8 +110,8 @@ def _refuse_unless_whole(found: Table, file: DataFile) -> None:
     kinds = {DataFileContent.POSITION_DELETES: "position deletes", DataFileContent.EQUALITY_DELETES: "equality deletes"}
     if file.content in kinds:
         raise InputError(
-            f"{found} has {kinds[file.content]} ({file.file_path}), so its files still hold rows that are deleted: "
-            "write them again without (rewrite_data_files, then rewrite_position_delete_files)"
+            f"{found} has {kinds[file.content]} ({file.file_path}), so its files still have deleted rows: "
+            "write them again without these (rewrite_data_files, then rewrite_position_delete_files)"
         )
     if file.file_format != FileFormat.PARQUET:
         raise InputError(f"{found} has files that are not Parquet: {file.file_path}; rewrite them as Parquet")
@@ -121,5 +120,5 @@ def _refuse_unless_whole(found: Table, file: DataFile) -> None:
 
 
 def _source_path(filesystem: Any, path: str) -> str:
-    """The path or URL that an input has for it, by one that the table has."""
+    """The path or URL of a file for an input, from its path in the table's metadata."""
     return str(filesystem._strip_protocol(path)) if isinstance(filesystem, LocalFileSystem) else path

@@ -1,4 +1,4 @@
-"""What a table is at one version: its files, and where its columns are in them."""
+"""A table at one version: its live files, and how its columns are found in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELD_ID = b"PARQUET:field_id"
 
 
 def path_of(filesystem: Any, name: str) -> str:
-    """An absolute path, or a URL, of what an fsspec file system knows as `name`."""
+    """The absolute path or URL of `name`, a path in an fsspec file system."""
     return name if isinstance(filesystem, LocalFileSystem) else str(filesystem.unstrip_protocol(name))
 
 
@@ -30,14 +30,14 @@ class Table:
     format: Format
 
     location: str
-    """Its folder, as an absolute path or a URL, without passwords."""
+    """Its folder: an absolute path or a URL, without passwords."""
 
     version: int
     """Version of a Delta table, snapshot id of an Iceberg table."""
 
     @property
     def kind(self) -> str:
-        """What it is, without its location."""
+        """Format and version, without the location."""
         return table_title(self.format, self.version)
 
     def __str__(self) -> str:
@@ -49,29 +49,29 @@ class Column:
     """One column of a table."""
 
     in_files: bool = True
-    """False where only the paths of the files say its values."""
+    """False if its values are only in the paths of the files."""
 
     field_id: int | None = None
-    """What Iceberg knows it by in each file, whatever its name there; None in a Delta table."""
+    """Iceberg's id of the column in each file, where it may have another name; None in a Delta table."""
 
     other_names: frozenset[str] = frozenset()
-    """Names by which it is known in files without field ids."""
+    """Names of the column in files without field ids."""
 
 
 @dataclass(frozen=True)
 class LiveFiles:
-    """The files that hold the rows of a table."""
+    """The files with the rows of a table."""
 
     table: Table
 
     paths: tuple[str, ...]
-    """Absolute paths, or URLs, sorted; one at least."""
+    """Absolute paths or URLs, sorted; at least one."""
 
     columns: Mapping[str, Column]
     """The columns of the table by name, in order."""
 
     def refuse_columns(self, names: Sequence[str]) -> None:
-        """Raises InputError for a column that the table lacks, or whose values are in none of its files."""
+        """Raises InputError for a column that the table lacks, or whose values are not in its files."""
         for name in names:
             if name not in self.columns:
                 known = ", ".join(map(repr, self.columns))
@@ -83,25 +83,25 @@ class LiveFiles:
                 )
 
     def refuse_file(self, path: str, schema: pa.Schema, names: Sequence[str]) -> None:
-        """Raises InputError for a live file in which a column of that name is not the column of the table."""
+        """Raises InputError if a column of this name in a live file is not the column of the table."""
         for name in names:
             column = self.columns[name]
             if column.field_id is None:
                 continue
-            held = {field.name: _field_id(field) for field in schema}
-            if all(found is None for found in held.values()):  # a file that was added to the table as it was
-                same = name in held and name in column.other_names
+            ids = {field.name: _field_id(field) for field in schema}
+            if all(found is None for found in ids.values()):  # a file that another program wrote, added to the table
+                same = name in ids and name in column.other_names
             else:
-                same = held.get(name) == column.field_id
+                same = ids.get(name) == column.field_id
             if not same:
                 raise InputError(
-                    f"{self.table}: {path} does not hold column {name!r} by this name: it was added, renamed or "
+                    f"{self.table}: {path} does not have column {name!r} under this name: it was added, renamed or "
                     "dropped since the file was written; rewrite the files of the table (rewrite_data_files)"
                 )
 
     @contextmanager
     def all_there(self) -> Iterator[None]:
-        """Within it, an InputError about a file that does not exist says that the table names it."""
+        """Context in which an InputError about a missing file says that the table refers to it."""
         try:
             yield
         except InputError as error:

@@ -1,4 +1,4 @@
-"""What tells a folder of a table from a folder of loose Parquet files."""
+"""How the folder of a table differs from a folder of plain Parquet files."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..stores import asked
+from ..storage.stores import store_errors
 
 METADATA = re.compile(r"[^/]+\.metadata\.json(\.gz)?")
-"""The file names of Iceberg's metadata."""
+"""File names of Iceberg metadata."""
 
 _FOLDERS: Mapping[str, str] = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
-"""Folder that lies in the folder of a table → format of the table."""
+"""Folder inside the folder of a table → format of the table."""
 
 _INSIDE = re.compile(rf"(.*)/(?:(_delta_log|\.hoodie)(?:/.*)?|metadata/{METADATA.pattern})", re.DOTALL)
 
 _PROBES = 16
-"""Folders looked for at a time; an object store takes two short requests for each."""
+"""Folders that are looked for in parallel. Each takes two short requests in an object store."""
 
 
 def formats_at(filesystem: Any, folders: Sequence[str], path: str) -> list[set[str]]:
-    """The formats of table that each folder is marked as. Constant work for each, whatever it holds, unless it has a
-    folder `metadata`, which is listed. A folder that may not be looked at has no marks. `path` is what a message names.
+    """[folders] the table formats of each folder. A folder that cannot be read has none; `path` is for messages.
 
-    Raises StoreLost, and UsageError for a store without credentials.
+    A folder `metadata` inside of a folder is listed; else the cost for each folder is constant. Raises StoreLost, and
+    UsageError for missing credentials.
     """
     probes = [(folder, mark) for folder in folders for mark in _FOLDERS]
     if not probes:
         return []
 
     def probe(one: tuple[str, str]) -> bool:
-        with asked("list", path):
+        with store_errors("list", path):
             return _is_marked(filesystem, *one)
 
     with ThreadPoolExecutor(min(_PROBES, len(probes))) as pool:
@@ -41,10 +41,10 @@ def formats_at(filesystem: Any, folders: Sequence[str], path: str) -> list[set[s
 
 
 def roots_in(names: Iterable[str]) -> dict[str, str]:
-    """The folders of tables that a listing of files, and of folders, shows, with their formats."""
+    """Folder of a table → its format, of all tables in a listing of files and folders."""
     roots: dict[str, str] = {}
     for name in names:
-        if "/_delta_log" in name or "/.hoodie" in name or ".metadata.json" in name:  # most names need no pattern
+        if "/_delta_log" in name or "/.hoodie" in name or ".metadata.json" in name:  # fast: most names match none
             found = _INSIDE.fullmatch(name)
             if found is not None:
                 roots[found[1]] = _FOLDERS[found[2] or "metadata"]
@@ -54,7 +54,9 @@ def roots_in(names: Iterable[str]) -> dict[str, str]:
 def _is_marked(filesystem: Any, folder: str, mark: str) -> bool:
     marked = f"{folder.rstrip('/')}/{mark}"
     try:
-        look = filesystem.isdir if "http" in filesystem.protocol else filesystem.info  # web servers answer any path
+        look = (
+            filesystem.isdir if "http" in filesystem.protocol else filesystem.info
+        )  # a web server has information on any path
         there = bool(look(marked))
         if not there or mark != "metadata":
             return there

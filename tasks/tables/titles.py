@@ -1,4 +1,4 @@
-"""What messages call tables. Imports nothing, as a manifest is read without what reads tables."""
+"""Names of tables in messages. Imports nothing: reading a manifest must not load what reads tables."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ TITLES: Mapping[str, str] = {"delta": "Delta", "iceberg": "Iceberg", "hudi": "Hu
 
 
 def table_title(table_format: str, version: int) -> str:
-    """Such as "Delta table, version 3", and "Iceberg table, snapshot 3"."""
+    """For example "Delta table, version 3" or "Iceberg table, snapshot 3"."""
     return f"{TITLES[table_format]} table, {'snapshot' if table_format == 'iceberg' else 'version'} {version}"

@@ -1,46 +1,47 @@
-"""Tracks: the numbers that DN-graphs keep from one night of a series to the next, found bucket by bucket. In order:
+"""Tracks: numbers that DN-graphs keep from one night of a series to the next, found bucket by bucket. In order:
 
-    every bucket   take_over                            a bucket without an earlier result takes over nothing
-    exchange 1     send_shapes      buckets → one task: number_shapes
-    exchange 2                      one task → buckets: collect_tracks
+    every bucket   inherit_tracks       without an earlier result nothing is inherited
+    exchange 1     send_shapes          buckets → one task: number_shapes
+    exchange 2                          one task → buckets: collect_tracks
 
-With the result of the night before, or one that is replaced, before that, for each of them:
+Before that, for the result of the night before and for one that is replaced:
 
-    exchange       send_overlaps    buckets of vertices → buckets of DN-graphs: match
+    exchange       send_overlaps        buckets of vertices → buckets of DN-graphs: match
 
-And for the counts of what became of the DN-graphs of the night before:
+For the counts of changes since the night before:
 
-    exchange       send_matches     buckets of DN-graphs → buckets of earlier DN-graphs: count_earlier
+    exchange       send_outcomes        buckets of DN-graphs → buckets of old DN-graphs: count_old
 
-The one task sees how many DN-graphs each bucket has of each λ, vertices and edges: most of a large graph's are of a few
-small sizes. DN-graphs are given as rows of the hierarchy, ascending by id.
+DN-graphs are rows of the hierarchy, ascending by id. The one task gets the number of DN-graphs of each λ, vertices and
+edges per bucket, not the DN-graphs: most of them have one of a few small sizes. May import `dense`, `ids`, `ingest`,
+`inputs` and `storage`. Start with `overlaps`.
 """
 
-from .earlier import Earlier
-from .fates import EarlierCounts, LaterCounts, Matches, count_earlier, count_later, send_matches
+from .changes import NewCounts, OldCounts, PairOutcomes, count_new, count_old, send_outcomes
+from .earlier_result import EarlierResult
+from .inheritance import InheritedTracks, inherit_tracks
 from .numbers import Numbers, Shapes, collect_tracks, number_shapes, send_shapes
-from .overlaps import Matched, Overlaps, match, members_of, overlaps_of, send_overlaps
-from .taking import Taken, take_over
+from .overlaps import MatchedPairs, Overlaps, match, members_of, overlaps_of, send_overlaps
 
 __all__ = [
-    "Earlier",
-    "EarlierCounts",
-    "LaterCounts",
-    "Matched",
-    "Matches",
+    "EarlierResult",
+    "InheritedTracks",
+    "MatchedPairs",
+    "NewCounts",
     "Numbers",
+    "OldCounts",
     "Overlaps",
+    "PairOutcomes",
     "Shapes",
-    "Taken",
     "collect_tracks",
-    "count_earlier",
-    "count_later",
+    "count_new",
+    "count_old",
+    "inherit_tracks",
     "match",
     "members_of",
     "number_shapes",
     "overlaps_of",
-    "send_matches",
+    "send_outcomes",
     "send_overlaps",
     "send_shapes",
-    "take_over",
 ]

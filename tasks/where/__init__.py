@@ -1,4 +1,6 @@
-"""Conditions on rows, such as `date >= '2026-11-01' and weight > 0.5`: from SQL's words to an Arrow expression.
+"""Conditions on rows, such as `date >= '2026-11-01' and weight > 0.5`: from SQL text to an Arrow expression.
 
-Arrow has no parser of SQL, and nothing that is given is evaluated: a condition is parsed here, into a small tree.
+Arrow has no SQL parser, and nothing that a user writes is evaluated. Start with `condition`, which parses the tokens of
+`words` into a tree; `expression` converts the tree, `filter` applies it, `partitions` reads values from paths. Imports
+`tasks.errors`.
 """

@@ -1,4 +1,4 @@
-"""The tree of a condition, and how it is parsed: comparisons, `in`, `between`, `like`, `is null`, and, or, not."""
+"""The syntax tree of a condition and its parser: comparisons, `in`, `between`, `like`, `is null`, and, or, not."""
 
 from __future__ import annotations
 
@@ -9,22 +9,6 @@ from typing import Literal, TypeAlias
 
 from ..errors import UsageError
 from .words import Word, refused, words_of
-
-__all__ = [
-    "Both",
-    "Column",
-    "Compared",
-    "Condition",
-    "IsNull",
-    "Like",
-    "Node",
-    "Not",
-    "Operator",
-    "Truth",
-    "Value",
-    "columns_of",
-    "parse_where",
-]
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -38,15 +22,15 @@ _OPERATORS: dict[str, Operator] = {
     ">": ">",
     ">=": ">=",
 }
-_MOST_DEEP = 100
-"""Parentheses and `not` within each other."""
-_MOST_VALUES = 10_000
-"""In one list."""
+_MAX_DEPTH = 100
+"""Nested parentheses and `not`."""
+_MAX_VALUES = 10_000
+"""Values in one list."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column by its name."""
+    """A column name, and its offset in the text."""
 
     name: str
     at: int
@@ -54,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Value:
-    """A value as it was written."""
+    """A literal, and its offset in the text."""
 
     value: int | Decimal | str | bool
     at: int
@@ -90,7 +74,7 @@ class Like:
 
 @dataclass(frozen=True)
 class Truth:
-    """A column of true and false as a condition."""
+    """A boolean column as a condition."""
 
     column: Column
 
@@ -104,7 +88,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Both:
-    """All of the parts, or one at least."""
+    """The conjunction or disjunction of the parts."""
 
     how: Literal["and", "or"]
     parts: tuple[Node, ...]
@@ -115,15 +99,15 @@ Node: TypeAlias = Compared | IsNull | Like | Truth | Not | Both
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was parsed. Picklable."""
+    """A parsed condition. Picklable."""
 
     text: str
-    """As it was given."""
+    """As the user wrote it."""
     root: Node
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns that it names, each once, by their first place."""
+        """The columns in it, without duplicates, in the order of their first use."""
         first: dict[str, Column] = {}
         for column in sorted(columns_of(self.root), key=lambda column: column.at):
             first.setdefault(column.name, column)
@@ -131,14 +115,14 @@ class Condition:
 
 
 def parse_where(text: str) -> Condition:
-    """The condition. Raises UsageError with the place of what is wrong."""
+    """Parse a condition. Raises UsageError with the offset of the error."""
     if not text.strip():
-        raise UsageError("input.where is empty: leave it out, or give a condition such as weight > 0.5")
-    return Condition(text, _Parser(text).whole())
+        raise UsageError("input.where is empty: leave it out, or use a condition such as weight > 0.5")
+    return Condition(text, _Parser(text).parse())
 
 
 def columns_of(node: object) -> Iterator[Column]:
-    """Each column that a part of a condition names, as often as it does."""
+    """The columns in a part of a condition, with duplicates."""
     if isinstance(node, Column):
         yield node
     elif isinstance(node, tuple):
@@ -150,20 +134,20 @@ def columns_of(node: object) -> Iterator[Column]:
 
 
 class _Parser:
-    """Recursive descent: or → and → not → predicate."""
+    """A recursive descent parser: or → and → not → predicate."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._words = words_of(text)
         self._next = 0
-        self._deep = 0
+        self._depth = 0
 
-    def whole(self) -> Node:
-        """The tree of all words."""
+    def parse(self) -> Node:
+        """The tree of all tokens."""
         root = self._any()
         word = self._word
         if word.kind != "end":
-            raise self._refused(word, f"{word.text!r} is one word too many")
+            raise self._refused(word, f"{word.text!r} is unexpected")
         return root
 
     @property
@@ -175,18 +159,18 @@ class _Parser:
         self._next += word.kind != "end"
         return word
 
-    def _takes(self, *wanted: str) -> bool:
-        """Go past keywords or signs, if they come next."""
-        for number, one in enumerate(wanted):
+    def _takes(self, *expected: str) -> bool:
+        """Skip these keywords or signs if they are next; returns whether they were."""
+        for number, one in enumerate(expected):
             word = self._words[min(self._next + number, len(self._words) - 1)]
             if word.keyword != one and not (word.kind == "sign" and word.text == one):
                 return False
-        self._next += len(wanted)
+        self._next += len(expected)
         return True
 
-    def _expect(self, wanted: str, after: str) -> None:
-        if not self._takes(wanted):
-            raise self._refused(self._word, f"{wanted!r} is missing after {after}")
+    def _expect(self, expected: str, after: str) -> None:
+        if not self._takes(expected):
+            raise self._refused(self._word, f"{expected!r} is missing after {after}")
 
     def _refused(self, word: Word, why: str) -> UsageError:
         return refused(self._text, word.at, why)
@@ -204,9 +188,9 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Both("and", tuple(parts))
 
     def _not(self) -> Node:
-        self._deep += 1
-        if self._deep > _MOST_DEEP:
-            raise self._refused(self._word, f"parentheses are deeper than {_MOST_DEEP}")
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise self._refused(self._word, f"parentheses are nested deeper than {_MAX_DEPTH}")
         try:
             if self._takes("not"):
                 return Not(self._not())
@@ -216,7 +200,7 @@ class _Parser:
                 return inner
             return self._predicate()
         finally:
-            self._deep -= 1
+            self._depth -= 1
 
     def _predicate(self) -> Node:
         start = self._word
@@ -240,7 +224,7 @@ class _Parser:
         if self._takes("like"):
             word, pattern = self._word, self._operand()
             if not isinstance(pattern, Value) or not isinstance(pattern.value, str):
-                raise self._refused(word, "like takes a text in single quotes")
+                raise self._refused(word, "like needs a text in single quotes")
             return _negated(Like(self._column(left, start), pattern), negated)
         if isinstance(left, Column) and not negated:
             return Truth(left)
@@ -251,15 +235,15 @@ class _Parser:
         values = [self._operand()]
         while self._takes(","):
             values.append(self._operand())
-            if len(values) > _MOST_VALUES:
-                raise self._refused(self._word, f"a list has more than {_MOST_VALUES:,} values")
+            if len(values) > _MAX_VALUES:
+                raise self._refused(self._word, f"a list has more than {_MAX_VALUES:,} values")
         self._expect(")", "the list of in")
         return values
 
     def _column(self, operand: Operand, word: Word) -> Column:
         if isinstance(operand, Column):
             return operand
-        raise self._refused(word, "the name of a column belongs here")
+        raise self._refused(word, "a column name is expected here")
 
     def _operand(self) -> Operand:
         word = self._take()
@@ -280,11 +264,12 @@ class _Parser:
                 return Value(self._take().text, word.at)
             return Column(word.text, word.at)
         if word.keyword == "null":
-            raise self._refused(word, "nothing equals null: write is null or is not null")
+            raise self._refused(word, "null equals nothing: write is null or is not null")
         if word.kind == "name" and not word.keyword:
             return Column(word.text, word.at)
-        missing = "the condition ends here, and" if word.kind == "end" else f"{word.text!r} stands where"
-        raise self._refused(word, f"{missing} a column or a value {'is missing' if word.kind == 'end' else 'belongs'}")
+        if word.kind == "end":
+            raise self._refused(word, "the condition ends here, and a column or a value is missing")
+        raise self._refused(word, f"a column or a value is expected instead of {word.text!r}")
 
 
 def _negated(node: Node, negated: bool) -> Node:

@@ -1,6 +1,6 @@
-"""From the tree of a condition to an Arrow expression over columns of known types.
+"""Conversion of a condition's tree to an Arrow expression over columns of known types.
 
-Comparisons with null are neither true nor false, as in SQL, and such rows are left out.
+As in SQL, a comparison with null is neither true nor false, and such a row is not selected.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from ..errors import UsageError
 from .condition import Both, Column, Compared, Condition, IsNull, Like, Node, Not, Operator, Truth, Value
 from .words import refused
 
-__all__ = ["expression_of"]
-
 _APPLY: Mapping[Operator, Callable[[Any, Any], Any]] = {
     "=": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
@@ -34,9 +32,9 @@ _MIRRORED: Mapping[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": 
 def expression_of(
     condition: Condition, types: Mapping[str, pa.DataType], constants: Mapping[str, Any] | None = None
 ) -> pc.Expression:
-    """The condition over columns of these types; columns in `constants` have that one value.
+    """The condition as an expression; `types` are those of the columns, `constants` the values of some of them.
 
-    Raises UsageError for a column that is not there, and for values that do not go with their column.
+    Raises UsageError for an unknown column, and for a value that does not fit the type of its column.
     """
     return _Builder(condition.text, types, constants or {}).node(condition.root)
 
@@ -48,7 +46,7 @@ class _Builder:
         self._constants = constants
 
     def node(self, node: Node) -> pc.Expression:
-        """One part of the tree."""
+        """The expression of a part of the tree."""
         match node:
             case Both(how, parts):
                 made = [self.node(part) for part in parts]
@@ -59,7 +57,7 @@ class _Builder:
                 return self._field(column).is_null()
             case Like(column, pattern):
                 if not _is_text(self._type(column)):
-                    raise self._refused(column.at, f"{column.name} is {self._type(column)}, and like is for text")
+                    raise self._refused(column.at, f"{column.name} is {self._type(column)}, but like applies to text")
                 return pc.match_like(self._field(column), str(pattern.value))
             case Truth(column):
                 if not pa.types.is_boolean(self._type(column)):
@@ -95,17 +93,17 @@ class _Builder:
     def _type(self, column: Column) -> pa.DataType:
         if column.name not in self._types:
             known = ", ".join(self._types)
-            hint = "; text stands in single quotes" if self._text[column.at : column.at + 1] == '"' else ""
+            hint = "; text needs single quotes" if self._text[column.at : column.at + 1] == '"' else ""
             raise self._refused(column.at, f"the input has no column {column.name!r}; it has {known}{hint}")
         kind = self._types[column.name]
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
-    def _value(self, column: Column, operator: Operator, given: Value) -> tuple[Operator, pa.Scalar]:
-        """The operator and the value to compare a column with."""
-        kind, value = self._type(column), given.value
+    def _value(self, column: Column, operator: Operator, literal: Value) -> tuple[Operator, pa.Scalar]:
+        """The operator and scalar for a comparison of a column with a literal."""
+        kind, value = self._type(column), literal.value
         if isinstance(value, Decimal) and pa.types.is_integer(kind):
             if value != int(value) and operator in ("=", "!="):
-                raise self._refused(given.at, f"{column.name} is {kind}, which {value} never equals")
+                raise self._refused(literal.at, f"{column.name} is {kind}, which {value} never equals")
             if operator in ("<=", ">") or value == int(value):
                 value = int(value.to_integral_value(ROUND_FLOOR))
             else:
@@ -114,14 +112,16 @@ class _Builder:
             return operator, _scalar(value, kind)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
             shown = f"'{value}'" if isinstance(value, str) else str(value).lower()
-            raise self._refused(given.at, f"{column.name} is {kind}, and {shown} is no value of that type") from error
+            raise self._refused(
+                literal.at, f"{column.name} is {kind}, and {shown} is not a value of that type"
+            ) from error
 
     def _refused(self, at: int, why: str) -> UsageError:
         return refused(self._text, at, why)
 
 
 def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
-    """Raises TypeError, ValueError, OverflowError or what Arrow does, for a value that is not of the type."""
+    """A literal as a scalar. Raises TypeError, ValueError, OverflowError or ArrowException if it is not of the type."""
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     if pa.types.is_boolean(kind) and isinstance(value, bool):
         return pa.scalar(value, kind)
@@ -147,7 +147,7 @@ def _scalar(value: int | Decimal | str | bool, kind: pa.DataType) -> pa.Scalar:
 
 
 def _timestamp(text: str, kind: pa.DataType) -> pa.Scalar:
-    """A time without an offset is in UTC, where the column has a time zone."""
+    """A timestamp. Without an offset it is in UTC if the column has a time zone."""
     when = datetime.datetime.fromisoformat(text)
     if kind.tz is None:
         if when.tzinfo is not None:
@@ -169,7 +169,7 @@ def _is_uuid(kind: pa.DataType) -> bool:
 
 
 def _balanced(parts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """All parts joined, as a tree that is not deep: Arrow walks it by recursion."""
+    """All parts joined, as a balanced tree: Arrow traverses it by recursion."""
     while len(parts) > 1:
         parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
     return parts[0]

@@ -1,4 +1,4 @@
-"""What the folders of a path say of its rows, in Hive's way: `dt=2026-11-01/`."""
+"""Column values in the folders of a path, as Hive writes them: `dt=2026-11-01/`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-__all__ = ["partition_types", "partition_values", "texts_of_path"]
-
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PART = re.compile(r"([^/=]+)=([^/]*)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -19,7 +17,7 @@ _WHOLE = re.compile(r"-?\d{1,18}")
 
 
 def texts_of_path(root: str, path: str) -> dict[str, str | None]:
-    """Column → value, as text, of each folder `column=value` below `root` on the way to a file; null is None."""
+    """Column → value as text, for each folder `column=value` between `root` and the file; None is null."""
     inner = path[len(root) :] if root and path.startswith(root) else path
     found: dict[str, str | None] = {}
     for folder in inner.split("/")[:-1]:
@@ -31,7 +29,7 @@ def texts_of_path(root: str, path: str) -> dict[str, str | None]:
 
 
 def partition_types(files: Sequence[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Types that fit the values of all files: int64, date32, else string."""
+    """Column → a type for the values of all files: int64, date32, else string."""
     values: dict[str, list[str]] = {}
     for file in files:
         for name, text in file.items():
@@ -42,7 +40,7 @@ def partition_types(files: Sequence[Mapping[str, str | None]]) -> dict[str, pa.D
 
 
 def partition_values(texts: Mapping[str, str | None], types: Mapping[str, pa.DataType]) -> dict[str, Any]:
-    """The values of one file, of these types; null where its path does not tell."""
+    """Column → value of one file, with these types; None for a column that is not in its path."""
     return {name: _value(texts.get(name), kind) for name, kind in types.items()}
 
 

@@ -1,4 +1,4 @@
-"""The words of a condition, each with its place."""
+"""The tokens of a condition, with their offsets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import UsageError
-
-__all__ = ["KEYWORDS", "Word", "refused", "words_of"]
 
 KEYWORDS = frozenset(("and", "or", "not", "in", "is", "null", "between", "like", "true", "false", "date", "timestamp"))
 _WORD = re.compile(
@@ -25,33 +23,33 @@ _WORD = re.compile(
 
 @dataclass(frozen=True)
 class Word:
-    """One word of a condition."""
+    """One token of a condition."""
 
     kind: Literal["number", "text", "name", "sign", "end"]
     text: str
-    """A name or a text without its quotes."""
+    """Its text; names and strings without quotes."""
     at: int
-    """Where it begins, counted from 0."""
+    """Offset of its first character, from 0."""
     quoted: bool = False
 
     @property
     def keyword(self) -> str:
-        """In small letters, what may be one of KEYWORDS; "" if it is none."""
-        small = self.text.lower()
-        return small if self.kind == "name" and not self.quoted and small in KEYWORDS else ""
+        """The keyword in lower case; "" if the token is not one of KEYWORDS."""
+        lower = self.text.lower()
+        return lower if self.kind == "name" and not self.quoted and lower in KEYWORDS else ""
 
 
 def words_of(text: str) -> list[Word]:
-    """The words, and an end. Raises UsageError with the place of what is none."""
+    """The tokens, and an end token. Raises UsageError with the offset of an invalid character."""
     words, at = [], 0
     while text[at:].strip():
         found = _WORD.match(text, at)
         if found is None or found.lastgroup is None:
-            place = at + len(text[at:]) - len(text[at:].lstrip())
-            what = text[place]
+            offset = at + len(text[at:]) - len(text[at:].lstrip())
+            what = text[offset]
             if what in "'\"":
-                raise refused(text, place, f"the quote {what} has no end")
-            raise refused(text, place, f"{what!r} has no meaning here")
+                raise refused(text, offset, f"the quote {what} is not closed")
+            raise refused(text, offset, f"{what!r} is unexpected here")
         kind, word = found.lastgroup, found[found.lastgroup]
         start = found.start(kind)
         if kind == "text":
@@ -65,5 +63,5 @@ def words_of(text: str) -> list[Word]:
 
 
 def refused(text: str, at: int, why: str) -> UsageError:
-    """What to raise about the place `at` of a condition."""
+    """The error for the offset `at` of a condition."""
     return UsageError(f"input.where: {why}, at character {at + 1} of: {text}")

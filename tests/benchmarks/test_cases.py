@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,33 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.command import Layout
-from benchmarks.graphs import Answers, Graph, WrongAnswer, graph
-from benchmarks.table import markdown, mebibytes, millions, seconds, span
+from benchmarks import ROOT, client_memory, first_run, kernels, memory, record, runs, shards
+from benchmarks.common import id_rows, machine
+from benchmarks.common.command import Layout
+from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
+from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 
-import drive
-from benchmarks import (
-    ROOT,
-    checksums,
-    client_memory,
-    duckdb_ids,
-    first_run,
-    gpu_runs,
-    id_rows,
-    ids,
-    kernels,
-    machine,
-    memory,
-    peers,
-    runs,
-    shards,
-    waves,
-    writing,
-)
-from edgemill.pipeline.plan import FILL, WORKER_BYTES, WORKER_COPY_BYTES, WORKER_EDGE_BYTES
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
-from edgemill.tasks.sources import open_source
 from oracles import brute_force_triangles, networkx_lambda
 
 
@@ -86,19 +66,6 @@ def test_runs(tiny: Graph, cache: Path) -> None:
     assert not list(cache.glob("tmp*"))
 
 
-def test_gpu_runs(cache: Path) -> None:
-    """On the CPU here: the same path but for the device."""
-    rows = graph("rmat6", cache, gpu_runs.FILES).path
-    assert len(list(rows.glob("*.parquet"))) == gpu_runs.FILES
-    runs = [gpu_runs.measure(rows, Layout.parse("1"), "cpu", "tcp", cache) for _ in range(2)]
-    gpu_runs.compare("rmat6", runs)
-    assert all(run.rows == 16 << 6 and run.exchanges == run.pool_bytes == 0 for run in runs)
-    assert len(gpu_runs.row("rmat6", Layout.parse("1"), runs[0])) == len(gpu_runs.HEAD)
-    wrong = replace(runs[1], answers=replace(runs[1].answers, lambda_sum=0))
-    with pytest.raises(WrongAnswer, match="rmat6"):
-        gpu_runs.compare("rmat6", [runs[0], wrong])
-
-
 @pytest.mark.slow
 def test_first_run_compiles_and_the_next_does_not(tiny: Graph, cache: Path) -> None:
     found = first_run.measure(tiny, Layout(1), repeats=1, scratch=cache)
@@ -127,41 +94,6 @@ def test_memory(tiny: Graph, cache: Path) -> None:
     assert len(memory.row(found)) == len(memory.HEAD)
 
 
-@pytest.mark.slow
-def test_waves(tiny: Graph, cache: Path) -> None:
-    plain = waves.with_answers(replace(tiny, answers=None), cache)
-    assert plain.answers == tiny.answers
-    found = waves.measure_apart(plain, Layout.parse("3-hash"), 1, 1, 500 * 2**20, cache)
-    assert (found.answers, found.workers, found.ended, len(found.peak_bytes)) == (tiny.answers, 1, 0, 1)
-    assert 100 * 2**20 < found.peak_bytes[0] < found.limit_bytes
-    assert found.times == found.local_edges * (WORKER_EDGE_BYTES + WORKER_COPY_BYTES) / found.limit_bytes
-    assert (found.row_bytes, found.mapped_bytes) == (0, 0)
-    assert len(waves.row(found)) == len(waves.HEAD)
-    shards = waves.measure_apart(plain, Layout.parse("2"), 1, 1, int(WORKER_BYTES / FILL), cache)
-    assert (shards.answers, shards.ended) == (tiny.answers, 0)
-    assert shards.row_bytes > 16 * shards.local_edges
-    assert shards.needed_bytes > 100 * shards.local_edges
-    assert not list(cache.glob("tmp*"))
-
-
-def test_writing() -> None:
-    found = writing.measure(2, repeats=3, rows=1000)
-    assert (found.rows, len(found.ours), len(found.arrow)) == (2 * writing.GROUPS * 1000, 3, 3)
-    assert len(writing.row(found)) == len(writing.HEAD)
-
-
-def test_checksums(tiny: Graph) -> None:
-    reading = checksums.measure(tiny, repeats=2)
-    assert (reading.rows, len(reading.checked), len(reading.unchecked)) == (16 << 5, 2, 2)
-    assert len(checksums.row(reading)) == len(checksums.HEAD)
-
-
-def test_peers(tiny: Graph) -> None:
-    compared = peers.measure(tiny, threads=2)
-    assert compared.kernel_seconds > 0 and compared.networkx_seconds > 0
-    assert len(peers.row(compared)) == len(peers.HEAD)
-
-
 @pytest.mark.parametrize(("kind", "id_type"), [("sparse", pa.int64()), ("string", pa.string())])
 def test_id_rows(cache: Path, monkeypatch: pytest.MonkeyPatch, kind: str, id_type: pa.DataType) -> None:
     """As many ids as there are vertices, however the rows are cut into row groups and files."""
@@ -186,47 +118,11 @@ def test_id_rows(cache: Path, monkeypatch: pytest.MonkeyPatch, kind: str, id_typ
     )
 
 
-def test_duckdb_numbers_as_edgemill_does(cache: Path) -> None:
-    """Dense numbers in the order of ids, and the distinct edges by them."""
-    rows = id_rows.id_rows("string", 3000, cache)
-    with tempfile.TemporaryDirectory() as folder:
-        found = duckdb_ids.number(rows, Path(folder), 10**9, 1)
-        names = pq.read_table(f"{folder}/ids.parquet")
-        edges = pq.read_table(f"{folder}/edges.parquet")
-    ingested = drive.ingest(open_source(str(rows)), 1)
-    assert names["number"].to_pylist() == list(range(found["vertices"]))
-    assert names["id"].to_pylist() == ingested.ids[0].ids.to_pylist()
-    (own,) = ingested.edges
-    assert edges["low"].to_pylist() == own.low.tolist()
-    assert edges["high"].to_pylist() == own.highs[own.high].tolist()
-    assert found["edges"] == len(own)
-
-
-@pytest.mark.slow
-def test_ids(cache: Path) -> None:
-    rows = id_rows.id_rows("string", 20_000, cache)
-    both = [ids.by_edgemill(rows, 2, 10**9, 2, cache), ids.by_duckdb(rows, 1, 10**9, cache)]
-    ids.check(both)
-    with pytest.raises(WrongAnswer, match="not the same graph"):
-        ids.check([both[0], replace(both[1], edges=7)])
-    assert [one.way for one in both] == ["edgemill", "DuckDB"]
-    assert both[0].vertices == both[1].vertices > 5500
-    assert [part.name for part in both[0].parts] == ["all", *ids.STAGES]
-    whole = both[0].parts[0]  # DuckDB has ended before anyone looks
-    assert 0 < whole.largest_bytes <= whole.all_bytes and whole.cpu_seconds > 0
-    for one in both:
-        assert {len(line) for line in ids.lines("string", 20_000, one)} == {len(ids.HEAD)}
-
-
-def test_a_wrong_answer_ends_the_benchmark(tiny: Graph, cache: Path) -> None:
+def test_a_wrong_answer_ends_the_benchmark(tiny: Graph) -> None:
     assert tiny.answers is not None
     wrong = Graph("wrong", tiny.path, Answers(**(vars(tiny.answers) | {"lambda_sum": tiny.answers.lambda_sum + 1})))
-    for measure in (
-        lambda: kernels.measure(wrong, 2, 1),
-        lambda: peers.measure(wrong, 2),
-    ):
-        with pytest.raises(WrongAnswer, match="wrong"):
-            measure()
+    with pytest.raises(WrongAnswer, match="wrong"):
+        kernels.measure(wrong, 2, 1)
 
 
 def test_names_of_graphs_and_layouts(cache: Path) -> None:
@@ -245,7 +141,9 @@ def test_pinning_comes_before_numba() -> None:
 
 def test_the_command_pins_and_prints_a_table(cache: Path) -> None:
     core = min(os.sched_getaffinity(0))
+    results = cache / "results.csv"
     options = ["--graphs=rmat5,rmat6", "--repeats=1", "--threads=1", f"--cache={cache}", f"--cpus={core}"]
+    options += [f"--results={results}", "--machine=here"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "kernels", *options],
         cwd=ROOT,
@@ -257,6 +155,10 @@ def test_the_command_pins_and_prints_a_table(cache: Path) -> None:
     lines = done.stdout.splitlines()
     assert f", core {core} of " in lines[0]
     assert [line.split()[1] for line in lines if line.startswith("| ")] == ["graph", "-----", "rmat5", "rmat6"]
+    found = record.read(results)
+    assert [one.measure for one in found[:4]] == [f"kernels/rmat5/{name}" for name in ("support", "λ", "both", "peak")]
+    assert len(found) == 8 and {(one.machine, one.release) for one in found} == {("here", "")}
+    assert found[0].unit == "s" and float(found[0].value) >= 0
 
 
 def test_table() -> None:

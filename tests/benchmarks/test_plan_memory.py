@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.command import Layout
+from benchmarks import memory
+from benchmarks.common import graphs
+from benchmarks.common.command import Layout
 
-from benchmarks import graphs, memory
-from edgemill.pipeline import plan
-from edgemill.pipeline.config import make_settings
-from edgemill.pipeline.planning import make_plan
+from edgemill.pipeline.plan import plan
+from edgemill.pipeline.plan.choice import make_plan
+from edgemill.pipeline.settings.sources import make_settings
 
 
 def measured(name: str, layout: str, workers: int, folder: Path) -> memory.Memory:

@@ -17,7 +17,7 @@ import pytest
 
 from containers import DOCKER, ROOT, compose
 from edgemill.pipeline import Result
-from edgemill.pipeline.tls import speaks_tls
+from edgemill.pipeline.cluster.connecting.tls import speaks_tls
 
 START_SECONDS = 60
 

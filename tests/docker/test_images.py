@@ -21,7 +21,7 @@ from packaging.version import Version
 
 from certificates import certificate
 from containers import DOCKER, ROOT
-from edgemill.kernels import cache
+from edgemill.kernels.runtime import cache
 
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 LINES = DOCKERFILE.replace("\\\n", " ").splitlines()

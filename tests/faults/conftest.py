@@ -1,4 +1,4 @@
-"""The input of the runs that things happen to."""
+"""The input of the runs with faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgemill.tasks.generate import generate
+from edgemill.tasks.generate.generate import generate
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Thousands of exchanges: what Dask remembers, and the memory of every process, stay as they were.
+"""Thousands of exchanges: Dask's tasks and the memory of every process do not grow.
 
 pytest -m "slow or not slow" tests/faults/test_long_loops.py        # 10,000 exchanges too
 """
@@ -15,8 +15,8 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import mine
-from edgemill.pipeline.manifest import ExchangeRecord
-from edgemill.pipeline.telemetry import Events
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.output.manifest import ExchangeRecord
 from trials import Trials
 
 PARTITIONS = 4
@@ -27,7 +27,7 @@ WARM_UP = 0.1
 
 
 def tube(length: int) -> list[tuple[int, int]]:
-    """A tube of triangles, four around: in the filter at 2 it falls ring by ring, from both ends."""
+    """A tube of triangles, four around: the filter at 2 removes it ring by ring, from both ends."""
     return [
         (4 * i + j, 4 * (i + up) + (j + around) % 4)
         for i in range(length)
@@ -37,7 +37,7 @@ def tube(length: int) -> list[tuple[int, int]]:
 
 
 def in_one_process() -> Any:
-    """A client of a worker in this process."""
+    """A client of one worker in this process."""
     return runs.cluster(n_workers=1, threads_per_worker=2, processes=False)
 
 
@@ -89,11 +89,11 @@ def test_many_exchanges(
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process's memory."""
+    """Resident memory of a process, in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def remembered(client: Client) -> int:
-    """Tasks that the scheduler knows of."""
+    """Number of tasks in the scheduler."""
     running: Any = client.cluster
     return len(running.scheduler.tasks)

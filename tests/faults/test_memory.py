@@ -1,10 +1,11 @@
-"""Workers with little memory: results go to the disk and come back; what exceeds the limit ends in one message."""
+"""Workers with little memory: results are spilled and read back. A run over the limit ends with one message."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ from distributed import Client
 import runs
 from edgemill.pipeline import ClusterLost, OutOfRoom, Result, make_plan, mine
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.cluster import connect
-from edgemill.pipeline.config import make_settings
-from edgemill.pipeline.engine import Engine
-from edgemill.pipeline.settings import ClusterSettings
-from edgemill.tasks.generate import generate
-from edgemill.tasks.shards.group_file import PREFIX
+from edgemill.pipeline.cluster.connecting.start import connect
+from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.settings.models import ClusterSettings
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.shards.carriers.group_file import PREFIX
 from trials import Trials
 
 MIB = 2**20
@@ -35,7 +36,7 @@ def tables(result: Result) -> list[Any]:
 
 
 def bytes_spilled(client: Client) -> list[float]:
-    """What each worker has written to its disk."""
+    """Bytes that each worker has spilled."""
 
     def spilled(dask_worker: Any) -> float:
         return float(dask_worker.data.cumulative_metrics["disk-write", "bytes"])
@@ -44,7 +45,7 @@ def bytes_spilled(client: Client) -> list[float]:
 
 
 def cliques(folder: Path, count: int) -> Path:
-    """Disjoint cliques of 8, which take few exchanges however many there are: disks are slow."""
+    """Disjoint cliques of 8, any number of which takes few exchanges, as disks are slow."""
     parameters = {"vertices": 8 * count, "edges": 0, "cliques": count, "clique_size": 8}
     generate("planted-cliques", folder, files=4, seed=1, **parameters)
     return folder
@@ -52,7 +53,7 @@ def cliques(folder: Path, count: int) -> Path:
 
 @pytest.mark.slow
 def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) -> None:
-    """All of them, between two tasks: the share of memory that they may take is next to nothing."""
+    """All results are spilled between two tasks, with almost no share of memory for them."""
     rows = cliques(tmp_path / "in", 200)
     how: dict[str, Any] = {"device": "cpu", "partitions": 4}
     how["ingest"] = {"rows_per_block": 500}  # of one block all that follows may stay on one worker
@@ -77,8 +78,8 @@ def test_results_go_to_the_disk_and_come_back(tmp_path: Path, trials: Trials) ->
 def test_a_run_that_needs_more_than_a_worker_has(
     tmp_path: Path, trials: Trials, threads: int, limit: int, count: int
 ) -> None:
-    """Its partitions do not fit the worker together: they lie in files of its own, and are mapped at every exchange.
-    Two do not fit either, so that two threads have one at a time.
+    """The worker's memory is too small for all partitions: they lie in files and are mapped in every exchange.
+    It is too small for two, so the two threads share one at a time.
     """
 
     def peak_bytes() -> int:
@@ -113,9 +114,7 @@ def test_a_run_that_needs_more_than_a_worker_has(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
-    """Two workers that have less memory than the plan counts for their shards peel them with rows in files, and never
-    exceed it.
-    """
+    """Two workers with less memory than their shards need peel with rows in files, within their memory."""
     limit, disk = 540 * MIB, tmp_path / "disk"
     generate("rmat", tmp_path / "in", files=4, seed=1, scale=18, edge_factor=16)
     own: dict[str, Any] = {"workers": 2, "threads_per_worker": 1, "memory_limit_bytes": limit, "device": "cpu"}
@@ -129,7 +128,7 @@ def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
             return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
     def open_files() -> list[str]:
-        """Below the worker's folder, those without a name too; Dask's own are its locks."""
+        """Open files in the worker's folder, also unlinked ones, without Dask's locks."""
         import os
         from contextlib import suppress
 
@@ -157,7 +156,7 @@ def test_shards_larger_than_memory(tmp_path: Path, trials: Trials) -> None:
 
 @pytest.mark.slow
 def test_strings_that_exceed_the_memory(tmp_path: Path, trials: Trials) -> None:
-    """1.1 GB of ids of 800 bytes by a worker of 1 GiB, against the same graph with integers."""
+    """1.1 GB of ids of 800 bytes on a worker of 1 GiB, compared with the same graph with integer ids."""
     texts, integers, limit = tmp_path / "texts", tmp_path / "integers", 1024 * MIB
     texts.mkdir()
     integers.mkdir()
@@ -201,7 +200,7 @@ def test_strings_that_exceed_the_memory(tmp_path: Path, trials: Trials) -> None:
 
 
 def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> None:
-    """Ended by its nanny, in a task that takes four times what it may, until Dask gives the task up."""
+    """Its nanny ends it in a task that takes four times its memory, until Dask gives up the task."""
 
     def hog() -> None:
         import threading
@@ -214,7 +213,7 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         runs.cluster(n_workers=1, threads_per_worker=1, memory_limit=300 * MIB) as client,
     ):
-        engine = Engine(client, "hog")
+        engine = Engine.connect(client, "hog")
         tasks = [engine.submit("hog", hog)]
         with pytest.raises(
             OutOfRoom, match=r"exceeded their memory 2 times, the last in hog-hog-none-0+1.* of 300\.00 MiB: "
@@ -222,7 +221,8 @@ def test_a_worker_that_exceeds_its_memory(tmp_path: Path, trials: Trials) -> Non
             engine.wait(tasks)
         with pytest.raises(OutOfRoom, match=r"raise partitioning\.count, give workers more memory"):
             engine.gather(tasks)
-        engine.remedy = "start more workers"  # as of a run by shards
+        advice = replace(engine.execution, memory_advice="start more workers")  # as of a run by shards
+        engine = Engine.set_up(engine.session, advice)
         with pytest.raises(OutOfRoom, match="start more workers, give workers more memory"):
             engine.gather(tasks)
     trials("a worker exceeds its memory", "refused")
@@ -239,24 +239,24 @@ def test_a_worker_that_dies_of_something_else(trials: Trials) -> None:
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         runs.cluster(n_workers=1, threads_per_worker=1) as client,
     ):
-        engine = Engine(client, "dead")
+        engine = Engine.connect(client, "dead")
         with pytest.raises(ClusterLost, match=r"workers died while running dead-dead-none-0+1, the last at "):
             engine.gather([engine.submit("dead", die)])
     trials("a task kills every worker", "refused")
 
 
 def test_a_run_that_cannot_fit(rows: Path, tmp_path: Path, trials: Trials) -> None:
-    """Refused before anything is read, with the two numbers and what to change."""
+    """It is refused before the input is read, with both numbers and advice."""
     command = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     found = CliRunner().invoke(edgemill, [*command, "--set", "cluster.memory_limit_bytes=100000000"])
     assert (found.exit_code, (tmp_path / "out").exists()) == (7, False)
-    assert re.match(r"Error: a worker needs about .* MiB before it holds anything and has 95\.37 MiB: ", found.stderr)
+    assert re.match(r"Error: a worker needs about .* MiB to start and has 95\.37 MiB: ", found.stderr)
     assert '"event": "stage' not in (tmp_path / "out.failed.log.jsonl").read_text()
     trials("a worker has less memory than a run takes", "refused")
 
 
 UNPLANNED = """
-from edgemill.pipeline import plan, row_memory
+from edgemill.pipeline.plan import plan, row_memory
 plan.EDGE_BYTES = plan.COPY_BYTES = plan.VERTEX_BYTES = row_memory.ROW_BYTES = plan.WORKER_BYTES = 1
 plan.WORKER_EDGE_BYTES = plan.WORKER_COPY_BYTES = plan.WORKER_VERTEX_BYTES = 1
 from edgemill.pipeline.cli import main

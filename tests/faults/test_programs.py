@@ -1,4 +1,4 @@
-"""Workers that are killed while programs run: the run goes back to what is kept, and finds the same."""
+"""Workers that are killed while programs run: the run resumes from its checkpoint, with the same result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import mine
+from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.programs import running
-from edgemill.pipeline.telemetry import Events
 from mortal_programs import die_in_a_superstep
 
 PROGRAMS = ("lambda", "pagerank", "components", "labels")
@@ -46,7 +46,7 @@ def test_a_killed_worker(when: str, carrier: str, rows: Path, tmp_path: Path, mo
 
 
 def _told(monkeypatch: pytest.MonkeyPatch, client: Client, pid: int | None) -> list[str]:
-    """The events of a run, by name. With `pid` that process is killed when the first program has run."""
+    """The events of a run, by name. Kills the process `pid` after the first program."""
     told: list[str] = []
     emit = Events.emit
 

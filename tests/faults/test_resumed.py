@@ -1,4 +1,4 @@
-"""Every schedule, ended at any point and gone on with: the same answer, at the same cost, from what was kept last."""
+"""Every schedule, ended at any point and resumed from its last checkpoint: the same result at the same cost."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from edgemill import kernels
 from edgemill.kernels import cpu
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline import ClusterLost, Result, mine
-from edgemill.pipeline.checkpoint_index import opened
-from edgemill.pipeline.telemetry import Events
-from edgemill.tasks.generate import generate
-from edgemill.tasks.storing import DamagedFile, StoredFile, restore
+from edgemill.pipeline.checkpoint.index import opened
+from edgemill.pipeline.monitor.events import Events
+from edgemill.tasks.bounding_values import restore
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.storage.array_files import DamagedFile, StoredFile
 from trials import Trials
 
 SCHEDULES: dict[str, dict[str, Any]] = {
@@ -65,7 +66,7 @@ def go(rows: Path, client: Client) -> Callable[..., Result]:
 
 @dataclass
 class Plain:
-    """A run that nothing happened to."""
+    """A run without a fault."""
 
     tables: list[pa.Table]
     bounding: Any
@@ -105,7 +106,7 @@ def place(out: Path) -> Path:
 
 
 class counting:  # reads as a function
-    """Within it moments are counted, from the first thing kept or from the start; the run is ended at the one `at`."""
+    """Count the moments within the block, from the first checkpoint or from the start. The run ends at moment `at`."""
 
     def __init__(self, at: int = -1, from_start: bool = False) -> None:
         self._at, self._patch, self._seen, self._on = at, pytest.MonkeyPatch(), 0, from_start
@@ -146,7 +147,7 @@ def test_ended_and_gone_on_with(
     schedule: str,
     seed: int,
 ) -> None:
-    """Twice: what was gone on with is ended too."""
+    """Twice: the resumed run is ended, too."""
     drawn = random.Random(f"{schedule} {seed}")
     out = tmp_path / "out"
     first = drawn.randint(1, plain.moments)
@@ -183,11 +184,11 @@ def test_no_level_is_peeled_again(
 
 
 def test_what_is_quick_is_one_task(go: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Peeling is interrupted to keep something only when so much would be lost."""
-    monkeypatch.setattr("edgemill.pipeline.keeper.Keeper.save", None)
+    """Peeling is interrupted for a checkpoint only when one is due."""
+    monkeypatch.setattr("edgemill.pipeline.bounding.bounding_checkpoint.BoundingCheckpoint.save", None)
     peel, pieces = kernels.peeling, []
 
-    def count(topology: Topology, *given: Any) -> cpu.Peeling:
+    def count(topology: Topology, *given: Any) -> Any:
         pieces.append(topology.edges)
         return peel(topology, *given)
 
@@ -208,7 +209,7 @@ def test_what_is_quick_is_one_task(go: Callable[..., Result], tmp_path: Path, mo
 def test_another_way_starts_anew(
     go: Callable[..., Result], plain: Plain, tmp_path: Path, schedule: str, other: dict[str, Any], name: str
 ) -> None:
-    """From the graph, which serves all."""
+    """It resumes from the graph, which is the same for all schedules."""
     out = tmp_path / "out"
     ended(go, out, schedule, plain.moments // 2)
     how = {"partitions": SCHEDULES[schedule]["partitions"]} | other
@@ -219,7 +220,7 @@ def test_another_way_starts_anew(
 
 
 def changed(content: bytes, drawn: random.Random) -> bytes | None:
-    """What becomes of a file; None if it is lost."""
+    """The changed content of a file; None to remove it."""
     at = drawn.randrange(len(content))
     match drawn.choice(["flip", "burst", "zero", "cut", "longer", "lost", "shuffled"]):
         case "flip":
@@ -239,7 +240,7 @@ def changed(content: bytes, drawn: random.Random) -> bytes | None:
 
 @pytest.fixture(params=list(SCHEDULES))
 def kept(go: Callable[..., Result], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, Path]]:
-    """What was kept half-way, by each schedule."""
+    """Checkpoints of each schedule, half-way."""
     ended(go, tmp_path / "out", request.param, 9)
     yield request.param, place(tmp_path / "out")
 
@@ -250,7 +251,7 @@ def index_of(kept: Path, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("changes", [12, pytest.param(120, marks=pytest.mark.slow)])
 def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], trials: Trials, changes: int) -> None:
-    """Every kind of file that a run keeps."""
+    """For every kind of file in a checkpoint."""
     schedule, folder = kept
     drawn = random.Random(schedule)
     names = ["graph", "progress", "progress.before"]
@@ -288,7 +289,7 @@ def test_no_change_of_a_file_goes_unseen(kept: tuple[str, Path], trials: Trials,
 def test_a_run_over_changed_files(
     kept: tuple[str, Path], go: Callable[..., Result], tmp_path: Path, client: Client, trials: Trials, seed: int
 ) -> None:
-    """Several files are changed; the answer is that of a run that found nothing."""
+    """Several files are changed. The result equals that of a run without a checkpoint."""
     schedule, folder = kept
     drawn = random.Random(f"{schedule} {seed}")
     before = sorted(path for path in folder.rglob("*") if path.is_file())

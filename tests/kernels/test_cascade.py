@@ -1,4 +1,4 @@
-"""What falls in a cascade, in one band or in many, against the greatest set that stands by definition."""
+"""Cascades in one band or in many, against a slow search for the greatest set of edges that keep their support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import strategies
 from backends import BACKENDS, Backend, topology
 from edgemill import kernels
 from edgemill.kernels.graph import GONE, UNCOUNTED
-from edgemill.kernels.threads import kernel_threads
+from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
 
 VERTICES = 12
@@ -45,28 +45,28 @@ def triangles_of(edges: list[Edge]) -> Triangles:
     return found
 
 
-def left(e: int, triangles: Triangles, band: list[int], stands: list[bool]) -> int:
-    """Triangles that count for an edge: their others lie in a higher band, or stand in its own."""
+def left(e: int, triangles: Triangles, band: list[int], remains: list[bool]) -> int:
+    """Triangles that count for an edge: their other edges are in a higher band, or remain in its own band."""
     return sum(
-        all(band[other] > band[e] or (band[other] == band[e] and stands[other]) for other in pair)
+        all(band[other] > band[e] or (band[other] == band[e] and remains[other]) for other in pair)
         for pair in triangles[e]
     )
 
 
-def settle(
-    triangles: Triangles, band: list[int], threshold: list[int], stands: list[bool], owned: list[bool]
+def reduce(
+    triangles: Triangles, band: list[int], threshold: list[int], remains: list[bool], owned: list[bool]
 ) -> list[bool]:
-    """SLOW. Let owned edges with too few triangles fall, one at a time, until none is left to fall."""
-    stands = list(stands)
+    """SLOW. Remove owned edges with too few triangles, one at a time, until no such edge remains."""
+    remains = list(remains)
     while True:
         weak = [
             e
             for e in range(len(band))
-            if stands[e] and owned[e] and left(e, triangles, band, stands) < threshold[band[e]]
+            if remains[e] and owned[e] and left(e, triangles, band, remains) < threshold[band[e]]
         ]
         if not weak:
-            return stands
-        stands[weak[0]] = False
+            return remains
+        remains[weak[0]] = False
 
 
 @rooms
@@ -75,16 +75,18 @@ def settle(
 def test_filters_of_many_bands(
     backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList, drawn: st.DataObject
 ) -> None:
-    """Owned edges fall by their counts, ghosts when told, in two cascades of one filter."""
+    """Two cascades of one filter: owned edges are removed by their counts, ghosts by the messages of their owners."""
     edges = sorted(graph)
     triangles = triangles_of(edges)
     band = drawn.draw(exactly(len(edges), st.integers(0, HIGHEST)))
     threshold = drawn.draw(exactly(HIGHEST + 1, st.integers(0, 8)))
     owned = drawn.draw(exactly(len(edges), st.booleans()))
-    told = [[e for e in drawn.draw(st.sets(st.integers(0, max(len(edges) - 1, 0)))) if e < len(edges)] for _ in "ab"]
-    ghosts_told = [[e for e in sorted(heard) if not owned[e]] for heard in told]
-    stands = [True] * len(edges)
-    before = [left(e, triangles, band, stands) for e in range(len(edges))]
+    messages = [
+        [e for e in drawn.draw(st.sets(st.integers(0, max(len(edges) - 1, 0)))) if e < len(edges)] for _ in "ab"
+    ]
+    removed_ghosts = [[e for e in sorted(message) if not owned[e]] for message in messages]
+    remains = [True] * len(edges)
+    before = [left(e, triangles, band, remains) for e in range(len(edges))]
     start = [before[e] if owned[e] else UNCOUNTED for e in range(len(edges))]
     count = backend.put(start)
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
@@ -94,16 +96,18 @@ def test_filters_of_many_bands(
         rows = kernels.adjacency(whole)
         cascade = kernels.cascade(whole, rows)
         for turn in (0, 1):
-            frontier = [e for e in ghosts_told[turn] if stands[e]]
-            weak = [e for e in range(len(edges)) if owned[e] and stands[e] and start[e] < threshold[band[e]]]
+            frontier = [e for e in removed_ghosts[turn] if remains[e]]
+            weak = [e for e in range(len(edges)) if owned[e] and remains[e] and start[e] < threshold[band[e]]]
             frontier += weak if turn == 0 else []
-            was = stands
-            stands = settle(triangles, band, threshold, [s and e not in frontier for e, s in enumerate(stands)], owned)
-            fallen, _ = cascade.run(rows, count, backend.put(frontier), backend.put(threshold), backend.put(band))
-            fell = [e for e in range(len(edges)) if was[e] and not stands[e]]
-            assert sorted(backend.get(fallen).tolist()) == fell
-            now = [left(e, triangles, band, stands) for e in range(len(edges))]
-            expected = [start[e] - before[e] + now[e] if stands[e] else GONE for e in range(len(edges))]
+            was = remains
+            remains = reduce(
+                triangles, band, threshold, [s and e not in frontier for e, s in enumerate(remains)], owned
+            )
+            removed, _ = cascade.run(rows, count, backend.put(frontier), backend.put(threshold), backend.put(band))
+            lost = [e for e in range(len(edges)) if was[e] and not remains[e]]
+            assert sorted(backend.get(removed).tolist()) == lost
+            now = [left(e, triangles, band, remains) for e in range(len(edges))]
+            expected = [start[e] - before[e] + now[e] if remains[e] else GONE for e in range(len(edges))]
             assert backend.get(count).tolist() == expected
 
 
@@ -111,10 +115,10 @@ def test_filters_of_many_bands(
 @given(graph=strategies.simple_graphs(VERTICES))
 @settings(max_examples=examples(100))
 def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None, graph: strategies.EdgeList) -> None:
-    """After each advance all edges below the level have fallen, at theirs, and the others know what they have left."""
+    """After each advance, all edges below the level are removed at their levels, and the other counts are right."""
     edges = sorted(graph)
     triangles, band, owned = triangles_of(edges), [0] * len(edges), [True] * len(edges)
-    stands, low = [True] * len(edges), [0] * len(edges)
+    remains, low = [True] * len(edges), [0] * len(edges)
     level = 0
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
@@ -124,23 +128,23 @@ def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None
         while peeling.left:
             peeling.advance()
             while level < peeling.level:
-                was, stands = stands, settle(triangles, band, [level + 1], stands, owned)
-                fell = [e for e in range(len(edges)) if was[e] and not stands[e]]
-                levels += bool(fell)
-                for e in fell:
+                was, remains = remains, reduce(triangles, band, [level + 1], remains, owned)
+                lost = [e for e in range(len(edges)) if was[e] and not remains[e]]
+                levels += bool(lost)
+                for e in lost:
                     low[e] = level
                 level += 1
-            assert (peeling.left, peeling.levels) == (sum(stands), levels)
+            assert (peeling.left, peeling.levels) == (sum(remains), levels)
             assert backend.get(peeling.low).tolist() == low
             count = backend.get(peeling.count).tolist()
-            expected = [left(e, triangles, band, stands) if stands[e] else -1 for e in range(len(edges))]
+            expected = [left(e, triangles, band, remains) if remains[e] else -1 for e in range(len(edges))]
             assert [max(c, -1) for c in count] == expected
-    assert not any(stands)
+    assert not any(remains)
 
 
 @rooms
-def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int | None) -> None:
-    """Every edge loses many triangles in one round; with little room the round takes many passes."""
+def test_a_clique_removed_at_once(backend: Backend, threads: int, room: int | None) -> None:
+    """Each edge loses many triangles in one round. With little capacity the round takes many passes."""
     size = 60
     edges = list(combinations(range(size), 2))
     count = backend.put([size - 2] * len(edges))
@@ -152,22 +156,22 @@ def test_a_clique_that_falls_at_once(backend: Backend, threads: int, room: int |
         cascade = kernels.cascade(whole, rows)
         first = [e for e, (u, v) in enumerate(edges) if (u + v) % 3 == 0]
         band = backend.put([0] * len(edges))
-        fallen, _ = cascade.run(rows, count, backend.put(first), backend.put([3]), band)
+        removed, _ = cascade.run(rows, count, backend.put(first), backend.put([3]), band)
     triangles = triangles_of(edges)
-    stands = settle_all(triangles, 3, {*first})
-    assert sorted(backend.get(fallen).tolist()) == [e for e in range(len(edges)) if e not in stands]
+    remains = reduce_all(triangles, 3, {*first})
+    assert sorted(backend.get(removed).tolist()) == [e for e in range(len(edges)) if e not in remains]
     expected = [
-        sum(f in stands and g in stands for f, g in triangles[e]) if e in stands else GONE for e in range(len(edges))
+        sum(f in remains and g in remains for f, g in triangles[e]) if e in remains else GONE for e in range(len(edges))
     ]
     assert backend.get(count).tolist() == expected
 
 
-def settle_all(triangles: Triangles, threshold: int, fallen: set[int]) -> set[int]:
-    """SLOW. What stands of one band, all weak edges falling together."""
-    stands = set(range(len(triangles))) - fallen
-    while weak := {e for e in stands if sum(f in stands and g in stands for f, g in triangles[e]) < threshold}:
-        stands -= weak
-    return stands
+def reduce_all(triangles: Triangles, threshold: int, removed: set[int]) -> set[int]:
+    """SLOW. The remaining edges of one band, where all weak edges are removed together."""
+    remains = set(range(len(triangles))) - removed
+    while weak := {e for e in remains if sum(f in remains and g in remains for f, g in triangles[e]) < threshold}:
+        remains -= weak
+    return remains
 
 
 @given(drawn=st.data(), edges=st.integers(0, 30))

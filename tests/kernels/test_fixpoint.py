@@ -1,4 +1,4 @@
-"""Bounds of owned edges at their greatest fixpoint, ghost bounds held still, against the definition."""
+"""Fixpoint rounds, against the definition: owned bounds at their greatest fixpoint, with the bounds of ghosts fixed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import strategies
 from backends import BACKENDS, Backend, topology
 from edgemill import kernels
-from edgemill.kernels.threads import kernel_threads
+from edgemill.kernels.runtime.threads import kernel_threads
 from examples import examples
 
 VERTICES = 12
@@ -64,11 +64,11 @@ def test_rounds(backend: Backend, threads: int, by_one: bool, graph: strategies.
         assert backend.get(bound).tolist() == lowered(edges, start, owned)
 
         ghosts = [e for e, own in enumerate(owned) if not own]
-        told = sorted(drawn.draw(st.sets(st.sampled_from(ghosts)))) if ghosts else []
-        for e in told:
+        changed_ghosts = sorted(drawn.draw(st.sets(st.sampled_from(ghosts)))) if ghosts else []
+        for e in changed_ghosts:
             bound[e] = drawn.draw(st.integers(0, highest))
-        heard = backend.get(bound).tolist()
-        active = rounds.unsettle(bound, backend.put(told))
+        before = backend.get(bound).tolist()
+        active = rounds.unsettle(bound, backend.put(changed_ghosts))
         while len(active):
             active = rounds.evaluate(bound, active, by_one)
-        assert backend.get(bound).tolist() == lowered(edges, heard, owned)
+        assert backend.get(bound).tolist() == lowered(edges, before, owned)

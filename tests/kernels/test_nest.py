@@ -1,4 +1,4 @@
-"""Components at all levels, on each backend, against SciPy's at each level by itself."""
+"""Components at all levels, on each backend, against SciPy's components at each level."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from backends import BACKENDS, Backend
 from edgemill import kernels
+from edgemill.kernels.cpu.nest import subtree_minima, subtree_sums
 from edgemill.kernels.graph import Nested
 from examples import examples
 
@@ -36,18 +37,22 @@ def check(edges: NDArray[np.int32], vertices: int, found: Nested) -> None:
     for k in range(int(level.max(initial=-1)) + 1):
         kept = edges[:, 2] >= k
         label = components(edges[kept], vertices)
-        around = np.arange(len(found))  # the outermost component of k or more around each
+        outermost = np.arange(len(found))  # the outermost component of k or more outermost each
         for x in range(len(found) - 1, -1, -1):
             if parent[x] >= 0 and level[parent[x]] >= k:
-                around[x] = around[parent[x]]
-        outer = around[found.edge[kept]]
-        ours, theirs = outer.tolist(), label[edges[kept, 0]].tolist()
-        assert len(set(zip(ours, theirs, strict=True))) == len(set(ours)) == len(set(theirs))
-        for x in set(ours):
+                outermost[x] = outermost[parent[x]]
+        outer = outermost[found.edge[kept]]
+        found_labels, expected_labels = outer.tolist(), label[edges[kept, 0]].tolist()
+        assert (
+            len(set(zip(found_labels, expected_labels, strict=True)))
+            == len(set(found_labels))
+            == len(set(expected_labels))
+        )
+        for x in set(found_labels):
             inside = label == label[least[x]]
             assert least[x] == np.flatnonzero(inside)[0]
             own = found.vertex[inside]
-            assert np.all(around[own] == x)
+            assert np.all(outermost[own] == x)
     touched = np.zeros(vertices, np.bool_)
     touched[edges[:, :2]] = True
     assert np.array_equal(found.vertex >= 0, touched)
@@ -70,7 +75,7 @@ def nested(backend: Backend, edges: NDArray[np.int32], vertices: int) -> Nested:
 )
 @settings(max_examples=examples(200))
 def test_drawn(backend: Backend, drawn: Drawn) -> None:
-    """Loops and repeated edges among them."""
+    """With loops and repeated edges."""
     edges = np.array(drawn, np.int32).reshape(-1, 3)
     check(edges, 20, nested(backend, edges, 20))
 
@@ -78,7 +83,7 @@ def test_drawn(backend: Backend, drawn: Drawn) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("levels", [1, 7, 300])
 def test_many_at_once(backend: Backend, levels: int) -> None:
-    """Enough edges of a level for threads of a GPU to hook the same roots at once, and chains that are long."""
+    """So many edges of a level that GPU threads unite the same sets at the same time; and long chains."""
     rng = np.random.default_rng(levels)
     vertices = 20_000
     ends = rng.integers(0, vertices, (30_000, 2))
@@ -97,6 +102,6 @@ def test_many_at_once(backend: Backend, levels: int) -> None:
 def test_sums_and_minima() -> None:
     parent = np.array([2, 2, 4, 4, -1, -1], np.int32)
     values = np.array([1, 2, 4, 8, 16, 32])
-    assert kernels.add_up(parent, values).tolist() == [1, 2, 7, 8, 31, 32]
-    assert kernels.least_up(parent, values[::-1].copy()).tolist() == [32, 16, 8, 4, 2, 1]
+    assert subtree_sums(parent, values).tolist() == [1, 2, 7, 8, 31, 32]
+    assert subtree_minima(parent, values[::-1].copy()).tolist() == [32, 16, 8, 4, 2, 1]
     assert values.tolist() == [1, 2, 4, 8, 16, 32]

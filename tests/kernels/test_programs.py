@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from edgemill.kernels import programs
 from edgemill.kernels.cpu.programs import sums
 from edgemill.kernels.in_rows import InRows
-from edgemill.kernels.threads import kernel_threads
+from edgemill.kernels.runtime.threads import kernel_threads
 from foreign import to_foreign
 
 RANDOM = np.random.default_rng(7)
 
 
 def rows_of(lengths: list[int], sources: int, weighted: bool = False) -> InRows:
-    """Rows of those lengths, of drawn sources that ascend."""
+    """Rows of the given lengths with random ascending sources."""
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     source = [np.sort(RANDOM.integers(0, sources, length)) for length in lengths]
     weight = RANDOM.random(offsets[-1]) if weighted else None
@@ -37,8 +37,8 @@ LENGTHS = [0, 1, 3, sums.SEGMENT - 1, sums.SEGMENT, sums.SEGMENT + 1, 0, sums.LO
 
 
 @pytest.mark.parametrize("along", ["", "add", "multiply"])
-def test_sums_depend_on_the_row_alone(along: str) -> None:
-    """Long rows are shared by threads, and short ones come after them: no bit is another than in a row of its own."""
+def test_sums_are_determined_by_the_row(along: str) -> None:
+    """Threads share long rows, and short rows follow them: each sum is bitwise equal to that of the row by itself."""
     rows = rows_of(LENGTHS, 500, weighted=True)
     values = RANDOM.random(500) * 10.0 ** RANDOM.integers(-9, 9, 500)
     with kernel_threads(2):
@@ -46,9 +46,9 @@ def test_sums_depend_on_the_row_alone(along: str) -> None:
     assert rows.weight is not None
     for row, length in enumerate(LENGTHS):
         part = slice(rows.offsets[row], rows.offsets[row + 1])
-        came, weight = values[rows.source[part]], rows.weight[part]
-        came = came + weight if along == "add" else came * weight if along == "multiply" else came
-        assert math.isclose(found[row], math.fsum(came), rel_tol=1e-11, abs_tol=0)
+        received, weight = values[rows.source[part]], rows.weight[part]
+        received = received + weight if along == "add" else received * weight if along == "multiply" else received
+        assert math.isclose(found[row], math.fsum(received), rel_tol=1e-11, abs_tol=0)
         one = InRows(np.array([0, length]), rows.source[part], weight)
         with kernel_threads(1):
             assert programs.row_sums(one, values, along)[0] == found[row]
@@ -56,59 +56,63 @@ def test_sums_depend_on_the_row_alone(along: str) -> None:
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.float64])
 @pytest.mark.parametrize("largest", [False, True])
-def test_extremes_and_where_they_come_from(kind: Any, largest: bool) -> None:
+def test_extremes_and_their_sources(kind: Any, largest: bool) -> None:
     rows = rows_of([0, 1, 5, 40, 0, 9], 12)
     values = RANDOM.integers(-5, 5, 12).astype(kind)
     worst = (np.iinfo(kind) if kind is not np.float64 else np.finfo(kind)).__getattribute__("min" if largest else "max")
     values[[2, 5]] = worst
-    for wanted in (None, np.array([5, 0, 3], np.int32)):
-        found, best = programs.row_extremes(rows, wanted, values, worst, largest=largest)
-        for i, row in enumerate(range(6) if wanted is None else wanted):
-            heard = [s for s in entries(rows, row) if values[s] != worst]
-            value = (max if largest else min)((values[s] for s in heard), default=worst)
+    for selected in (None, np.array([5, 0, 3], np.int32)):
+        found, best = programs.row_extremes(rows, selected, values, worst, largest=largest)
+        for i, row in enumerate(range(6) if selected is None else selected):
+            active = [s for s in entries(rows, row) if values[s] != worst]
+            value = (max if largest else min)((values[s] for s in active), default=worst)
             assert found[i] == value
-            assert best[i] == next((s for s in heard if values[s] == value), -1)
+            assert best[i] == next((s for s in active if values[s] == value), -1)
 
 
 @given(st.data())
 @settings(max_examples=30)
-def test_what_is_pushed_is_what_is_pulled(data: st.DataObject) -> None:
+def test_push_and_pull_agree(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))
     lengths = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=9))
     along = data.draw(st.sampled_from(["", "add", "multiply"]))
     rows = rows_of(lengths, count, weighted=bool(along))
-    turned = programs.rows_of_sources(rows, count)
-    moved = np.array(sorted(data.draw(st.sets(st.integers(0, count - 1)))), np.int32)
+    transposed = programs.transpose_rows(rows, count)
+    changed = np.array(sorted(data.draw(st.sets(st.integers(0, count - 1)))), np.int32)
     values = np.full(count, np.inf)
-    values[moved] = RANDOM.integers(0, 4, len(moved))
+    values[changed] = RANDOM.integers(0, 4, len(changed))
     out, best = np.empty(len(lengths)), np.full(len(lengths), -1, np.int32)
-    touched = programs.push(turned, moved, values[moved], along, False, best, out, np.empty(len(lengths), np.int32))
+    touched = programs.push(
+        transposed, changed, values[changed], along, False, best, out, np.empty(len(lengths), np.int32)
+    )
     pulled, source = programs.row_extremes(rows, None, values, np.inf, along)
     assert sorted(touched.tolist()) == np.flatnonzero(source >= 0).tolist()
-    assert sorted(touched.tolist()) == programs.touched_rows(turned, moved, len(lengths)).tolist()
+    assert sorted(touched.tolist()) == programs.touched_rows(transposed, changed, len(lengths)).tolist()
     assert out[touched].tolist() == pulled[touched].tolist()
     assert best.tolist() == source.tolist()
-    speaks = np.isfinite(values)
-    first = [next((s for s in entries(rows, row) if speaks[s]), -1) for row in range(len(lengths))]
-    assert programs.first_speakers(rows, None, speaks).tolist() == first
+    active = np.isfinite(values)
+    first = [next((s for s in entries(rows, row) if active[s]), -1) for row in range(len(lengths))]
+    assert programs.first_active_sources(rows, None, active).tolist() == first
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_modes_and_h_indices(kind: Any) -> None:
     rows = rows_of([0, 1, 2, 3, 8, 30, 300, 5], 40)
     values = RANDOM.integers(0, 9, 40).astype(kind)
-    for wanted in (None, np.array([6, 0, 2], np.int32)):
-        modes = programs.row_modes(rows, wanted, values)
-        h_indices = programs.row_h_indices(rows, wanted, values)
-        for i, row in enumerate(range(8) if wanted is None else wanted):
-            came = values[entries(rows, row)].tolist()
-            counts = Counter(came)
+    for selected in (None, np.array([6, 0, 2], np.int32)):
+        modes = programs.row_modes(rows, selected, values)
+        h_indices = programs.row_h_indices(rows, selected, values)
+        for i, row in enumerate(range(8) if selected is None else selected):
+            received = values[entries(rows, row)].tolist()
+            counts = Counter(received)
             assert modes[i] == min(counts, key=lambda value: (-counts[value], value), default=-1)
-            assert h_indices[i] == max(k for k in range(len(came) + 1) if sum(value >= k for value in came) >= k)
+            assert h_indices[i] == max(
+                k for k in range(len(received) + 1) if sum(value >= k for value in received) >= k
+            )
 
 
-def test_modes_of_values_that_share_places() -> None:
-    """Values whose hashes begin alike, and negative ones."""
+def test_modes_of_values_with_hash_collisions() -> None:
+    """Values whose hashes collide, and negative values."""
     values = np.array([-1, 1 << 40, 3, 1 << 41, -1, 1 << 40, (1 << 63) - 1, -(1 << 63)], np.int64)
     rows = InRows(np.array([0, 8, 12]), np.array([0, 1, 2, 3, 4, 5, 6, 7, 1, 5, 6, 7], np.int32))
     assert programs.row_modes(rows, None, values).tolist() == [-1, 1 << 40]
@@ -117,8 +121,8 @@ def test_modes_of_values_that_share_places() -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
 @settings(max_examples=60)
 def test_sums_without_rounding(values: list[float]) -> None:
-    total, strange = programs.exact_sum(np.array(values, np.float64))
-    assert strange == 0
+    total, not_finite = programs.exact_sum(np.array(values, np.float64))
+    assert not_finite == 0
     assert total == sum(map(_units, values))
 
 
@@ -127,17 +131,17 @@ def _units(value: float) -> int:
     return above * (1 << 1074) // below
 
 
-def test_sums_say_that_a_value_is_none() -> None:
+def test_exact_sums_count_values_that_are_not_finite() -> None:
     assert programs.exact_sum(np.array([1.0, np.nan, np.inf, -np.inf]))[1] == 3
     assert programs.exact_sum(np.array([1e308, -1e308, 5e-324])) == (1, 0)
 
 
 def test_edges_between_sources_are_counted() -> None:
     rows = InRows(np.array([0, 3, 5, 5]), np.array([0, 1, 2, 0, 2], np.int32))
-    turned = programs.rows_of_sources(rows, 3)
+    transposed = programs.transpose_rows(rows, 3)
     found = np.array([0, 10, 0])
     one, other = np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32)
-    programs.count_closing(turned, 3, one, other, np.array([1, 2, 1], np.uint8), found)
+    programs.count_links(transposed, 3, one, other, np.array([1, 2, 1], np.uint8), found)
     assert found.tolist() == [4, 12, 0]
 
 
@@ -145,8 +149,8 @@ def test_edges_between_neighbours_of_a_whole_graph() -> None:
     """A square with one diagonal, 0 to 2, and a tail."""
     offsets, lower = np.array([0, 0, 1, 3, 5, 6]), np.array([0, 0, 1, 0, 2, 3], np.int32)
     times = np.array([1, 2, 1, 1, 1, 2], np.uint8)
-    assert programs.count_closing_whole(offsets, lower, times).tolist() == [2, 2, 2, 2, 0]
-    assert programs.count_closing_whole(np.zeros(4, np.int64), lower[:0], times[:0]).tolist() == [0, 0, 0]
+    assert programs.count_all_links(offsets, lower, times).tolist() == [2, 2, 2, 2, 0]
+    assert programs.count_all_links(np.zeros(4, np.int64), lower[:0], times[:0]).tolist() == [0, 0, 0]
 
 
 def test_other_arrays_are_refused() -> None:

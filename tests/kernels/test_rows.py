@@ -1,4 +1,4 @@
-"""Rows of both directions, and what compaction leaves of them, against dictionaries."""
+"""Rows in both directions and their compaction, against dictionaries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import strategies
 from backends import BACKENDS, Backend, topology
 from edgemill import kernels
 from edgemill.kernels.graph import Adjacency
-from edgemill.kernels.threads import kernel_threads
+from edgemill.kernels.runtime.threads import kernel_threads
 
 VERTICES = 12
 
@@ -57,7 +57,7 @@ def test_rows(backend: Backend, threads: int, graph: strategies.EdgeList, drawn:
 
 
 @pytest.mark.parametrize("backend", [backend for backend in BACKENDS if backend.id == "gpu"])
-def test_the_fallen_leave_their_rows(backend: Backend) -> None:
+def test_removed_edges_are_trimmed_from_rows(backend: Backend) -> None:
     from edgemill.kernels.gpu.rows import adjacency, trim
 
     edges = [(u, v) for u in range(150) for v in range(u + 1, 150)]
@@ -65,7 +65,7 @@ def test_the_fallen_leave_their_rows(backend: Backend) -> None:
     before = rows_of(backend, rows)
     random = np.random.default_rng(5)
     count = np.where(random.random(len(edges)) < 0.6, 3, -1)
-    for _ in range(2):  # and once more, of those that are left
+    for _ in range(2):  # the second time from trimmed rows
         trim(rows, backend.put(count))
         assert rows_of(backend, rows) == [[(n, e) for n, e in row if count[e] >= 0] for row in before]
         count[random.random(len(edges)) < 0.5] = -1

@@ -1,4 +1,4 @@
-"""Sorting of strings, against Python's order of bytes, and hashes of them."""
+"""Sorting of strings, against Python's order of bytes, and hashes of strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgemill.kernels import hash_strings, sort_strings
+from edgemill.kernels.cpu.arrays.strings import hash_strings, sort_strings
 
 
 def laid_out(texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -26,7 +26,7 @@ def check(texts: list[bytes]) -> None:
 
 
 LETTERS = st.sampled_from([b"", b"\0", b"a", b"\xff", b"abcdefg", b"\0\0\0\0\0\0\0\0"])
-"""Of what ends within seven bytes, at the seventh and beyond."""
+"""Parts of strings that end before the seventh byte, at it and after it."""
 
 
 @given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))
@@ -51,7 +51,7 @@ def test_many_strings(number: object, before: str) -> None:
 
 
 def test_the_strings_of_a_slice() -> None:
-    """As Arrow has it: the offsets do not begin at the first byte."""
+    """A slice of an Arrow array: the offsets do not begin at the first byte."""
     texts = pa.array(["z", "b", "a", "b"], pa.large_string())
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[1:5]
     order, repeats = sort_strings(offsets, np.frombuffer(texts.buffers()[2], np.uint8))
@@ -61,5 +61,5 @@ def test_the_strings_of_a_slice() -> None:
 @given(st.lists(st.lists(LETTERS, max_size=5).map(b"".join), max_size=60))
 def test_hashes_are_polynomials(texts: list[bytes]) -> None:
     base = 0x9E3779B97F4A7C15
-    expected = [sum((byte + 1) * base**place for place, byte in enumerate(text)) % 2**64 for text in texts]
+    expected = [sum((byte + 1) * base**power for power, byte in enumerate(text)) % 2**64 for text in texts]
     assert hash_strings(*laid_out(texts), np.uint64(base)).tolist() == expected

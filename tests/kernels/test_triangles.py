@@ -1,4 +1,4 @@
-"""Lists and triangles, against sets."""
+"""Packed lists, triangles and lookups, against Python's sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import strategies
 from backends import BACKENDS, Backend
 from edgemill import kernels
-from edgemill.kernels.threads import kernel_threads
+from edgemill.kernels.runtime.threads import kernel_threads
 
 VERTICES = 12
 everywhere = pytest.mark.parametrize("backend", BACKENDS)
@@ -31,7 +31,7 @@ def oriented(graph: strategies.EdgeList) -> tuple[list[tuple[int, int]], list[in
 @threads
 @given(graph=strategies.simple_graphs(VERTICES), part=st.lists(st.integers(0, 2), min_size=VERTICES, max_size=VERTICES))
 def test_own_lists(backend: Backend, threads: int, graph: strategies.EdgeList, part: list[int]) -> None:
-    """Lists of one's own, of which only the home vertices have rows: as partition 0 of three would have them."""
+    """The lists of partition 0 of three, in which only vertices of the partition have rows."""
     edges, offsets = oriented([edge for edge in graph if part[min(edge)] == 0])
     put = backend.put
     arguments = (
@@ -50,7 +50,7 @@ def test_own_lists(backend: Backend, threads: int, graph: strategies.EdgeList, p
 @threads
 @given(graph=strategies.simple_graphs(VERTICES), part=st.lists(st.integers(0, 2), min_size=VERTICES, max_size=VERTICES))
 def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeList, part: list[int]) -> None:
-    """The lists that partition 1 packs for partition 0: nothing is missing, and triangles come once."""
+    """The lists that partition 1 packs for partition 0 are complete, and each triangle is found once."""
     put = backend.put
     sent, sent_offsets = oriented([edge for edge in graph if part[min(edge)] == 1])
     here, offsets = oriented([edge for edge in graph if part[min(edge)] == 0])
@@ -76,7 +76,7 @@ def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeL
 
 
 def check_lists(packed: dict[int, tuple[np.ndarray, ...]], sent: list[tuple[int, int]], part: list[int]) -> None:
-    """Partition q gets the tail of each row from its first member in q on, if more than that one is left."""
+    """Partition q gets the part of each row that starts at its first member in q, if it has more than one member."""
     expected: dict[int, list[list[int]]] = {}
     for low in range(VERTICES):
         row = [e for e, edge in enumerate(sent) if edge[0] == low]

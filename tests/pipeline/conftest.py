@@ -17,7 +17,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, mine
-from edgemill.pipeline.manifest import (
+from edgemill.pipeline.output.manifest import (
     BoundingRecord,
     Counts,
     ExchangeRecord,

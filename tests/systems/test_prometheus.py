@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from edgemill.pipeline import InputError
-from edgemill.pipeline.config import make_settings
-from edgemill.pipeline.mining import mine_settings
-from edgemill.pipeline.telemetry import Events
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.run.mining import mine_settings
+from edgemill.pipeline.settings.sources import make_settings
 from trials import Trials
 
 HERE = Path(__file__).resolve().parent

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 from edgemill.pipeline import OutputLocked, Result, mine
-from edgemill.pipeline.store_lock import LOCK_NAME, StoreLock
+from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
 from edgemill.tasks.errors import StoreLost
-from edgemill.tasks.places import Place
-from edgemill.tasks.verify import verify
+from edgemill.tasks.storage.folders import Folder
+from edgemill.tasks.verify.result import verify
 from trials import Trials
 
 ROWS = Path(__file__).resolve().parent.parent / "graphs" / "facebook_combined.parquet"
@@ -30,7 +30,7 @@ ARGUMENTS = ["--device=cpu", "--partitions=2", "--method=band", "--set=checkpoin
 RUN = """
 import json, os, signal, subprocess, sys, time
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.telemetry import Events
+from edgemill.pipeline.monitor.events import Events
 wanted, pid, restart = map(json.loads, sys.argv[1:4])
 emit, struck = Events.emit, []
 def strike(self, event, /, **fields):
@@ -72,8 +72,8 @@ class Gateway:
         answers = f"curl --silent --fail --output /dev/null --retry 60 --retry-connrefused {self.values['ENDPOINT']}"
         return ["bash", "-c", f"{radosgw} < /dev/null > /dev/null 2>&1 && {answers}"]
 
-    def place(self, name: str) -> Place:
-        return Place(f"s3://bucket/{name}", self.options)
+    def place(self, name: str) -> Folder:
+        return Folder(f"s3://bucket/{name}", self.options)
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +92,7 @@ def tables(result: Result) -> list[pa.Table]:
     return [result.edges.to_table(), result.vertices.to_table()]
 
 
-def command(rgw: Gateway, out: Place, folder: Path, at: Mapping[str, Any], restart: bool) -> tuple[int, str]:
+def command(rgw: Gateway, out: Folder, folder: Path, at: Mapping[str, Any], restart: bool) -> tuple[int, str]:
     """Run the command in a process of its own which kills the gateway at that event, once; exit code and stderr."""
     (folder / "s3.json").write_text(json.dumps({"s3": rgw.options}))
     strike = [json.dumps(value) for value in (at, rgw.pid, rgw.start if restart else None)]
@@ -107,7 +107,7 @@ def command(rgw: Gateway, out: Place, folder: Path, at: Mapping[str, Any], resta
     return done.returncode, done.stderr
 
 
-def assert_one_result(out: Place) -> Result:
+def assert_one_result(out: Folder) -> Result:
     """Nothing is there but a manifest and the files of its run."""
     result = Result(out)
     assert out.names() == [f"edgemill-{result.manifest.run}", "manifest.json"]

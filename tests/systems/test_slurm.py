@@ -18,7 +18,7 @@ import pytest
 from distributed import Client
 
 from edgemill.pipeline import Result, mine
-from edgemill.tasks.generate import generate
+from edgemill.tasks.generate.generate import generate
 from trials import Trials
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "configs" / "slurm" / "edgemill.sbatch"
@@ -31,7 +31,7 @@ PAUSING = f"""#!{sys.executable}
 import os, sys, time
 from pathlib import Path
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.telemetry import Events
+from edgemill.pipeline.monitor.events import Events
 
 exchange, goes_on = Events.exchange, Path(os.environ["PAUSE"])
 

@@ -17,28 +17,28 @@ import strategies
 from edgemill.tasks import attributes
 from edgemill.tasks.attributes import AttributeSource, BucketAttributes, joining
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.id_types import kept
+from edgemill.tasks.ids.id_types import to_internal
+from edgemill.tasks.ingest.numbering import BucketIds
+from edgemill.tasks.inputs.sources import refuse_changed_files
 from edgemill.tasks.messages import collect
-from edgemill.tasks.numbering import BucketIds
-from edgemill.tasks.places import Place
-from edgemill.tasks.sources import refuse_changed_files
+from edgemill.tasks.storage.folders import Folder
 
 KINDS = (pa.string(), pa.int16(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us", "UTC"), pa.decimal128(9, 2))
 
 
 def bucket(number: int, ids: list[Any], id_type: pa.DataType) -> BucketIds:
-    """The ids of a bucket, as numbering has them."""
-    return BucketIds(number, kept(pa.chunked_array([pa.array(ids, id_type)]), id_type), {})
+    """The ids of a bucket."""
+    return BucketIds(number, to_internal(pa.chunked_array([pa.array(ids, id_type)]), id_type), {})
 
 
 def joined(
     source: AttributeSource, buckets: list[BucketIds], out: Path, rows_per_block: int = 3, row_group_rows: int = 2
 ) -> tuple[list[BucketAttributes], pa.Table]:
-    """What a run does, in one process; the table that it wrote."""
+    """Do what a run does, in one process; returns the table that it wrote."""
     firsts = [attributes.bucket_range(own) for own in buckets]
     blocks = attributes.plan_attribute_blocks(source, rows_per_block)
     sent = [attributes.send_attributes(attributes.read_attributes(source, block), firsts) for block in blocks]
-    how = attributes.Published(Place(str(out)), "zstd", row_group_rows)
+    how = attributes.Published(Folder(str(out)), "zstd", row_group_rows)
     out.mkdir()
     written = [attributes.publish_attributes(source, how, own, collect(own.bucket, sent)) for own in buckets]
     assert sum(own.file.rows for own in written) == sum(len(own) for own in buckets)
@@ -48,7 +48,7 @@ def joined(
 @given(data=st.data())
 @settings(max_examples=40)
 def test_every_vertex_has_its_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Any ids, cut into any buckets, of which some are empty; any rows, cut into any files and blocks."""
+    """With any ids in any buckets, some of them empty, and any rows in any files and blocks."""
     folder = tmp_path_factory.mktemp("attributes")
     naming = data.draw(strategies.namings(12))
     ids = sorted(naming.names)
@@ -83,7 +83,7 @@ def test_every_vertex_has_its_row(tmp_path_factory: pytest.TempPathFactory, data
 
 
 def test_types_and_labels(tmp_path: Path) -> None:
-    """Each type is published as it is; text of any kind as strings."""
+    """Types do not change, except that string types become string."""
     columns = {
         "user": pa.array([3, 1], pa.int16()),
         "name": pa.array(["c", None]).dictionary_encode(),
@@ -131,12 +131,12 @@ def refused(path: Path, text: str, id_type: pa.DataType, **given: Any) -> None:
         attributes.open_attributes(str(path), id_type, **given)
 
 
-def test_what_is_refused_before_a_run(tmp_path: Path) -> None:
+def test_invalid_attributes_are_refused_before_a_run(tmp_path: Path) -> None:
     file = tmp_path / "people.parquet"
     refused(file, "--vertices '.*people.parquet' does not exist", pa.int64())
     columns = {"user": [1], "name": ["a"], "lambda": [1], "tags": [["x"]], "other": [2]}
     pq.write_table(pa.table(columns), file)
-    refused(file, "has no column 'id' or 'vertex'; it has 'user', .*: say which .* with --vertex-id COLUMN", pa.int64())
+    refused(file, "has no column 'id' or 'vertex'; it has 'user', .*: name .* with --vertex-id COLUMN", pa.int64())
     refused(file, "has no column 'users'; it has", pa.int64(), id_column="users")
     refused(file, "column 'name' is string, and the ids of the edges are int64", pa.int64(), id_column="name")
     refused(file, "column 'user' is int64, and the ids of the edges are string", pa.string(), id_column="user")
@@ -144,8 +144,8 @@ def test_what_is_refused_before_a_run(tmp_path: Path) -> None:
     refused(file, "column 'lambda' has a name that the result uses itself", pa.int64(), **user)
     refused(file, "column 'tags' is list<.*cast it, or choose others", pa.int64(), columns=["name", "tags"], **user)
     refused(file, "has no column 'town'; it has", pa.int64(), columns=["town"], **user)
-    refused(file, "input.vertex_columns has 'user', which is the column of ids", pa.int64(), columns=["user"], **user)
-    refused(file, "input.vertex_label is 'x', and no attribute", pa.int64(), columns=["name"], label="x", **user)
+    refused(file, "input.vertex_columns has 'user', which is the id column", pa.int64(), columns=["user"], **user)
+    refused(file, "input.vertex_label is 'x', which is no attribute", pa.int64(), columns=["name"], label="x", **user)
     pq.write_table(pa.table({"id": [1]}), tmp_path / "alone.parquet")
     refused(tmp_path / "alone.parquet", "has no column besides 'id', so there are no attributes", pa.int64())
     (tmp_path / "folder").mkdir()
@@ -158,8 +158,8 @@ def test_what_is_refused_before_a_run(tmp_path: Path) -> None:
     refused(tmp_path / "text.parquet", "text.parquet cannot be read as Parquet", pa.int64())
 
 
-def test_rows_that_are_refused(tmp_path: Path) -> None:
-    """Nulls among the ids, ids that do not fit, and ids of several rows, of the graph or not."""
+def test_invalid_rows_are_refused(tmp_path: Path) -> None:
+    """Null ids, ids outside the type's range, and ids with several rows, in the graph or not."""
     file = tmp_path / "people.parquet"
 
     def fails(ids: pa.Array, text: str) -> None:
@@ -175,7 +175,7 @@ def test_rows_that_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda file: file.write_bytes(b"x" * 999), lambda file: file.unlink()])
-def test_files_that_change(tmp_path: Path, change: Callable[[Path], Any]) -> None:
+def test_changed_files_are_refused(tmp_path: Path, change: Callable[[Path], Any]) -> None:
     file = tmp_path / "people.parquet"
     pq.write_table(pa.table({"id": [1], "a": [1]}), file)
     source = attributes.open_attributes(str(file), pa.int64())
@@ -185,5 +185,5 @@ def test_files_that_change(tmp_path: Path, change: Callable[[Path], Any]) -> Non
         lambda: refuse_changed_files(source),
         lambda: joined(source, [bucket(0, [1], pa.int64())], tmp_path / "o"),
     ):
-        with pytest.raises(InputError, match=r"changed during the run|is gone"):
+        with pytest.raises(InputError, match=r"changed during the run|was removed"):
             look()

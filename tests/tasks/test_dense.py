@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +16,16 @@ import foreign
 import oracles
 import strategies
 from edgemill import kernels
+from edgemill.pipeline.stages.extracting import Groups
 from edgemill.tasks import dense
-from edgemill.tasks.degrees import BucketDegrees
 from edgemill.tasks.dense.triangles import Sums
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import InternalError, OutOfRoom
+from edgemill.tasks.ingest.degrees import BucketDegrees
+from edgemill.tasks.ingest.numbering import BucketEdges, merge_pairs
+from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.messages import collect
-from edgemill.tasks.numbering import BucketEdges, merge_pairs
-from edgemill.tasks.publish import BucketResults
-from edgemill.tasks.sources import open_source
+from edgemill.tasks.publish.lambda_columns import BucketResults
 from examples import examples
 from runs import write_rows
 
@@ -32,17 +33,17 @@ Edge = tuple[int, int]
 
 
 def extracted(
-    folder: Path, levels: dict[Edge, int], buckets: int, partitions: int, put: Any = kernels.to_host
-) -> tuple[drive.Ingested, drive.Groups]:
+    folder: Path, levels: dict[Edge, int], buckets: int, partitions: int, space: MemorySpace = MemorySpace.HOST
+) -> tuple[drive.Ingested, Groups]:
     """The groups of edges whose λ is given. Loops make dense numbers of vertices, which are ids."""
     vertices = 1 + max((vertex for edge in levels for vertex in edge), default=0)
     write_rows(folder / "rows.parquet", [*levels, *((v, v) for v in range(vertices))])
-    ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, put=put)
+    ingested = drive.ingest(open_source(str(folder / "rows.parquet")), partitions, "hash", buckets=buckets, space=space)
     results = []
     for own in ingested.edges:
-        level = put(np.array([levels[edge] for edge in edges_of(own)], np.int32))
+        level = space.place(np.array([levels[edge] for edge in edges_of(own)], np.int32))
         results.append(BucketResults(own.bucket, level, level, level))
-    return ingested, drive.extract(ingested, results, put)
+    return ingested, drive.extract(ingested, results, space)
 
 
 def edges_of(own: BucketEdges) -> list[Edge]:
@@ -51,7 +52,7 @@ def edges_of(own: BucketEdges) -> list[Edge]:
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def rows_of(groups: drive.Groups) -> list[tuple[int, ...]]:
+def rows_of(groups: Groups) -> list[tuple[int, ...]]:
     """Id, k, parent, vertices, edges."""
     return [
         row
@@ -63,7 +64,7 @@ def rows_of(groups: drive.Groups) -> list[tuple[int, ...]]:
     ]
 
 
-def check(levels: dict[Edge, int], groups: drive.Groups) -> None:
+def check(levels: dict[Edge, int], groups: Groups) -> None:
     """All of what was found is what there is."""
     highest = max(levels.values(), default=0)
     known = oracles.networkx_hierarchy(levels)
@@ -87,7 +88,7 @@ def check(levels: dict[Edge, int], groups: drive.Groups) -> None:
     innermost: dict[int, int] = {}
     for edges, own in sorted(known.items(), key=lambda item: item[1].k):
         innermost |= dict.fromkeys(own.vertices, number(edges))
-    homes = np.concatenate([own.home for own in groups.found]).tolist()
+    homes = np.concatenate([own.innermost for own in groups.found]).tolist()
     assert homes == [innermost.get(vertex, -1) for vertex in range(len(homes))]
     is_member = np.concatenate([own.is_member for own in groups.found]).tolist()
     members = {vertex for edges in graphs.values() for edge in edges for vertex in edge}
@@ -140,7 +141,7 @@ def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
     """On arrays that are not the host's, as on a GPU."""
     levels = oracles.networkx_lambda(rows)
     with foreign.with_kernels():
-        check(levels, extracted(folder, levels, buckets, 2, foreign.to_foreign)[1])
+        check(levels, extracted(folder, levels, buckets, 2, MemorySpace.DEVICE)[1])
 
 
 def test_a_component_of_one_bucket_within_one_of_two(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
         replace(own, bucket=own.bucket + 1, starts=starts, highs=own.highs.astype(np.int64) + shift)
         for own in ingested.edges
     ]
-    buckets.append(merge_pairs(4, starts, kernels.to_host, {}))
+    buckets.append(merge_pairs(4, starts, MemorySpace.HOST, {}))
     asked = [{asker + 1: places for asker, places in own.asked.items()} for own in ingested.degrees]
     degrees = [BucketDegrees(own.bucket, np.zeros(own.vertices, np.int64), {}) for own in buckets]
     degrees = [replace(own, asked=questions) for own, questions in zip(degrees, [*asked, {}], strict=True)]
@@ -188,12 +189,12 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     for known, own in zip(groups.found, found, strict=False):
         assert np.array_equal(own.components.id, known.components.id + moved)
         assert np.array_equal(own.components.parent, known.components.parent + moved * (known.components.parent >= 0))
-        assert np.array_equal(own.home, known.home + moved * (known.home >= 0))
+        assert np.array_equal(own.innermost, known.innermost + moved * (known.innermost >= 0))
         assert np.array_equal(own.components.edges, known.components.edges)
-    assert (len(found[3].components), found[3].home.tolist()) == (0, [-1])
+    assert (len(found[3].components), found[3].innermost.tolist()) == (0, [-1])
     for tree, own in zip(trees, found, strict=True):
-        kept, place = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
-        assert (kept.highs.dtype.itemsize, len(kept)) == (8, len(place))
+        kept = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
+        assert (kept.edges.highs.dtype.itemsize, len(kept)) == (8, len(kept.place))
 
 
 def test_joined_outlines_are_no_larger_than_what_they_are_about(

@@ -1,4 +1,4 @@
-"""What a plan is told of a graph: exactly where the sample is the graph, within limits where it is a part of it."""
+"""Estimates of a graph: exact if the sample is the whole graph, else within limits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 import drive
-from edgemill.tasks import identity, sampling
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.estimate import Estimate, estimate
-from edgemill.tasks.generate import generate
+from edgemill.tasks.estimate import sampling
+from edgemill.tasks.estimate.estimate import Estimate, estimate
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.ids import identity
+from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.partition import HashPartitioner
-from edgemill.tasks.sources import open_source
 from known_graphs import SKIP_REASON, known_graph
 
 ALL = 10**9
@@ -27,7 +28,9 @@ ALL = 10**9
 def write(
     path: Path, source: NDArray[np.int64], target: NDArray[np.int64], rows: int = 4096, text: str = ""
 ) -> Estimate:
-    """The estimate of these rows, in row groups of `rows`, all of which are read; as strings that begin with `text`."""
+    """The estimate of these rows, in row groups of `rows`, all of which are read. With `text`, ids are strings with
+    that prefix.
+    """
     columns = [pa.array(source), pa.array(target)]
     if text:
         columns = [pa.array([f"{text}{value:09}" for value in ids.tolist()]) for ids in (source, target)]
@@ -53,7 +56,7 @@ def rmat(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_graph_that_is_its_own_sample(tmp_path: Path) -> None:
+def test_a_sample_of_the_whole_graph_is_exact(tmp_path: Path) -> None:
     generate("rmat", tmp_path, files=2, seed=7, scale=11)  # 32,768 rows
     found = estimate(open_source(str(tmp_path)), ALL)
     assert (found.sample.share, found.sample.is_whole) == (1.0, True)
@@ -126,7 +129,7 @@ def test_repetitions_loops_and_nulls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "id-"])
 @pytest.mark.parametrize("rows", [0, 1])
-def test_next_to_nothing(tmp_path: Path, rows: int, text: str) -> None:
+def test_inputs_with_few_rows(tmp_path: Path, rows: int, text: str) -> None:
     found = write(tmp_path / "a.parquet", np.zeros(rows, np.int64), np.ones(rows, np.int64), text=text)
     assert (found.edges.likely, found.vertices.likely, found.sample.is_whole) == (rows, 2 * rows, True)
     assert found.copies("range", 3).mean == 0
@@ -138,7 +141,7 @@ def test_only_loops(tmp_path: Path) -> None:
     assert (found.edges.likely, found.vertices.likely, found.output_bytes("zstd")) == (0, 10, 0)
 
 
-def test_strings_are_counted_as_numbers_are(rmat: Path, tmp_path: Path) -> None:
+def test_strings_and_integers_have_equal_estimates(rmat: Path, tmp_path: Path) -> None:
     table = pa.concat_tables([pq.read_table(path) for path in sorted(rmat.glob("*.parquet"))])
     numbers = estimate(open_source(str(rmat)), ALL)
     strings = write(tmp_path / "a.parquet", table["src"].to_numpy(), table["dst"].to_numpy(), 50_000, "user/")
@@ -157,7 +160,7 @@ def test_hashes_of_strings() -> None:
     assert 0.09 < np.count_nonzero(found < np.uint64(2**64 // 10)) / len(names) < 0.11
 
 
-def test_a_hub_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_does_not_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "WITNESSES", 100)
     hub = next(i for i in range(10_000) if identity.hashes(np.array([i]))[0] < np.uint64(2**53))  # always in S
     leaves = np.arange(100_000) + 20_000
@@ -181,7 +184,7 @@ def symmetric(rmat: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def drawn(rmat: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """As R-MAT draws them, with repetitions."""
+    """R-MAT rows with repetitions."""
     table = pa.concat_tables([pq.read_table(path) for path in sorted(rmat.glob("*.parquet"))])
     return table["src"].to_numpy(), table["dst"].to_numpy()
 
@@ -195,7 +198,7 @@ def test_a_part_of_the_rows(
     off: float,
     part: int,
 ) -> None:
-    """All that is told then is a range, and a number in it."""
+    """The estimate is then a range and a value in it."""
     whole = write(tmp_path / "a.parquet", *rows_of(rmat), rows=512)
     found = estimate(whole.source, whole.source.rows // part)
     assert not found.sample.is_whole
@@ -238,7 +241,7 @@ def test_a_damaged_file_is_named(rmat: Path, tmp_path: Path) -> None:
 
 
 def test_a_hub_whose_hash_is_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However few vertices are picked, it is; the search for fewer rows ends all the same."""
+    """S always contains it. The loop that reduces the sample still ends."""
     monkeypatch.setattr(sampling, "WITNESSES", 16)
     hub = 7046029254386353131
     assert identity.hashes(np.array([hub])).tolist() == [0]

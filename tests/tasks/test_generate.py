@@ -1,4 +1,4 @@
-"""Generated graphs: shape, determinism, refusals."""
+"""Generated graphs: shape, determinism, refused parameters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgemill.tasks import graph_kinds
 from edgemill.tasks.errors import UsageError
-from edgemill.tasks.generate import generate
-from edgemill.tasks.graph_kinds import KINDS, RMat
+from edgemill.tasks.generate import kinds as graph_kinds
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.generate.kinds import KINDS, RMat
 from oracles import brute_force_lambda, simple_edges
 
 SMALL: dict[str, dict[str, int]] = {
@@ -35,7 +35,7 @@ def rows_of(folder: Path) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_depend_on_parameters_and_seed_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_kinds, "CHUNK_ROWS", 64)  # many chunks, none of which fits a file
+    monkeypatch.setattr(graph_kinds, "CHUNK_ROWS", 64)  # many chunks, which do not align with files
     paths = generate(kind, tmp_path / "a", 1, 7, **SMALL[kind])
     assert [path.name for path in paths] == ["part-00000.parquet"]
     assert len(generate(kind, tmp_path / "b", 3, 7, **SMALL[kind])) == 3
@@ -64,7 +64,7 @@ def test_more_files_than_rows_gives_empty_files(tmp_path: Path) -> None:
     assert sorted(pq.read_metadata(path).num_rows for path in paths) == [0, 0, 0, 1, 1]
 
 
-def test_rmat_fills_the_quarters_as_asked() -> None:
+def test_rmat_quarters_have_their_probabilities() -> None:
     recipe = RMat(scale=12, edge_factor=16, a=0.5, b=0.3, c=0.15)
     src, dst = recipe.draw(0, recipe.rows, 3)
     assert src.dtype == dst.dtype == np.int64
@@ -74,7 +74,7 @@ def test_rmat_fills_the_quarters_as_asked() -> None:
         assert quarter == pytest.approx([0.5, 0.3, 0.15, 0.05], abs=0.01)
 
 
-def test_rmat_permute_only_renames() -> None:
+def test_rmat_permute_only_renames_vertices() -> None:
     plain = RMat(scale=9, edge_factor=8)
     src, dst = plain.draw(0, plain.rows, 5)
     new_src, new_dst = RMat(scale=9, edge_factor=8, permute=True).draw(0, plain.rows, 5)
@@ -175,7 +175,7 @@ def test_bad_outputs_are_refused(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_partial_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: RMat, start: int, stop: int, seed: int) -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Cuts come nearest to equal shares, wherever buckets lie; every partitioner is a plain function of the vertex."""
+"""Range cuts are nearest to equal shares for any buckets. Partitioners are functions of the vertex only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgemill.tasks.ingest.range_cuts import cut_targets, cuts_within, range_partitioner
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
-from edgemill.tasks.partition.range import cut_targets, cuts_within, range_partitioner
 
 
 def cuts(buckets: list[list[int]], partitions: int) -> list[int]:
@@ -36,7 +36,7 @@ def test_cuts_are_nearest_to_equal_shares(buckets: list[list[int]], partitions: 
 @pytest.mark.parametrize(
     "partitioner", [HashPartitioner(7), RangePartitioner(np.array([3, 3, 90])), RangePartitioner()]
 )
-def test_one_signature(partitioner: Partitioner) -> None:
+def test_partitioners_have_one_signature(partitioner: Partitioner) -> None:
     vertices = np.arange(100)
     part = partitioner(vertices)
     assert part.dtype == np.int16
@@ -45,7 +45,7 @@ def test_one_signature(partitioner: Partitioner) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(partitioner))(vertices), part)
 
 
-def test_ranges_are_ranges() -> None:
+def test_ranges_of_equal_cuts_are_empty() -> None:
     assert RangePartitioner(np.array([2, 2, 4]))(np.arange(6)).tolist() == [0, 0, 2, 2, 3, 3]
 
 

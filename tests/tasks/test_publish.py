@@ -20,10 +20,14 @@ from numpy.typing import NDArray
 import drive
 import known_graphs
 import strategies
-from edgemill.tasks import publish, writing
 from edgemill.tasks.errors import InternalError, OutOfRoom, UsageError
 from edgemill.tasks.ingest import rows_to_publish
-from edgemill.tasks.sources import Source, open_source
+from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.sources import Source
+from edgemill.tasks.publish import lambda_columns as publish
+from edgemill.tasks.publish.columns import EdgeValues, merge_histograms
+from edgemill.tasks.publish.tables import write_edges, write_vertices
+from edgemill.tasks.publish.writing import OutputFile, TableFormat
 
 K4_AND_A_TAIL = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (5, 5)]
 
@@ -42,7 +46,7 @@ def row_numbers(ingested: drive.Ingested) -> list[drive.Answers]:
     return [(2 * number, number, number + np.int32(3)) for number in numbers]
 
 
-def read(folder: Path, files: list[writing.OutputFile]) -> pa.Table:
+def read(folder: Path, files: list[OutputFile]) -> pa.Table:
     return pa.concat_tables([pq.read_table(folder / file.name) for file in files])
 
 
@@ -124,7 +128,7 @@ def test_what_lies_on_the_disk(tmp_path: Path) -> None:
     assert sum(summary.edges for summary in summaries) == 7
     assert sum(summary.vertices for summary in summaries) == 6
     assert sum(summary.support for summary in summaries) == 3 * 4
-    assert publish.merge_histograms([summary.low for summary in summaries]) == [(0, 1), (2, 6)]
+    assert merge_histograms([summary.low for summary in summaries]) == [(0, 1), (2, 6)]
 
 
 def test_row_groups_and_damage(tmp_path: Path) -> None:
@@ -133,9 +137,9 @@ def test_row_groups_and_damage(tmp_path: Path) -> None:
     zeros: NDArray[np.int32] = np.zeros(7, np.int32)
     results = publish.BucketResults(0, zeros, zeros, zeros)
     names = np.arange(1, 5)
-    file = writing.write_edges(
-        tmp_path, source, ingested.edges[0], ingested.ids[0].ids, names, results, row_group_rows=3, compression="none"
-    )
+    how = TableFormat(tmp_path, source, row_group_rows=3, compression="none")
+    columns = publish.edge_columns(results, converged=True)
+    file = write_edges(how, ingested.edges[0], ingested.ids[0].ids, names, columns)
     path = tmp_path / file.name
     metadata = pq.ParquetFile(path).metadata
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [3, 3, 1]
@@ -156,7 +160,7 @@ def test_rows_that_are_missing_or_come_twice(tmp_path: Path) -> None:
         {},
         {0: part, 1: part},
         {0: replace(part, row=zeros)},
-        {0: publish.EdgeResults(part.row[1:], zeros[1:], zeros[1:], zeros[1:])},
+        {0: EdgeValues(part.row[1:], {name: zeros[1:] for name in part.columns})},
     ]
     for parts in broken:
         with pytest.raises(InternalError, match="bucket 0 has 7 edges"):
@@ -167,13 +171,18 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     source = edge_source(tmp_path / "in", K4_AND_A_TAIL)
     ingested = drive.ingest(source)
     vertices = publish.BucketVertices(0, np.zeros(6, np.int64), np.zeros(6, np.int64), *[np.zeros(6, np.int32)] * 2)
+    columns = publish.vertex_columns(vertices, None, converged=True)
+
+    def write(folder: Path) -> None:
+        write_vertices(TableFormat(folder, source), 0, ingested.ids[0].ids, columns)
+
     gone = tmp_path / "of a run that failed"
     with pytest.raises(UsageError, match="cannot write"):
-        writing.write_vertices(gone, source, ingested.ids[0].ids, vertices)
+        write(gone)
     assert not gone.exists()
     (tmp_path / "vertices").touch()
     with pytest.raises(UsageError, match=r"cannot write .*part-00000"):
-        writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
+        write(tmp_path)
     (tmp_path / "vertices").unlink()
 
     def full(handle: int) -> None:
@@ -181,7 +190,7 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutOfRoom, match="no room left"):
-        writing.write_vertices(tmp_path, source, ingested.ids[0].ids, vertices)
+        write(tmp_path)
 
 
 @pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
@@ -207,6 +216,6 @@ def test_known_answers_come_back(tmp_path: Path, graph: known_graphs.KnownGraph,
     assert int(vertices["degree"].to_numpy().sum()) == 2 * graph.edges
     assert int(vertices["triangles"].to_numpy().sum()) == 2 * graph.lambda_sum
     assert max(vertices["lambda"].to_pylist()) == graph.lambda_max
-    histogram = publish.merge_histograms([summary.high for summary in published.summaries])
+    histogram = merge_histograms([summary.high for summary in published.summaries])
     assert sum(value * count for value, count in histogram) == graph.lambda_sum
     assert histogram[-1][0] == graph.lambda_max

@@ -1,4 +1,4 @@
-"""Conditions on rows: DuckDB says which drawn rows meet a drawn condition; mistakes name their place."""
+"""Conditions on rows: DuckDB selects the same random rows by random conditions; errors have their offset."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgemill.tasks.errors import EdgemillError, UsageError
-from edgemill.tasks.inputs.form import Form
-from edgemill.tasks.reading import read_rows
-from edgemill.tasks.sources import open_source, plan_blocks
+from edgemill.tasks.ingest.reading import read_rows
+from edgemill.tasks.inputs.formats.form import Form
+from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.where.condition import parse_where
 from edgemill.tasks.where.expression import expression_of
 from edgemill.tasks.where.filter import cannot_match
@@ -83,7 +84,7 @@ def predicates(draw: st.DrawFn) -> str:
         case "like":
             return f"name {negated}like {draw(st.sampled_from(['%a%', '_', 'a%']).map(repr))}"
         case _:
-            return '"on"'  # a word of DuckDB's
+            return '"on"'  # a keyword of DuckDB
 
 
 CONDITIONS = st.recursive(
@@ -104,7 +105,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @given(rows=st.lists(ROW, max_size=8), condition=CONDITIONS)
 @settings(max_examples=60)
-def test_duckdb_keeps_the_same_rows(
+def test_duckdb_selects_the_same_rows(
     database: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], condition: str
 ) -> None:
     table = pa.Table.from_pylist(
@@ -128,27 +129,27 @@ def types(**columns: pa.DataType) -> dict[str, pa.DataType]:
         ("weight >", "the condition ends here, and a column or a value is missing", 9),
         ("weight > 0.5 and", "a column or a value is missing", 17),
         ("weight", "weight is double: compare it, as in weight > 0", 1),
-        ("weight > 0.5 0", "'0' is one word too many", 14),
+        ("weight > 0.5 0", "'0' is unexpected", 14),
         ("(weight > 0.5", "')' is missing after the condition in parentheses", 14),
-        ("weight > 'x", "the quote ' has no end", 10),
-        ("weight ~ 1", "'~' has no meaning here", 8),
-        ("weight = null", "nothing equals null: write is null or is not null", 10),
+        ("weight > 'x", "the quote ' is not closed", 10),
+        ("weight ~ 1", "'~' is unexpected here", 8),
+        ("weight = null", "null equals nothing: write is null or is not null", 10),
         ("height > 1", "the input has no column 'height'; it has n, weight, name, date, zoned", 1),
-        ('name = "a"', "the input has no column 'a'; it has n, weight, name, date, zoned; text stands in single", 8),
-        ("weight > 'a'", "weight is double, and 'a' is no value of that type", 10),
-        ("n > 9223372036854775808", "n is int64, and 9223372036854775808 is no value of that type", 5),
+        ('name = "a"', "the input has no column 'a'; it has n, weight, name, date, zoned; text needs single", 8),
+        ("weight > 'a'", "weight is double, and 'a' is not a value of that type", 10),
+        ("n > 9223372036854775808", "n is int64, and 9223372036854775808 is not a value of that type", 5),
         ("n = 0.5", "n is int64, which 0.5 never equals", 5),
-        ("date >= '2026-13-01'", "date is date32[day], and '2026-13-01' is no value of that type", 9),
-        ("name like n", "like takes a text in single quotes", 11),
-        ("n like 'a'", "n is int64, and like is for text", 1),
-        ("n in ()", "')' stands where a column or a value belongs", 7),
+        ("date >= '2026-13-01'", "date is date32[day], and '2026-13-01' is not a value of that type", 9),
+        ("name like n", "like needs a text in single quotes", 11),
+        ("n like 'a'", "n is int64, but like applies to text", 1),
+        ("n in ()", "a column or a value is expected instead of ')'", 7),
         ("1 = 1", "neither side of the comparison is a column", 1),
         ("n = name", "n is int64 and name is string: they cannot be compared", 3),
         ("n not 5", "a comparison is missing", 7),
         ("- > 1", "a number is missing after -", 3),
     ],
 )
-def test_mistakes(text: str, why: str, at: int) -> None:
+def test_errors_and_their_offsets(text: str, why: str, at: int) -> None:
     known = types(n=pa.int64(), weight=pa.float64(), name=pa.string(), date=pa.date32(), zoned=pa.timestamp("s", "UTC"))
     with pytest.raises(
         UsageError, match=f"^input.where: .*{re.escape(why)}.*, at character {at} of: {re.escape(text)}$"
@@ -159,7 +160,7 @@ def test_mistakes(text: str, why: str, at: int) -> None:
 @pytest.mark.parametrize(
     "text", ["(" * 101 + "n > 1" + ")" * 101, "not " * 101 + "n > 1", f"n in ({'1,' * 10_000}1)", " "]
 )
-def test_what_is_too_much(text: str) -> None:
+def test_limits_of_a_condition(text: str) -> None:
     with pytest.raises(UsageError, match=r"input\.where"):
         parse_where(text)
 
@@ -187,7 +188,7 @@ def test_other_types() -> None:
         assert plain.filter(expression_of(parse_where(text), known)).num_rows == rows, text
 
 
-def test_folders_of_hive() -> None:
+def test_hive_partitions() -> None:
     paths = ["/in/dt=2026-11-01/kind=a%2Fb/x.parquet", "/in/dt=2026-11-02/kind=__HIVE_DEFAULT_PARTITION__/x.parquet"]
     texts = [texts_of_path("/in", path) for path in paths]
     assert texts == [{"dt": "2026-11-01", "kind": "a/b"}, {"dt": "2026-11-02", "kind": None}]
@@ -210,7 +211,7 @@ def test_folders_of_hive() -> None:
 
 @given(rows=st.lists(ROW, min_size=1, max_size=8), condition=CONDITIONS, group=st.integers(1, 3))
 @settings(max_examples=60)
-def test_row_groups_that_are_passed_over_have_no_row_that_is_wanted(
+def test_skipped_row_groups_have_no_matching_row(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], condition: str, group: int
 ) -> None:
     ends = [("src", pa.int64()), ("dst", pa.int64())]
@@ -227,7 +228,7 @@ def test_row_groups_that_are_passed_over_have_no_row_that_is_wanted(
 
 
 def test_damaged_footers_end_in_an_error_or_an_answer(tmp_path: Path) -> None:
-    """Arrow's own reader of statistics ends the process on some of these."""
+    """Arrow's reader of statistics aborts the process on some of these."""
     path = tmp_path / "rows.parquet"
     columns = {"src": range(9), "dst": range(1, 10), "weight": [0.5 * at for at in range(9)], "name": list("abcdefghi")}
     pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path, row_group_size=5)

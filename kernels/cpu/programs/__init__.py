@@ -1,26 +1,27 @@
-"""Gathers of vertex programs on the CPU: rows of in-edges, read by several threads.
+"""Gathers of vertex programs on the CPU: several threads read rows of in-edges.
 
-Each function has its contract in `kernels.programs`, which picks by array type.
+May import `kernels.graph`, `kernels.in_rows`, `kernels.cpu.arrays`, `kernels.runtime` and Numba. Start with
+`kernels.programs`: it has the contract of each function and selects the implementation by array type.
 """
 
-from .closing import count_closing, count_closing_whole
 from .exact import exact_sum
-from .extremes import first_speakers, row_extremes
+from .extremes import first_active_sources, row_extremes
+from .links import count_all_links, count_links
 from .modes import row_h_indices, row_modes
-from .pushing import push
+from .push import push
 from .sums import row_sums
-from .turned import rows_of_sources, touched_rows
+from .transpose import touched_rows, transpose_rows
 
 __all__ = [
-    "count_closing",
-    "count_closing_whole",
+    "count_all_links",
+    "count_links",
     "exact_sum",
-    "first_speakers",
+    "first_active_sources",
     "push",
     "row_extremes",
     "row_h_indices",
     "row_modes",
     "row_sums",
-    "rows_of_sources",
     "touched_rows",
+    "transpose_rows",
 ]

@@ -1,25 +1,26 @@
-"""Sums of floating-point numbers without rounding, so that no order and no cut changes them."""
+"""Sums of float64 without rounding, which do not depend on order or partitioning."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from .pieces import threads_for
+from ...runtime.cache import cached_njit
+from .chunks import threads_for
 
 LIMBS = 66
-"""32-bit digits of a float64, whatever its exponent, in units of 2^-1074."""
-MOST_VALUES = 2**29
-"""Added to one accumulator: digits are summed in 64 bits."""
+"""32-bit digits that represent any float64 in units of 2^-1074."""
+MAX_VALUES = 2**29
+"""The most values added to one accumulator, whose digits are int64."""
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _accumulate(words, cuts, digits):
     low = np.int64(0xFFFFFFFF)
-    for piece in prange(cuts.size - 1):
+    for chunk in prange(cuts.size - 1):
         own = np.zeros(LIMBS + 1, np.int64)
-        for i in range(cuts[piece], cuts[piece + 1]):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
             word = words[i]
             exponent = (word >> 52) & 0x7FF
             mantissa = word & 0xFFFFFFFFFFFFF
@@ -32,7 +33,7 @@ def _accumulate(words, cuts, digits):
             limb, shift = exponent >> 5, exponent & 31
             lower = (mantissa & low) << shift
             upper = (mantissa >> 32) << shift
-            # Shifted by 31 at most, 32 bits take 63: the sign stays free.
+            # 32 bits shifted by at most 31 take 63 bits, so the sign bit stays 0.
             if word < 0:
                 own[limb] -= lower & low
                 own[limb + 1] -= (lower >> 32) + (upper & low)
@@ -41,13 +42,13 @@ def _accumulate(words, cuts, digits):
                 own[limb] += lower & low
                 own[limb + 1] += (lower >> 32) + (upper & low)
                 own[limb + 2] += upper >> 32
-        digits[piece] = own
+        digits[chunk] = own
 
 
 def exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
-    """The sum in units of 2^-1074, and how many values are no finite numbers."""
+    """The sum in units of 2^-1074, and the number of values that are not finite."""
     words = np.ascontiguousarray(values).view(np.int64)
-    runs = max(get_num_threads(), -(-len(words) // MOST_VALUES))
+    runs = max(get_num_threads(), -(-len(words) // MAX_VALUES))
     cuts = np.linspace(0, len(words), runs + 1).astype(np.int64)
     digits = np.empty((runs, LIMBS + 1), np.int64)
     with threads_for(len(words)):

@@ -1,89 +1,88 @@
-"""The least or largest value of each row of in-edges, and the first source that speaks."""
+"""The smallest or largest value of each row of in-edges, and the first active source."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from ...graph import IntArray
 from ...in_rows import ALONG, InRows
-from .pieces import shared
+from ...runtime.cache import cached_njit
+from .chunks import row_chunks
 
-_NO_WEIGHT = np.zeros(0)
 
-
-@njit(parallel=True, cache=True, nogil=True)
-def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, values, silent, out, best):
-    for piece in prange(cuts.size - 1):
-        for i in range(cuts[piece], cuts[piece + 1]):
+@cached_njit(parallel=True)
+def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, values, neutral, out, best):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
             row = i if all_rows else np.int64(rows[i])
-            found = silent
-            place = -1
+            found = neutral
+            entry = -1
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
-                if value != silent:
+                if value != neutral:
                     if along == 1:
                         value += weight[q]
                     elif along == 2:
                         value *= weight[q]
                     if (value > found) if largest else (value < found):
                         found = value
-                        place = q
+                        entry = q
             out[i] = found
-            best[i] = source[place] if place >= 0 else -1
+            best[i] = source[entry] if entry >= 0 else -1
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _plain_extremes(offsets, all_rows, rows, cuts, source, largest, values, silent, out, best):
-    """The same without weights, for values of any type."""
-    for piece in prange(cuts.size - 1):
-        for i in range(cuts[piece], cuts[piece + 1]):
+@cached_njit(parallel=True)
+def _unweighted_extremes(offsets, all_rows, rows, cuts, source, largest, values, neutral, out, best):
+    """As `_extremes` without weights, for values of any type."""
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
             row = i if all_rows else np.int64(rows[i])
-            found = silent
-            place = -1
+            found = neutral
+            entry = -1
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
                 if (value > found) if largest else (value < found):
                     found = value
-                    place = q
+                    entry = q
             out[i] = found
-            best[i] = source[place] if place >= 0 else -1
+            best[i] = source[entry] if entry >= 0 else -1
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def _first(offsets, all_rows, rows, cuts, source, speaks, best):
-    for piece in prange(cuts.size - 1):
-        for i in range(cuts[piece], cuts[piece + 1]):
+@cached_njit(parallel=True)
+def _first(offsets, all_rows, rows, cuts, source, active, best):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
             row = i if all_rows else np.int64(rows[i])
             best[i] = -1
             for q in range(offsets[row], offsets[row + 1]):
-                if speaks[source[q]]:
+                if active[source[q]]:
                     best[i] = source[q]
                     break
 
 
 def row_extremes(
-    rows: InRows, wanted: IntArray | None, values: NDArray[Any], silent: Any, along: str, largest: bool
+    rows: InRows, selected: IntArray | None, values: NDArray[Any], neutral: Any, along: str, largest: bool
 ) -> tuple[NDArray[Any], IntArray]:
-    """The least value that comes along the entries of each row, or the largest, and where it comes from."""
-    out = np.empty(rows.rows if wanted is None else len(wanted), values.dtype)
+    """The smallest or largest value over the entries of each row, and its first source."""
+    out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     best = np.empty(len(out), np.int32)
-    silent = values.dtype.type(silent)
-    weight = _NO_WEIGHT if rows.weight is None else rows.weight
-    with shared(rows, wanted) as which:
+    neutral = values.dtype.type(neutral)
+    weight = rows.weights
+    with row_chunks(rows, selected) as chunks:
         if along:
-            _extremes(rows.offsets, *which, rows.source, weight, ALONG[along], largest, values, silent, out, best)
+            _extremes(rows.offsets, *chunks, rows.source, weight, ALONG[along], largest, values, neutral, out, best)
         else:
-            _plain_extremes(rows.offsets, *which, rows.source, largest, values, silent, out, best)
+            _unweighted_extremes(rows.offsets, *chunks, rows.source, largest, values, neutral, out, best)
     return out, best
 
 
-def first_speakers(rows: InRows, wanted: IntArray | None, speaks: NDArray[np.bool_]) -> IntArray:
-    """The first source of each row that speaks."""
-    best = np.empty(rows.rows if wanted is None else len(wanted), np.int32)
-    with shared(rows, wanted) as which:
-        _first(rows.offsets, *which, rows.source, speaks, best)
+def first_active_sources(rows: InRows, selected: IntArray | None, active: NDArray[np.bool_]) -> IntArray:
+    """The first active source of each row."""
+    best = np.empty(rows.rows if selected is None else len(selected), np.int32)
+    with row_chunks(rows, selected) as chunks:
+        _first(rows.offsets, *chunks, rows.source, active, best)
     return best

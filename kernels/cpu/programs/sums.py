@@ -1,24 +1,24 @@
-"""Sums over rows of in-edges, whose bits depend on the row alone."""
+"""Sums over rows of in-edges. Each sum is bitwise determined by its row."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from ...in_rows import ALONG, InRows
-from .pieces import pieces, threads_for
+from ...runtime.cache import cached_njit
+from .chunks import chunk_starts, threads_for
 
 SEGMENT = 4096
-"""Entries that are added to one partial sum."""
+"""Entries added to one partial sum."""
 LONG = 16 * SEGMENT
-"""Entries of a row that several threads share."""
-_NO_WEIGHT = np.zeros(0)
+"""Rows with more entries are shared by several threads."""
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def _segment(source, weight, along, values, first, stop):
-    """Four partial sums, by position in the segment: adding to one alone would wait for each addition."""
+    """Four partial sums by position in the segment: additions to a single one would wait for each other."""
     a = b = c = d = 0.0
     q = first
     if along == 2:
@@ -48,10 +48,10 @@ def _segment(source, weight, along, values, first, stop):
     return (a + b) + (c + d)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _rows(offsets, cuts, source, weight, along, values, out):
-    for piece in prange(cuts.size - 1):
-        for row in range(cuts[piece], cuts[piece + 1]):
+    for chunk in prange(cuts.size - 1):
+        for row in range(cuts[chunk], cuts[chunk + 1]):
             first, stop = offsets[row], offsets[row + 1]
             total = 0.0
             if stop - first <= LONG:
@@ -62,7 +62,7 @@ def _rows(offsets, cuts, source, weight, along, values, out):
             out[row] = total
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _long_row(first, stop, source, weight, along, values):
     partial = np.empty((stop - first + SEGMENT - 1) // SEGMENT)
     for s in prange(partial.size):
@@ -75,11 +75,11 @@ def _long_row(first, stop, source, weight, along, values):
 
 
 def row_sums(rows: InRows, values: NDArray[np.float64], along: str) -> NDArray[np.float64]:
-    """The sum of the values that come along the entries of each row."""
+    """The sum of values over the entries of each row."""
     out = np.empty(rows.rows)
-    weight = _NO_WEIGHT if rows.weight is None else rows.weight
+    weight = rows.weights
     with threads_for(len(rows)):
-        _rows(rows.offsets, pieces(rows.offsets, None), rows.source, weight, ALONG[along], values, out)
+        _rows(rows.offsets, chunk_starts(rows.offsets, None), rows.source, weight, ALONG[along], values, out)
     for row in np.flatnonzero(np.diff(rows.offsets) > LONG).tolist():
         first, stop = rows.offsets[row], rows.offsets[row + 1]
         out[row] = _long_row(first, stop, rows.source, weight, ALONG[along], values)

@@ -1,25 +1,27 @@
-"""Rows cut by the third vertex: shard p stores, for every vertex, its neighbours of class p.
+"""Peeling of a graph whose rows are cut by the third vertex: shard p stores, for every vertex, its neighbours of class
+p.
 
-Start with `cut` (which class a vertex has), then `rows` (what a shard stores), `halves` (how an edge's count is kept
-in two places), `removal` (how edges leave), `letters` (what groups tell each other) and `rounds` (what a group does
-between two exchanges). A group of shards lies in one process; each of its threads works at one shard at a time, and
-writes to no other.
+May import `kernels.graph`, `kernels.runtime` and `kernels.cpu.arrays`. Start with `cut` (the class of a vertex), then
+`rows` (what a shard stores), `half_counts` (how two shards share the triangle count of an edge), `removal` (how edges
+are removed), `packets` (what groups send each other) and `rounds` (the work of a group between two exchanges).
+`third_vertex` and `merged_order` count the triangles before peeling. The shards of a group belong to one process. Each
+thread works on one shard at a time and writes to no other.
 """
 
+from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from .cut import Cut
-from .group import Heard, ShardGroup
-from .room import MEMORY, Room
+from .endpoint_words import read_endpoint_words, write_endpoint_words
+from .group import RoundTotals, ShardGroup
 from .rows import ShardRows, build_rows
-from .sides import give_sides, take_sides
 
 __all__ = [
-    "MEMORY",
+    "NUMPY_ALLOCATOR",
+    "Allocator",
     "Cut",
-    "Heard",
-    "Room",
+    "RoundTotals",
     "ShardGroup",
     "ShardRows",
     "build_rows",
-    "give_sides",
-    "take_sides",
+    "read_endpoint_words",
+    "write_endpoint_words",
 ]

@@ -1,32 +1,33 @@
-"""The classes of vertices: which shard stores the entries that lead to a vertex, and under which number."""
+"""Classes of vertices: the shard that stores the entries of a vertex as a neighbour, and its number there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
-from ...device import on_host
+from ...runtime.cache import cached_njit
+from ...runtime.device import on_host
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def class_of(vertex, vertices, shards):
-    """The class of a vertex; see `Cut`. All numbers are uint32: a signed division costs twice as much."""
+    """The class of a vertex; see `Cut`. All values are uint32: a signed division takes twice as long."""
     rank = vertices - np.uint32(1) - vertex
     block = rank // shards
     step = rank - block * shards
     return step if block & np.uint32(1) == np.uint32(0) else shards - np.uint32(1) - step
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def index_of(vertex, vertices, shards):
     """The number of a vertex within its class."""
     return (vertices - np.uint32(1) - vertex) // shards
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _classes(vertex, vertices, shards, found):
     for i in prange(vertex.size):
         found[i] = class_of(vertex[i], vertices, shards)
@@ -34,21 +35,19 @@ def _classes(vertex, vertices, shards, found):
 
 @dataclass(frozen=True)
 class Cut:
-    """Deals vertices to classes in order of descending degree, back and forth, so that hubs are spread evenly.
+    """Assigns vertices to classes in descending order of degree, alternating forward and backward over the classes.
 
-    Vertices are numbered by ascending degree. The vertex of rank r from the top has the number r // shards in its
-    class. Each run of `shards` vertices has one vertex of each class.
+    This spreads hubs evenly. Vertices are numbered by ascending degree. The vertex with rank r in descending order has
+    the number r // shards in its class. Each run of `shards` vertices has one vertex of each class.
     """
 
     vertices: int
-    """All vertices of the graph, at most 2^32 - 2."""
+    """Vertices of the graph, at most 2^32 - 2."""
     shards: int
-    """Classes, and so shards; at least 1."""
+    """Number of classes and of shards; at least 1."""
 
     def classes(self, vertex: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The class of each vertex, uint32, where these lie. Raises ValueError for an array of other than one
-        dimension.
-        """
+        """The class of each vertex, uint32, on the same device. Raises ValueError unless `vertex` has one dimension."""
         if vertex.ndim != 1:
             raise ValueError(f"vertices in {vertex.ndim} dimensions, not one")
         if not on_host(vertex):
@@ -64,12 +63,12 @@ class Cut:
 
     @property
     def members(self) -> NDArray[np.int64]:
-        """[shards] vertices of each class, int64."""
+        """int64 [shards] the number of vertices of each class."""
         whole, rest = divmod(self.vertices, self.shards)
         last = np.arange(self.shards) if whole % 2 == 0 else np.arange(self.shards)[::-1]
         return whole + (last < rest)
 
     @property
     def width(self) -> int:
-        """Numbers that the vertices of a class may have."""
+        """Upper bound of the numbers of vertices within a class, exclusive."""
         return -(-self.vertices // self.shards)

@@ -1,31 +1,33 @@
-"""The edges that leave in a round, known to all shards, take their triangles along.
+"""Removal of the edges of a round, which all shards know, with their triangles.
 
 Each shard removes the triangles whose third vertex is of its class. Both other edges of such a triangle have a half in
-this shard, beside the entries that lead to that vertex. So one thread a shard needs no atomics and no lists of losses.
-Ties between edges of one triangle that leave together are broken by their positions in the round, which all shards
-know: the first one takes the triangle (PKT; Kabir and Madduri, HPEC 2017). The functions are for one shard.
+this shard, stored with the entries that lead to the third vertex. Therefore one thread per shard suffices, without
+atomic operations and without lists of losses. If several edges of a triangle are removed in the same round, the one
+with the lowest position in the round removes the triangle; all shards know the positions (PKT; Kabir and Madduri, HPEC
+2017). The functions handle one shard.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ..atomics import prefetch
+from ...runtime.cache import cached_njit
+from ..arrays.atomics import prefetch
 from .cut import index_of
-from .entries import find_half, mark_row, probe, search_shorter, unmark_row
-from .halves import GONE, LEFT, STANDING
+from .half_counts import LIVE_ABOVE, REMOVED_AT, REMOVED_BELOW
+from .intersection import find_half, intersect_galloping, intersect_marked, mark_row, unmark_row
 from .rows import LENGTH, row_at, span
 
 MARK_COST = 6
-"""A row is marked when it is shorter than this times the entries to be looked up in it; see `cpu.cascade`."""
+"""A row is marked if it is shorter than this times the entries to look up in it; see `cpu.cascade`."""
 ENTRIES, TRIANGLES, FINGERPRINT = range(3)
-"""Columns of a shard's counts: entries read; triangles removed; the sum, without carry, of a hash of each edge that
-left and of its level. The shard of the high endpoint adds it, that of the low one subtracts it: all shards make 0.
+"""Columns of a shard's counts: entries read; triangles removed; a sum modulo 2^64 of hashes of the removed edges and
+their levels. The shard of the high endpoint adds the hash, that of the low endpoint subtracts it, so that the sum over
+all shards is 0.
 """
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def _hash(low, high, level):
     """A 64-bit hash of an edge and its level (the finalizer of splitmix64, twice)."""
     x = (np.uint64(low) << np.uint64(32)) | np.uint64(high)
@@ -39,12 +41,12 @@ def _hash(low, high, level):
     return np.int64(x)
 
 
-@njit(cache=True, nogil=True)
-def mark_leaving(low, high, at, to, edges, own, vertices, shards, has_row, rows, entry, count, mine, level):
-    """Give the halves of the edges that leave in this round their position, and list them in `mine`.
+@cached_njit
+def mark_round(low, high, at, to, edges, own, vertices, shards, has_row, rows, entry, count, mine, level):
+    """Write the positions of the round's edges into the counts of their halves, and list these halves in `mine`.
 
-    `low`, `high`, `at`, `to` are the ends of each edge and their classes. Gives the length of `mine` and the sum of
-    the hashes.
+    `low`, `high` are the endpoints of each edge of the round, `at`, `to` their classes. Returns the length of `mine`
+    and the sum of the hashes.
     """
     listed = 0
     fingerprint = np.int64(0)
@@ -54,7 +56,7 @@ def mark_leaving(low, high, at, to, edges, own, vertices, shards, has_row, rows,
             vertex, other = (low[i], high[i]) if here else (high[i], low[i])
             start, stop = span(row_at(has_row, rows, vertex))
             h = find_half(entry, start, stop, index_of(other, vertices, shards))
-            count[h] = STANDING - i
+            count[h] = LIVE_ABOVE - i
             mine[listed] = h
             listed += 1
             if at[i] != to[i]:
@@ -63,33 +65,37 @@ def mark_leaving(low, high, at, to, edges, own, vertices, shards, has_row, rows,
     return listed, fingerprint
 
 
-@njit(cache=True, nogil=True)
-def _take(code, hits, to_f, to_g, count, role, limit, event, events):
-    """Take the triangles of one edge that leaves; gives where the list of events ends and how many were taken."""
-    taken = 0
+@cached_njit
+def _remove_hits(code, hits, to_f, to_g, count, role, limit, event, events):
+    """Remove the triangles of one edge; returns the new length of `event` and the number of triangles removed.
+
+    `code` is LIVE_ABOVE less the edge's position in the round. Hit i is the triangle with the halves `to_f[i]` and
+    `to_g[i]`; it is removed unless one of them belongs to an edge removed before.
+    """
+    removed = 0
     for i in range(np.uintp(hits)):
         f, g = to_f[i], to_g[i]
         cf, cg = count[f], count[g]
-        f_stands, g_stands = cf > STANDING, cg > STANDING
-        if (f_stands | ((cf > LEFT) & (cf < code))) & (g_stands | ((cg > LEFT) & (cg < code))):
-            taken += 1
-            if f_stands:
+        f_live, g_live = cf > LIVE_ABOVE, cg > LIVE_ABOVE
+        if (f_live | ((cf > REMOVED_BELOW) & (cf < code))) & (g_live | ((cg > REMOVED_BELOW) & (cg < code))):
+            removed += 1
+            if f_live:
                 count[f] = cf - 1
                 event[events] = f
                 events += np.uintp(cf == limit[role[f]])
-            if g_stands:
+            if g_live:
                 count[g] = cg - 1
                 event[events] = g
                 events += np.uintp(cg == limit[role[g]])
-    return events, taken
+    return events, removed
 
 
-@njit(cache=True, nogil=True)
+@cached_njit
 def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
-    """Find the rows of both ends of some edges and ask for their first entries.
+    """Find the rows of both endpoints of the edges from `start` to `stop` - 1, and prefetch their first entries.
 
-    An edge one of whose ends has no row has two empty rows. Most of the time of short rows is that until their memory
-    arrives, so that all are asked for before the first is read.
+    Writes rows of length 0 if an endpoint has no row. Memory latency dominates the time of short rows, so that all are
+    prefetched before the first is read.
     """
     hub_row = np.uint64(0)
     for i in range(start, stop):
@@ -105,8 +111,8 @@ def _find_rows(low, high, start, stop, has_row, rows, entry, hubs, others):
         hubs[i - start], others[i - start] = hub_row, other_row
 
 
-@njit(cache=True, nogil=True)
-def remove(
+@cached_njit
+def remove_triangles(
     low,
     high,
     edges,
@@ -124,12 +130,13 @@ def remove(
     event,
     event_count,
 ):
-    """Remove the triangles of the round's edges, which come sorted by high endpoint: its row is marked once a run.
+    """Remove the triangles of the round's edges, which are sorted by high endpoint; its row is marked once per run.
 
-    `limit` [roles] is the count at which the loss of one more triangle is an event. `mark` [width] is 0, before and
-    after. `to_f` and `to_g` [widest + 1] are room for common neighbours, `hubs` and `others` [any number] for rows.
-    Reads 8 bytes of each entry of the shorter row or, where the longer one is marked, of both. Gives the number of
-    events, of entries read and of triangles.
+    `limit` [roles] is the count at which the loss of one more triangle is an event; the half is then appended to
+    `event`, which has `event_count` halves. `mark` [width] must be 0, and is 0 afterwards. `to_f` and `to_g`
+    [widest + 1] are scratch space for common neighbours, `hubs` and `others` [any equal length] for rows. Reads 8 bytes
+    of each entry of the shorter row or, if the longer one is marked, of both rows. Returns the new length of `event`,
+    the entries read and the triangles removed.
     """
     events = np.uintp(event_count)
     entries, triangles = np.uint64(0), np.int64(0)
@@ -156,16 +163,16 @@ def remove(
                 from_, to = span(others[i - block])
                 if from_ != to:
                     if marked:
-                        hits = probe(mark, entry, from_, to, to_f, to_g)
+                        hits = intersect_marked(mark, entry, from_, to, to_f, to_g)
                         entries += to - from_
                     elif to - from_ <= stop - start:
-                        hits = search_shorter(entry, from_, to, start, stop, to_f, to_g)
+                        hits = intersect_galloping(entry, from_, to, start, stop, to_f, to_g)
                         entries += to - from_
                     else:
-                        hits = search_shorter(entry, start, stop, from_, to, to_f, to_g)
+                        hits = intersect_galloping(entry, start, stop, from_, to, to_f, to_g)
                         entries += stop - start
-                    events, taken = _take(STANDING - i, hits, to_f, to_g, count, role, limit, event, events)
-                    triangles += taken
+                    events, removed = _remove_hits(LIVE_ABOVE - i, hits, to_f, to_g, count, role, limit, event, events)
+                    triangles += removed
                 i += 1
             if marked:
                 unmark_row(mark, entry, start, stop)
@@ -173,21 +180,21 @@ def remove(
     return np.int64(events), np.int64(entries), triangles
 
 
-@njit(cache=True, nogil=True)
-def leave(mine, listed, count, level):
-    """Write the level into the counts of the edges that left in this round."""
+@cached_njit
+def record_levels(mine, listed, count, level):
+    """Write the level into the counts of the edges removed in this round."""
     for i in range(listed):
-        count[mine[i]] = GONE + level
+        count[mine[i]] = REMOVED_AT + level
 
 
-@njit(cache=True, nogil=True)
-def compact(rows, entry, count):
-    """Take the edges that left out of the rows of a shard, in place."""
+@cached_njit
+def compact_rows(rows, entry, count):
+    """Drop the entries of removed edges from the rows of a shard, in place."""
     for i in range(rows.size):
         start, stop = span(rows[i])
         to = start
         for q in range(start, stop):
-            if count[entry[q] & LENGTH] > STANDING:
+            if count[entry[q] & LENGTH] > LIVE_ABOVE:
                 entry[to] = entry[q]
                 to += np.uint64(1)
         rows[i] = (start << np.uint64(32)) | (to - start)

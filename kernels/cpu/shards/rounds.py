@@ -1,24 +1,25 @@
-"""What a group of shards does between two exchanges, one thread at work on each shard.
+"""The work of a group of shards between two exchanges; one thread works on each shard.
 
-Kernels take arrays that they write one by one: Numba's parallel loops drop writes to an array that comes in a tuple.
-The lists of a shard start one place a shard further than its halves do: a list may be written one place beyond its end.
+Arrays that kernels write are separate arguments: Numba's parallel loops drop writes to an array that comes in a tuple.
+The lists of shard s start at its first half plus s, as a list may be written one element beyond its end.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from ...runtime.cache import cached_njit
 from .cut import class_of
-from .halves import KEEPER, SPLIT, STANDING, decide, open_level, receive, settle_alarms, tell
-from .letters import HEADER
-from .removal import ENTRIES, FINGERPRINT, TRIANGLES, compact, leave, mark_leaving, remove
+from .half_counts import KEEPER, LIVE_ABOVE, SPLIT, decide, open_level, receive, settle_alarms, write_messages
+from .packets import HEADER
+from .removal import ENTRIES, FINGERPRINT, TRIANGLES, compact_rows, mark_round, record_levels, remove_triangles
 
 COMPACT_AT = 0.8
-"""A shard's rows are compacted when this share of its edges is left that there were the last time."""
+"""A shard's rows are compacted when its remaining edges fall below this share of those at the last compaction."""
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def open_levels(
     low,
     high,
@@ -34,31 +35,47 @@ def open_levels(
     leaving,
     leaving_count,
     event,
-    told,
-    told_count,
+    sending,
+    sending_count,
     begins,
     level,
     alarm,
     least,
 ):
-    """Start a level while nothing is on its way: list the edges that leave, and decide on halves of at most `alarm`.
+    """Start a level: list the edges to remove, and decide which halves of at most `alarm` send messages.
 
-    Writes the least count of the keepers and of the split halves that stay into `least` [shards, 2].
+    No message may be under way. Writes into `least` [shards, 2] the least count of the keepers and of the split halves
+    that remain.
     """
     for s in prange(half_start.size - 1):
         base, stop = half_start[s], half_start[s + 1]
         bits, leaves = live[live_start[s] : live_start[s + 1]], leaving[base + s : stop + s + 1]
-        events, tells = event[base + s : stop + s + 1], told[base + s : stop + s + 1]
+        events, own_sending = event[base + s : stop + s + 1], sending[base + s : stop + s + 1]
         a, n, keeper, split = open_level(base, stop, count, role, bits, leaves, events, level, alarm)
         least[s, 0], least[s, 1] = keeper, split
         own = np.uint32(first + s)
-        leaving_count[s], told_count[s] = decide(
-            low, high, vertices, shards, own, count, role, edge, leaves, a, events, n, tells, begins[s], level, alarm
+        leaving_count[s], sending_count[s] = decide(
+            low,
+            high,
+            vertices,
+            shards,
+            own,
+            count,
+            role,
+            edge,
+            leaves,
+            a,
+            events,
+            n,
+            own_sending,
+            begins[s],
+            level,
+            alarm,
         )
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def play(
+@cached_njit(parallel=True)
+def run_round(
     words,
     start,
     firsts,
@@ -79,8 +96,8 @@ def play(
     leaving,
     leaving_count,
     event,
-    told,
-    told_count,
+    sending,
+    sending_count,
     begins,
     has_row,
     row_start,
@@ -100,33 +117,35 @@ def play(
     level,
     alarm,
 ):
-    """Take in the messages, remove the edges of the round, and decide what follows.
+    """Apply the messages, remove the edges of the round with their triangles, and decide what to send next.
 
-    `words[start[g]]` to `words[start[g + 1]]` is the letter of group g, whose first shard is `firsts[g]`. The edges are
-    those of `merge_runs`. `received` [shards] counts messages, `left` and `in_rows` [shards] the edges that are left
-    and were when the rows were compacted.
+    `words[start[g]:start[g + 1]]` is the packet of group g, whose first shard is `firsts[g]`. The `edges` of the round
+    are those of `merge_runs`. Adds to `received` [shards] the messages applied. `left` and `in_rows` [shards] are the
+    remaining edges, now and when the rows were last compacted.
     """
     for s in prange(half_start.size - 1):
         base, stop = half_start[s], half_start[s + 1]
         leaves, events = leaving[base + s : stop + s + 1], event[base + s : stop + s + 1]
-        tells = told[base + s : stop + s + 1]
+        own_sending = sending[base + s : stop + s + 1]
         own = np.uint32(first + s)
         a, n = np.int64(0), np.int64(0)
         for g in range(firsts.size - 1):
-            at, senders, wide = start[g] + 1, firsts[g + 1] - firsts[g], half_start.size
-            far = np.int64(words[start[g]])
-            messages = at + senders * wide
-            for sender in range(senders):
+            at, group_shards, wide = start[g] + 1, firsts[g + 1] - firsts[g], half_start.size
+            value_offset = np.int64(words[start[g]])
+            messages = at + group_shards * wide
+            for sender in range(group_shards):
                 from_ = messages + np.int64(words[at + sender * wide + s])
                 to = messages + np.int64(words[at + sender * wide + s + 1])
                 if from_ < to:
                     keeps = own < firsts[g] + sender
-                    a, n = receive(words, from_, to, far, base, count, role, leaves, a, events, n, level, alarm, keeps)
+                    a, n = receive(
+                        words, from_, to, value_offset, base, count, role, leaves, a, events, n, level, alarm, keeps
+                    )
                     received[s] += to - from_
-        settle_alarms(count, role, tells, told_count[s])
+        settle_alarms(count, role, own_sending, sending_count[s])
         if edges:
             rows, entries = row[row_start[s] : row_start[s + 1]], entry[entry_start[s] : entry_start[s + 1]]
-            mine, fingerprint = mark_leaving(
+            mine, fingerprint = mark_round(
                 round_low,
                 round_high,
                 round_at,
@@ -139,10 +158,10 @@ def play(
                 rows,
                 entries,
                 count,
-                tells,
+                own_sending,
                 level,
             )
-            n, read, triangles = remove(
+            n, read, triangles = remove_triangles(
                 round_low,
                 round_high,
                 edges,
@@ -160,21 +179,36 @@ def play(
                 events,
                 n,
             )
-            leave(tells, mine, count, level)
+            record_levels(own_sending, mine, count, level)
             counts[s, ENTRIES] += read
             counts[s, TRIANGLES] += triangles
             counts[s, FINGERPRINT] += fingerprint
             left[s] -= mine
             if left[s] < COMPACT_AT * in_rows[s]:
-                compact(rows, entries, count)
+                compact_rows(rows, entries, count)
                 in_rows[s] = left[s]
-        leaving_count[s], told_count[s] = decide(
-            low, high, vertices, shards, own, count, role, edge, leaves, a, events, n, tells, begins[s], level, alarm
+        leaving_count[s], sending_count[s] = decide(
+            low,
+            high,
+            vertices,
+            shards,
+            own,
+            count,
+            role,
+            edge,
+            leaves,
+            a,
+            events,
+            n,
+            own_sending,
+            begins[s],
+            level,
+            alarm,
         )
 
 
-@njit(parallel=True, cache=True, nogil=True)
-def write_letters(
+@cached_njit(parallel=True)
+def write_packets(
     low,
     high,
     vertices,
@@ -187,24 +221,24 @@ def write_letters(
     role,
     leaving,
     leaving_count,
-    told,
-    told_count,
+    sending,
+    sending_count,
     begins,
-    place,
-    far,
-    edge_place,
-    own_start,
+    message_at,
+    value_offset,
+    edge_offset,
+    packet_start,
     firsts,
     group_of,
     common,
     words,
     kinds,
 ):
-    """Write the letters at the places that `place_letters` gave; the header is the caller's."""
+    """Write the packets at the offsets of `lay_out_packets`, without the header."""
     shards_here = half_start.size - 1
     for s in prange(shards_here):
         base, stop = half_start[s], half_start[s + 1]
-        leaves, tells = leaving[base + s : stop + s + 1], told[base + s : stop + s + 1]
+        leaves, own_sending = leaving[base + s : stop + s + 1], sending[base + s : stop + s + 1]
         own = np.uint32(first + s)
         n = leaving_count[s]
         common[HEADER + s] = n
@@ -214,23 +248,23 @@ def write_letters(
                 e = edge[leaves[i]]
                 key[i] = (np.uint64(high[e]) << np.uint64(32)) | np.uint64(low[e])
             key.sort()
-            at_low = HEADER + shards_here + edge_place[s]
-            at_high = at_low + edge_place[shards_here]
+            at_low = HEADER + shards_here + edge_offset[s]
+            at_high = at_low + edge_offset[shards_here]
             for i in range(n):
                 common[at_low + i] = np.uint32(key[i])
                 common[at_high + i] = np.uint32(key[i] >> np.uint64(32))
         for g in range(firsts.size - 1):
             if s == 0:
-                words[own_start[g]] = far[g]
+                words[packet_start[g]] = value_offset[g]
             wide = firsts[g + 1] - firsts[g] + 1
-            table = own_start[g] + 1
+            table = packet_start[g] + 1
             messages = table + shards_here * wide
             for t in range(firsts[g], firsts[g + 1]):
-                words[table + s * wide + t - firsts[g]] = place[s, t] - messages
+                words[table + s * wide + t - firsts[g]] = message_at[s, t] - messages
             words[table + (s + 1) * wide - 1] = (
-                place[s, firsts[g]] - messages + begins[s, firsts[g + 1]] - begins[s, firsts[g]]
+                message_at[s, firsts[g]] - messages + begins[s, firsts[g + 1]] - begins[s, firsts[g]]
             )
-        tell(
+        write_messages(
             low,
             high,
             vertices,
@@ -240,21 +274,21 @@ def write_letters(
             role,
             edge,
             partner,
-            tells,
-            told_count[s],
-            place[s],
-            far,
+            own_sending,
+            sending_count[s],
+            message_at[s],
+            value_offset,
             group_of,
             words,
             kinds[s],
         )
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def start_halves(low, high, vertices, shards, first, half_start, edge, support, count, role):
-    """Split the supports of edges into counts and roles of halves.
+    """Split the supports of edges into the counts and roles of their halves.
 
-    Gives for each shard the sum of the supports of the edges whose high endpoint is of its class.
+    Returns for each shard the sum of the supports of the edges whose high endpoint is of its class.
     """
     supports = np.zeros(half_start.size - 1, np.int64)
     for s in prange(half_start.size - 1):
@@ -272,7 +306,7 @@ def start_halves(low, high, vertices, shards, first, half_start, edge, support, 
     return supports
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def find_live(
     low,
     high,
@@ -289,24 +323,24 @@ def find_live(
     entry_start,
     entry,
 ):
-    """Set the bit of each half of an edge that stands, and take the edges that have left out of the rows.
+    """Set the bit of each half of a live edge in `live`, and drop the entries of removed edges from the rows.
 
-    Gives [shards, 3] for each shard the halves that stand, the sum of their counts, and how many of them are in the
+    Returns int64 [shards, 3]: the live halves of each shard, the sum of their counts, and how many of them are in the
     shard of the high endpoint.
     """
     found = np.zeros((half_start.size - 1, 3), np.int64)
     for s in prange(half_start.size - 1):
         base, bits = half_start[s], live[live_start[s] : live_start[s + 1]]
-        standing, total, owned = np.int64(0), np.int64(0), np.int64(0)
+        live_halves, total, owned = np.int64(0), np.int64(0), np.int64(0)
         own = np.uint32(first + s)
         for h in range(base, half_start[s + 1]):
-            if count[h] > STANDING:
+            if count[h] > LIVE_ABOVE:
                 bits[(h - base) >> 6] |= np.uint64(1) << np.uint64((h - base) & 63)
-                standing += 1
+                live_halves += 1
                 total += count[h]
                 owned += class_of(high[edge[h]], vertices, shards) == own
-        found[s, 0], found[s, 1], found[s, 2] = standing, total, owned
-        if standing < half_start[s + 1] - base:
+        found[s, 0], found[s, 1], found[s, 2] = live_halves, total, owned
+        if live_halves < half_start[s + 1] - base:
             rows = row[row_start[s] : row_start[s + 1]]
-            compact(rows, entry[entry_start[s] : entry_start[s + 1]], count)
+            compact_rows(rows, entry[entry_start[s] : entry_start[s + 1]], count)
     return found

@@ -1,4 +1,4 @@
-"""What a group of shards stores: for each shard, the rows of all vertices that have a neighbour of its class."""
+"""The rows that a group of shards stores: for each shard, those of all vertices with a neighbour of its class."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange, types
+from numba import prange, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ...graph import LongArray
-from ...held import Held
+from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
+from ...runtime.cache import cached_njit
+from ...runtime.sizes import SizedArrays
 from .cut import Cut, class_of, index_of
-from .room import MEMORY, Room
 
 NO_ROW = np.int64(-1)
-"""What `row_of` gives for a vertex without a row."""
+"""The result of `row_of` for a vertex without a row."""
 LENGTH = np.uint64(2**32 - 1)
-"""The bits of a row that are its length; those above say where it begins."""
-MOST_ENTRIES = 2**32 - 1
-"""Entries that one shard may have."""
-MOST_HALVES = 2**32 - 2
-"""Halves that one group may have, since they are numbered by uint32."""
+"""The bits of a row that hold its length; the bits above hold its start."""
+MAX_ENTRIES = 2**32 - 1
+"""Maximum number of entries of one shard."""
+MAX_HALVES = 2**32 - 2
+"""Maximum number of halves of one group, as they are numbered by uint32."""
 
 
 @intrinsic
@@ -36,22 +37,23 @@ def popcount(typing_context: Any, word: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class ShardRows(Held):
-    """Rows of the shards `first` to `first + shards - 1`, one shard behind the other.
+class ShardRows(SizedArrays):
+    """Rows of the shards `first` to `first + shards - 1`, in the order of shards.
 
-    Only vertices with a neighbour in the class have a row. A bitmap over all vertices says which, and its prefix sums
-    give the row's number: 2 bits a vertex and shard instead of 64. An edge inside a class has two entries and one
-    half, any other edge has one entry and one half in each of its two shards. What is read together lies together:
-    most rows are short, so that the time to read one is that of the memory lines touched.
+    Only vertices with a neighbour in the class have a row. A bitmap over all vertices marks them, and its prefix sums
+    give the number of the row: 2 bits per vertex and shard instead of 64. An edge inside a class has two entries and
+    one half. Any other edge has one entry and one half in each of its two shards. Values that are read together are
+    adjacent in memory: most rows are short, so that the cache lines touched determine the time to read one.
     """
 
     cut: Cut
     first: int
     """The class of the group's first shard."""
     has_row: NDArray[np.uint64]
-    """[shards, 2 x (vertices // 64 + 1)] by 64 vertices: a bit for each that has a row, then the rows before those."""
+    """[shards, 2 x (vertices // 64 + 1)] for each 64 vertices, a bitmap of those with a row, then the rows before them.
+    """
     row: NDArray[np.uint64]
-    """[rows] where the row begins among the shard's entries (high half) and its length (low half); peeling shortens
+    """[rows] the start of the row among the shard's entries (high half) and its length (low half). Peeling shortens
     rows in place.
     """
     row_start: LongArray
@@ -65,7 +67,7 @@ class ShardRows(Held):
     half_start: LongArray
     """[shards + 1] first half of each shard."""
     edge: NDArray[np.uint32]
-    """[halves] the edge of each half, by its number in the arrays that the rows were built from."""
+    """[halves] the edge of each half: its index in the arrays that the rows were built from."""
 
     @property
     def shards(self) -> int:
@@ -78,9 +80,9 @@ class ShardRows(Held):
         return int((self.row & LENGTH).max(initial=0))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def row_of(word, before, vertex):
-    """The number of a vertex's row where the bitmap and its prefix sums are two arrays, NO_ROW if it has none."""
+    """The number of a vertex's row, NO_ROW if it has none; the bitmap and its prefix sums are two arrays here."""
     bits = word[vertex >> np.uint32(6)]
     bit = np.uint64(vertex & np.uint32(63))
     if (bits >> bit) & np.uint64(1) == np.uint64(0):
@@ -88,7 +90,7 @@ def row_of(word, before, vertex):
     return before[vertex >> np.uint32(6)] + np.int64(popcount(bits & ((np.uint64(1) << bit) - np.uint64(1))))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def row_number(has_row, vertex):
     """The number of a vertex's row in its shard; the vertex must have one."""
     at = (vertex >> np.uint32(6)) << np.uint32(1)
@@ -96,7 +98,7 @@ def row_number(has_row, vertex):
     return has_row[at + np.uint32(1)] + popcount(has_row[at] & below)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def row_at(has_row, rows, vertex):
     """The row of a vertex in one shard, 0 if it has none. `has_row`, `rows` are those of the shard."""
     bits = has_row[(vertex >> np.uint32(6)) << np.uint32(1)]
@@ -105,16 +107,16 @@ def row_at(has_row, rows, vertex):
     return rows[row_number(has_row, vertex)]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def span(row):
-    """Where a row starts and stops."""
+    """Start and end of a row among the shard's entries."""
     start = row >> np.uint64(32)
     return start, start + (row & LENGTH)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _count_listed(low, high, vertices, shards, first, counted):
-    """Count the edges of each part of the edges that have an end in each class of the group: [parts, shards + 1]."""
+    """Count the edges with an endpoint in each class of the group, for each part of the edges: [parts, shards + 1]."""
     parts, own = counted.shape[0], np.uint32(counted.shape[1] - 1)
     for part in prange(parts):
         for e in range(low.size * part // parts, low.size * (part + 1) // parts):
@@ -126,9 +128,9 @@ def _count_listed(low, high, vertices, shards, first, counted):
                 counted[part, to + 1] += 1
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _list_edges(low, high, vertices, shards, first, position, listed):
-    """List the edges of each class in their order; `position` is where each part's edges of each class go."""
+    """List the edges of each class, in order; `position` [parts, shards] is where each part writes, and is advanced."""
     parts, own = position.shape[0], np.uint32(position.shape[1])
     for part in prange(parts):
         for e in range(low.size * part // parts, low.size * (part + 1) // parts):
@@ -142,9 +144,9 @@ def _list_edges(low, high, vertices, shards, first, position, listed):
                 position[part, to] += 1
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _mark_rows(low, high, vertices, shards, first, half_start, listed, has_row, rows, entries):
-    """Set the bit of each vertex that has a row, and count each shard's rows and entries."""
+    """Set the bit of each vertex with a row, and count the rows and entries of each shard."""
     for s in prange(rows.size):
         own, bits = np.uint32(first + s), has_row[s]
         total = np.int64(0)
@@ -164,7 +166,7 @@ def _mark_rows(low, high, vertices, shards, first, half_start, listed, has_row, 
         rows[s] = total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@cached_njit(inline="always")
 def _add_entry(has_row, rows, entries, vertex, neighbour, edge):
     number = row_number(has_row, vertex)
     row = rows[number]
@@ -172,7 +174,7 @@ def _add_entry(has_row, rows, entries, vertex, neighbour, edge):
     rows[number] = row + np.uint64(1)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@cached_njit(parallel=True)
 def _fill_rows(
     low,
     high,
@@ -189,10 +191,10 @@ def _fill_rows(
     at_low,
     at_high,
 ):
-    """Write the rows, number the halves in the order of the entries, and put the edges in that order into `listed`.
+    """Write the rows, number the halves in the order of the entries, and reorder `listed` accordingly.
 
-    Edges are read backwards: a row gets its neighbours in descending order of their vertex numbers, which are
-    ascending numbers in the class. Entries hold the numbers of their edges until the halves are numbered.
+    Edges are read backwards: descending vertex numbers are ascending numbers within a class. Entries hold the numbers
+    of their edges until the halves are numbered.
     """
     for s in prange(half_start.size - 1):
         own, bits, rows = np.uint32(first + s), has_row[s], row[row_start[s] : row_start[s + 1]]
@@ -235,34 +237,40 @@ def _fill_rows(
 
 
 def build_rows(
-    low: NDArray[np.uint32], high: NDArray[np.uint32], cut: Cut, first: int, shards: int, room: Room = MEMORY
+    low: NDArray[np.uint32],
+    high: NDArray[np.uint32],
+    cut: Cut,
+    first: int,
+    shards: int,
+    allocator: Allocator = NUMPY_ALLOCATOR,
 ) -> tuple[ShardRows, NDArray[np.uint32]]:
     """Build the rows of `shards` shards from class `first` on.
 
-    `low`, `high` [edges] uint32 are all edges with an end of these classes, and may hold others; sorted by (low, high),
-    each once, low < high, vertices numbered by ascending degree. Gives the rows, and [2, edges] the number of the half
-    of each edge, within its shard and plus one, in the shard of the low and in that of the high endpoint; 0 where the
-    shard is not of this group. Raises ValueError for more halves or entries than can be numbered.
+    `low`, `high` [edges] uint32 are all edges with an endpoint in these classes, and may hold others; sorted by
+    (low, high), each once, low < high, vertices numbered by ascending degree. Returns the rows, and endpoint words
+    [2, edges]: the number of the edge's half, within its shard and plus one, in the shard of the low and in that of the
+    high endpoint; 0 if that shard is not in this group. Raises ValueError for more halves or entries than can be
+    numbered.
     """
     total, own = np.uint32(cut.vertices), np.uint32(cut.shards)
     parts = max(1, min(shards, len(low)))
     counted = np.zeros((parts, shards + 1), np.int64)
     _count_listed(low, high, total, own, np.uint32(first), counted)
     half_start = np.cumsum(counted.sum(axis=0))
-    if half_start[-1] > MOST_HALVES:
-        raise ValueError(f"{half_start[-1]:,} halves of edges in one group of shards, {MOST_HALVES:,} at most")
+    if half_start[-1] > MAX_HALVES:
+        raise ValueError(f"{half_start[-1]:,} halves of edges in one group of shards, {MAX_HALVES:,} at most")
     position = half_start[:-1] + np.cumsum(counted[:, 1:], axis=0) - counted[:, 1:]
-    listed = room.array(int(half_start[-1]), np.uint32)
+    listed = allocator.allocate(int(half_start[-1]), np.uint32)
     _list_edges(low, high, total, own, np.uint32(first), position, listed)
     has_row = np.zeros((shards, 2 * (cut.vertices // 64 + 1)), np.uint64)
     rows, entries = np.empty(shards, np.int64), np.empty(shards, np.int64)
     _mark_rows(low, high, total, own, first, half_start, listed, has_row, rows, entries)
-    if entries.max(initial=0) > MOST_ENTRIES:
-        raise ValueError(f"{entries.max():,} entries in one shard, {MOST_ENTRIES:,} at most")
+    if entries.max(initial=0) > MAX_ENTRIES:
+        raise ValueError(f"{entries.max():,} entries in one shard, {MAX_ENTRIES:,} at most")
     row_start, entry_start = np.append(0, np.cumsum(rows)), np.append(0, np.cumsum(entries))
-    row, entry = np.zeros(row_start[-1], np.uint64), room.array(int(entry_start[-1]), np.uint64)
-    sides = room.array(2 * len(low), np.uint32).reshape(2, -1)
-    sides[:] = 0
-    places = (half_start, has_row, row_start, row, entry_start, entry, listed)
-    _fill_rows(low, high, total, own, first, *places, *sides)
-    return ShardRows(cut, first, has_row, row, row_start, entry, entry_start, half_start, listed), sides
+    row, entry = np.zeros(row_start[-1], np.uint64), allocator.allocate(int(entry_start[-1]), np.uint64)
+    words = allocator.allocate(2 * len(low), np.uint32).reshape(2, -1)
+    words[:] = 0
+    tables = (half_start, has_row, row_start, row, entry_start, entry, listed)
+    _fill_rows(low, high, total, own, first, *tables, *words)
+    return ShardRows(cut, first, has_row, row, row_start, entry, entry_start, half_start, listed), words

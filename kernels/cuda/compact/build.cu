@@ -2,10 +2,10 @@
 //
 // measure  one thread an edge: adds one to the length of both its rows.
 // place    one thread a vertex: where its row begins, from running sums, and the row of every TILE-th bucket.
-// fill     one thread an edge: two entries, each with a half of its count. Reads 12 bytes, and for each entry a bucket (32) or more,
-//          of which it takes a slot by compare and swap.
-// measure_left, move   one thread a slot: the length of each row without edges that left, and these entries in new rows.
-// known    one thread an edge: λ of edges that left, and of the others the triangles that they have left.
+// fill     one thread an edge: two entries, each with half of its count. Reads 12 bytes, and for each entry one or more buckets (32),
+//          in which it takes a slot by compare and swap.
+// measure_left, move   one thread a slot: the length of each row without removed edges, and the remaining entries in new rows.
+// known    one thread an edge: λ of removed edges, and the remaining triangles of the others.
 #include "compact/rows.cuh"
 #include "compact/word.cuh"
 
@@ -21,7 +21,7 @@ extern "C" __global__ void measure(int64 edges, const uint32* __restrict__ low, 
     for (int64 e = first_thread(); e - (threadIdx.x & 31) < edges; e += all_threads()) {
         const bool given = e < edges;
         const uint32 u = given ? low[e] : EMPTY;
-        // Edges of one low end stand side by side.
+        // Edges of one low end are adjacent.
         const uint32 peers = __match_any_sync(ALL_LANES, u);
         if (given && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[u], static_cast<uint32>(__popc(peers)));
         if (given) atomicAdd(&length[high[e]], 1u);
@@ -38,7 +38,7 @@ extern "C" __global__ void place(int64 vertices, const int64* __restrict__ stop,
     }
 }
 
-// `slot` and `filter` are those of the bucket `base` and what follows.
+// `slot` and `filter` start at the bucket `base`.
 __device__ __forceinline__ void put(const Row& row, int64 base, uint2* slot, uint32* filter, uint32 neighbour, int word) {
     uint32 at = home_of(neighbour, row.buckets);
     const int64 home = row.begin - base + at;

@@ -6,7 +6,7 @@
 #pragma once
 #include "compact/state.cuh"
 
-constexpr int LOOKS = 8;  // slots that a lane reads at once
+constexpr int LOOKS = 8;  // slots that a lane reads at the same time
 
 // A warp looks at up to 32 edges, one a lane. Keepers are noted if `notes` is true. Gives a bound: the edges looked at, if they stand,
 // have as many triangles, or more.
@@ -68,7 +68,7 @@ __device__ __noinline__ int look_at(
     return least;
 }
 
-// Of `size` edges on a list, noted or with an alarm, those with at most `level` triangles leave.
+// Marks those of `size` listed edges (noted, or with an alarm) that have at most `level` triangles, so that they leave.
 __device__ __forceinline__ void look_at_listed(
     const Rows& rows, const Lists& lists, const Limits& limits, const uint2* listed, uint32 size) {
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x, lane = threadIdx.x & 31;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void look_at_listed(
     }
 }
 
-// The last edges that a warp keeps, 32 at most, are looked at.
+// A warp looks at the last edges that it keeps, at most 32.
 __device__ __forceinline__ int look_at_kept(
     const Rows& rows, const uint32* __restrict__ row_at, const Lists& lists, const Limits& limits, const int64* kept, int& many) {
     __syncwarp();
@@ -96,7 +96,7 @@ __device__ __forceinline__ int look_at_kept(
     return least;
 }
 
-// All edges: the list of noted ones is empty before. `kept` has room for 64 of each warp.
+// Looks at all edges. The list of noted edges is empty before. `kept` has room for 64 edges of each warp.
 __device__ __noinline__ void look_at_all(
     const Rows rows, const uint32* __restrict__ row_at, int64 slots, const Lists lists, const Limits limits, int64* kept) {
     const int64 warp = (blockIdx.x * static_cast<int64>(blockDim.x) + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;

@@ -1,21 +1,21 @@
-// Peeling on compact rows, level by level: at level k every edge with at most k triangles left leaves with λ = k, and all that
-// leaves with it.
+// Peeling on compact rows, level by level: level k removes edges with at most k triangles, with λ = k, until every
+// edge has more than k triangles.
 //
 // Computes  levels from state.level on, until no more than `stop_at` edges are left or `most_rounds` rounds have run. Leaves in
 //           words of edges that left their round, and in `starts` the first round of each level, and the level.
 // Needs     all blocks running at once (a cooperative launch sees to it); rooms of lists that are powers of two; as many `starts` as
 //           there are levels with edges; state.last < state.level where rows were built anew.
-// Rooms     what a list has no room for is found again by reading all words.
+// Rooms     if a list is full, a later read of all words finds the edges that did not fit.
 // Rounds    remove.cuh has the removal, look.cuh what happens between two.
 // Source    PKT (Kabir and Madduri, "Parallel k-truss decomposition on multicore systems", HPEC 2017); counts in halves:
 //           docs/shards.md.
 #include "compact/look.cuh"
 #include "compact/remove.cuh"
 
-constexpr int NEAR = 8;   // levels of a window
+constexpr int NEAR = 8;   // number of levels of a window
 constexpr int MANY = 16;  // after rounds in which more than one edge in so many of those left leaves all words are read
 
-// What was put into the ring beyond its room is taken back; all blocks come.
+// Removes from the ring the edges beyond its capacity. All blocks call this.
 __device__ __forceinline__ bool cut(Said& said, const Lists& lists, uint32 base, Meeting* meeting) {
     if (said.tail - base <= lists.ring_room) return false;
     said.tail = base + lists.ring_room;
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     uint32 levels = state->levels, round = state->round, begun = 0;
     const uint32 last_round = round + most_rounds;
     int level = state->level, last = state->last;
-    Said said = meet(meeting, state);  // all have read the state
+    Said said = meet(meeting, state);  // all blocks have read the state
     while (left > stop_at && round < last_round) {
         const bool all = level > last || said.notes > noted_room;
         if (all) {

@@ -1,4 +1,4 @@
-// One round: the triangles of the edges that leave are removed.
+// One round: removes the triangles of the edges that leave.
 //
 // An edge (u, v) leaves: one of its rows is streamed, and those neighbours w that may be in the other one are looked up there. Each
 // triangle is lost by the edges (u, w) and (v, w): their entries in these two rows are at hand, and their halves there are lowered.
@@ -28,26 +28,26 @@ constexpr uint32 FARTHEST = 255 / FIRST_FAR;
 constexpr uint32 NO_PLACE = 256;
 constexpr uint32 HEAVY = 1 << 18;   // room for parts of heavy edges; as in compact_rows.py
 
-// What one warp has taken: edges, their rows, where the units of each start; what it has to look up; and what it has to tell keepers.
+// The work of one warp: edges, their rows, the first unit of each; neighbours to look up; and reports to send to keepers.
 struct Work {
     Row shorter[CHUNK];
     Row longer[CHUNK];
-    uint2 wanted[WANTED];          // neighbour, and slot in the shorter row
+    uint2 wanted[WANTED];          // neighbour and slot in the shorter row
     uint2 report[REPORTS];         // the vertex whose entry keeps a count, and the neighbour there
-    int word[WANTED];              // beside the slot
-    uint32 streamed[CHUNK];        // whose the shorter row is
-    uint32 probed[CHUNK];          // and the longer
+    int word[WANTED];              // the word of the slot
+    uint32 streamed[CHUNK];        // the vertex of the shorter row
+    uint32 probed[CHUNK];          // the vertex of the longer row
     int unit[CHUNK];
     unsigned char place[WANTED];   // whose entries these are; from FIRST_FAR on, how many buckets from home to look
 };
 
-// How much a warp keeps.
+// The number of items that a warp keeps.
 struct Kept {
     int wanted;
     int reports;
 };
 
-// What a round reads and writes, in shared memory: a thread has few registers.
+// The data that a round reads and writes. It is in shared memory, because a thread has few registers.
 struct Ground {
     Rows rows;
     Lists lists;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void keep_report(Work& work, Kept& kept, bool has, ui
     kept.reports += __popc(lanes);
 }
 
-// A warp lowers the counts of the last keepers that it has to tell, PASS at most.
+// A warp lowers the counts of the keepers in its last reports, at most PASS.
 __device__ __noinline__ void tell_keepers(const Work& work, int reports, const Ground& ground) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(reports - PASS, 0);
@@ -136,7 +136,7 @@ __device__ __noinline__ void tell_keepers(const Work& work, int reports, const G
     __syncwarp();
 }
 
-// The same until there are no more than `most`.
+// Repeats this until at most `most` reports are left.
 __device__ __forceinline__ void tell(const Work& work, Kept& kept, int most, const Ground& ground) {
     while (kept.reports > most) {
         tell_keepers(work, kept.reports, ground);
@@ -195,7 +195,7 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
         keep_report(work, kept, tells_f, tells_f ? work.wanted[h].x : 0, tells_f ? work.streamed[i] : 0);
         keep_report(work, kept, tells_g, tells_g ? work.wanted[h].x : 0, tells_g ? work.probed[i] : 0);
     }
-    if (ground.limits.silent) {  // atomics that give nothing back
+    if (ground.limits.silent) {  // atomics that return no value
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const uint32 i = place[k] % FIRST_FAR;

@@ -1,4 +1,4 @@
-// Rows that are their own hash tables: each entry has its neighbour and a count, and there is nothing else of an edge.
+// Rows that are hash tables. Each entry has its neighbour and a count; no other data of an edge is stored.
 //
 // Row v has 4 * buckets slots from bucket `begin` on. A slot has a neighbour, which is its key, and a word (word.cuh), and four
 // of them are a bucket: 32 bytes, which memory moves together. A bucket's slots fill in order; what finds four taken goes on to
@@ -34,7 +34,7 @@ __device__ __forceinline__ uint32 home_of(uint32 neighbour, uint32 buckets) {
     return __umulhi(neighbour * 0x9E3779B1u, buckets);  // 2^32 / golden ratio (Knuth, TAOCP 3, 6.4)
 }
 
-// Its bit in that bucket's filter.
+// The bit of a neighbour in that bucket's filter.
 __device__ __forceinline__ uint32 filter_bit(uint32 neighbour) {
     return neighbour * 0x85EBCA6Bu >> 28;
 }
@@ -43,7 +43,7 @@ __device__ __forceinline__ bool may_have(const Rows& rows, const Row& row, uint3
     return rows.filter[row.begin + home_of(neighbour, row.buckets)] >> filter_bit(neighbour) & 1;
 }
 
-// Two slots at once; other threads change words meanwhile.
+// Reads two slots at the same time, while other threads may change words.
 __device__ __forceinline__ uint4 two_slots(const uint2* slot) {
     return __ldcg(reinterpret_cast<const uint4*>(slot));
 }
@@ -56,7 +56,7 @@ __device__ __forceinline__ Found found_in(uint4 first, uint4 second, uint32 buck
     return {EMPTY, 0};
 }
 
-// Where a row has a neighbour, from bucket `at` on.
+// Finds a neighbour in a row, from bucket `at` on.
 __device__ __noinline__ Found find_from(const uint2* row, uint32 buckets, uint32 wanted, uint32 at) {
     while (true) {
         const uint2* const bucket = row + 4 * static_cast<int64>(at);

@@ -1,4 +1,4 @@
-// What the blocks that peel share, and where they meet.
+// The state that the peeling blocks share, and their barrier.
 #pragma once
 #include "compact/rows.cuh"
 #include "compact/word.cuh"
@@ -7,18 +7,18 @@ constexpr int NOTHING = 0x7FFFFFFF;
 
 struct State {
     unsigned long long left;  // edges that stand
-    int level;                // the next one
-    int last;                 // of the window
+    int level;                // the next level
+    int last;                 // last level of the window
     uint32 round;             // all rounds so far
-    uint32 levels;            // at which edges left
+    uint32 levels;            // number of levels at which edges left
     uint32 tail;              // edges that were put into the ring in this launch
     uint32 alarms;            // edges in the list of alarms
     uint32 notes;             // noted edges
-    int least;                // edges that stand have as many triangles
+    int least;                // lower bound of the triangles of remaining edges
     uint32 counters[3][3];    // of three rounds in turn: edges taken, parts of heavy edges, such parts taken
 };
 
-// What all blocks know after they met.
+// The values that all blocks have after the barrier.
 struct Said {
     uint32 tail;
     uint32 alarms;
@@ -47,8 +47,8 @@ struct Limits {
     int level;
     int alarm;
     uint32 round;  // edges leave in this one
-    uint32 base;   // what of the ring may not be written over
-    bool silent;   // nothing is told in this round: all words are read after it
+    uint32 base;   // first position of the ring that must not be overwritten
+    bool silent;   // this round reports nothing: all words are read after it
 };
 
 // Every block waits for all others; gives what the state said when the last one came. All of `meeting` is 0 at first.

@@ -1,4 +1,4 @@
-// What a word beside a key says of its edge, and how counts are kept in two halves (docs/shards.md, "A round").
+// The word beside a key: the state of its edge. Counts are stored in two halves (docs/shards.md, "A round").
 //
 // The triangles that an edge has left are the sum of two halves, one beside each of its two entries. Levels are taken in windows;
 // `last` is the last one of the window, and last / 2 the alarm. While both halves are above the alarm the edge cannot leave within
@@ -11,7 +11,7 @@
 // locked     LOCKED, in the entry of the lower end, while one thread changes both
 // leaves     LEAVES + the round in which the edge leaves, which is its level (see `Starts` in state.cuh)
 //
-// Words of entries change their kind between rounds alone. So within a round what was read of it once stays true.
+// Words of entries change their kind only between rounds. So the kind that a thread reads is valid for the whole round.
 #pragma once
 #include "common.cuh"
 

@@ -1,4 +1,7 @@
-"""The programs that edgemill brings."""
+"""The vertex programs of edgemill, one module each.
+
+Start with `components`, the shortest. May import `programs.program` and NumPy only.
+"""
 
 from .clustering import LocalClustering
 from .components import Components

@@ -14,14 +14,15 @@ from ..program import Array, Program, State, Totals, Vertices
 class Coreness(Program):
     """The largest k for which a vertex is in a k-core: a subgraph in which every vertex has k neighbours.
 
-    *Source.* The h-index of the neighbours' bounds, from degrees on: Lü, Zhou, Zhang and Stanley, "The H-index of a
-    network node and its relation to degree and coreness", Nature Communications 7, 2016; Montresor, De Pellegrini and
-    Miorandi, "Distributed k-core decomposition", TPDS 24(2), 2013. Cores: Seidman, Social Networks 5, 1983.
+    *Source.* Repeated h-index of the neighbours' bounds, starting with degrees: Lü, Zhou, Zhang and Stanley, "The
+    H-index of a network node and its relation to degree and coreness", Nature Communications 7, 2016; Montresor, De
+    Pellegrini and Miorandi, "Distributed k-core decomposition", TPDS 24(2), 2013. Cores: Seidman, Social Networks 5,
+    1983.
 
-    *Semantics.* `core`, int32. Directions, repeated edges and loops do not count.
+    *Semantics.* `core`, int32. Directions, repeated edges and loops are ignored.
 
-    *Ties.* None. *Precision.* Exact. *Convergence.* When no bound falls: tens of supersteps on social graphs, up to V
-    on a path. *Cost.* In each, rows with a neighbour whose bound fell.
+    *Ties.* None. *Precision.* Exact. *Convergence.* When no bound decreases: tens of supersteps on social graphs, up
+    to V on a path. *Cost.* In each superstep, rows with a neighbour whose bound decreased.
     """
 
     state: ClassVar = {"core": "int32"}
@@ -29,13 +30,12 @@ class Coreness(Program):
     view = "either"
 
     def start(self, v: Vertices) -> tuple[State, Array]:
-        """The degree is a bound."""
+        """The degree is the first bound."""
         return {"core": v.in_degree}, v.full(True, "bool")
 
     def emit(self, v: Vertices) -> Array:
-        """The bound."""
         return v.core
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
-        """The bound that the neighbours allow."""
+        """The smaller of the old bound and the h-index."""
         return {"core": np.minimum(got, v.core)}, got < v.core

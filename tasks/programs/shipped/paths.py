@@ -12,81 +12,79 @@ from ..program import Array, Best, Program, State, Totals, Vertices
 
 @dataclass(frozen=True)
 class BreadthFirst(Program):
-    """The fewest edges from `source` to each vertex, and the vertex before it on such a path.
+    """The number of edges on a shortest path from `source` to each vertex, and its predecessor on such a path.
 
     *Source.* Moore, "The shortest path through a maze", 1959; both directions: Beamer, Asanović and Patterson,
     "Direction-optimizing breadth-first search", SC 2012.
 
-    *Semantics.* `level`, int32: 0 of the source, -1 where no path leads. `parent`: number of the vertex before; its own
-    of the source, -1 where no path leads.
+    *Semantics.* `level`, int32: 0 for the source, -1 for unreachable vertices. `parent`: dense number of the
+    predecessor; the source's own for the source, -1 for unreachable vertices.
 
-    *Ties.* Of several vertices that a vertex may come from, the parent is the one of least number. *Precision.* Exact.
+    *Ties.* The parent is the smallest possible predecessor. *Precision.* Exact.
 
-    *Convergence.* After as many supersteps as the largest level, and one. *Cost.* Every edge once, or less.
+    *Convergence.* One superstep more than the largest level. *Cost.* At most every edge once.
     """
 
     source: int = 0
-    """Number of a vertex."""
+    """Dense number of a vertex."""
 
     state: ClassVar = {"level": "int32", "parent": "int64"}
     combine = "first"
-    heard = "moved"
+    senders = "changed"
 
     def start(self, v: Vertices) -> tuple[State, Array]:
-        """The source alone is reached."""
+        """Only the source is reached."""
         here = v.number == self.source
         return {"level": np.where(here, 0, -1), "parent": np.where(here, v.number, -1)}, here
 
     def emit(self, v: Vertices) -> Array:
-        """That a vertex was reached says all."""
+        """Not used: only which vertices send matters."""
         return v.number
 
-    def listens(self, v: Vertices) -> Array | None:
-        """Those that are not reached."""
+    def receives(self, v: Vertices) -> Array | None:
+        """Unreached vertices."""
         return v.level < 0
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
-        """They are reached."""
         return {"level": v.full(v.step + 1, "int32"), "parent": got}, v.full(True, "bool")
 
 
 @dataclass(frozen=True)
 class ShortestPaths(Program):
-    """The least sum of weights from `source` to each vertex, and the vertex before it on such a path.
+    """The smallest sum of weights on a path from `source` to each vertex, and its predecessor on such a path.
 
-    *Source.* Bellman, "On a routing problem", 1958, by frontiers: only vertices whose distance fell are heard (Moore,
+    *Source.* Bellman, "On a routing problem", 1958, with frontiers: only vertices whose distance decreased send (Moore,
     1959).
 
-    *Semantics.* `distance`, float64: 0 of the source, infinite where no path leads. `predecessor`: number of the vertex
-    before; its own of the source, -1 where no path leads. Weights are 0 or more.
+    *Semantics.* `distance`, float64: 0 for the source, infinite for unreachable vertices. `predecessor`: dense number;
+    the source's own for the source, -1 for unreachable vertices. Weights must be at least 0.
 
-    *Ties.* Of several shortest paths one of fewest edges; of several vertices that a vertex may come from on these, the
-    one of least number. So predecessors make a tree where weights are 0, too. *Precision.* float64: a path's weights
-    are added up from the source on, and the least of these sums is found.
+    *Ties.* A shortest path with the fewest edges; on these, the smallest possible predecessor. So predecessors are a
+    tree even with weights 0. *Precision.* float64: the smallest of the sums of weights added in path order.
 
-    *Convergence.* After as many supersteps as the longest of these paths has edges, and one. *Cost.* The edges of a
-    vertex are read each time that its distance falls: mostly a few times, E × V at worst.
+    *Convergence.* One superstep more than the most edges of these paths. *Cost.* The edges of a vertex are read each
+    time that its distance decreases: usually a few times, E × V in the worst case.
     """
 
     source: int = 0
-    """Number of a vertex."""
+    """Dense number of a vertex."""
 
     state: ClassVar = {"distance": "float64", "predecessor": "int64"}
     combine = "argmin"
     along = "add"
-    heard = "moved"
+    senders = "changed"
 
     def start(self, v: Vertices) -> tuple[State, Array]:
-        """The source alone is reached."""
+        """Only the source is reached."""
         here = v.number == self.source
         return {"distance": np.where(here, 0.0, np.inf), "predecessor": np.where(here, v.number, -1)}, here
 
     def emit(self, v: Vertices) -> Array:
-        """How far it is to here."""
+        """The distance to the vertex."""
         return v.distance
 
     def apply(self, v: Vertices, got: Best, t: Totals) -> tuple[State, Array]:
-        """The shorter way, if what came is one."""
+        """The received distance, if it is smaller."""
         nearer = got.value < v.distance
         distance = np.where(nearer, got.value, v.distance)
         return {"distance": distance, "predecessor": np.where(nearer, got.source, v.predecessor)}, nearer

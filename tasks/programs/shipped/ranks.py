@@ -13,28 +13,28 @@ from ..program import Array, Program, State, Totals, Vertices
 
 @dataclass(frozen=True)
 class PageRank(Program):
-    """How often a walk is at each vertex that follows an edge, or starts anew with probability 1 - `damping`.
+    """The probability of each vertex in a random walk that follows an edge, or restarts with probability 1 - `damping`.
 
     *Source.* Brin and Page, "The anatomy of a large-scale hypertextual web search engine", WWW 1998; personalised:
     Page, Brin, Motwani and Winograd, "The PageRank citation ranking", 1999.
 
-    *Semantics.* Ranks add up to 1. A walk that is at a vertex without edges to follow starts anew, so what such
-    vertices hold goes to all. It starts at any vertex, or at one of `personal`, each as likely. With `weighted` it
-    follows an edge as often as its weight says.
+    *Semantics.* Ranks sum to 1. A walk at a vertex without out-edges restarts. It restarts at a uniformly random
+    vertex, or vertex of `personal`. With `weighted` it follows edges in proportion to their weights.
 
-    *Ties.* None. *Precision.* float64; the same bits for every cut.
+    *Ties.* None. *Precision.* float64; bitwise equal for every partitioning.
 
-    *Convergence.* When the ranks moved less than `tolerance` in one superstep, all added up; then they are within
-    `tolerance` × damping / (1 - damping) of the limit. With `iterations` after so many supersteps, as in Graphalytics.
+    *Convergence.* When the ranks change by less than `tolerance` in one superstep, in total; then they are within
+    `tolerance` × damping / (1 - damping) of the limit. With `iterations`, after that many supersteps, as in
+    Graphalytics.
 
-    *Cost.* A superstep reads every entry: about log(tolerance) / log(damping) of them.
+    *Cost.* A superstep reads every entry. It takes about log(tolerance) / log(damping) supersteps.
     """
 
     damping: float = 0.85
     tolerance: float = 1e-9
     iterations: int | None = None
     personal: tuple[int, ...] = ()
-    """Numbers of vertices."""
+    """Dense numbers of vertices."""
     weighted: bool = False
 
     state: ClassVar = {"rank": "float64"}
@@ -42,48 +42,46 @@ class PageRank(Program):
 
     @property
     def along(self) -> str:  # type: ignore[override]
-        """Weights count where they are wanted."""
+        """Weights are used if `weighted`."""
         return "multiply" if self.weighted else ""
 
     @property
     def weighs(self) -> bool:
-        """Where weights are wanted."""
         return self.weighted
 
     @property
     def steps(self) -> int | None:
-        """Those that are wanted."""
         return self.iterations
 
     def _starts(self, v: Vertices) -> Array:
-        """[vertices] how likely a walk starts there."""
+        """[vertices] the probability that a walk starts there."""
         if not self.personal:
             return v.full(1 / max(v.total, 1))
         starts: Array = np.isin(v.number, np.asarray(np.array(self.personal), like=v.number)) / len(set(self.personal))
         return starts
 
     def start(self, v: Vertices) -> tuple[State, Array]:
-        """Walks are where they start."""
+        """The distribution of starts."""
         return {"rank": self._starts(v)}, v.full(1.0)
 
     def _out(self, v: Vertices) -> Array:
         return v.out_weight if self.weighted else v.out_degree
 
     def emit(self, v: Vertices) -> Array:
-        """What goes along each edge, for each unit of its weight."""
+        """The rank that each edge carries, per unit of its weight."""
         out = self._out(v)
         return np.where(out > 0, v.rank, 0) / np.where(out > 0, out, 1)
 
     def totals(self, v: Vertices) -> Mapping[str, Array]:
-        """What is at vertices without edges to follow."""
+        """The rank of vertices without out-edges."""
         return {"dangling": np.where(self._out(v) > 0, 0.0, v.rank)}
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
-        """The walks that come, and those that start anew."""
+        """The rank received over edges and by restarts."""
         starts = self._starts(v)
         rank = (1 - self.damping) * starts + self.damping * (got + t.dangling * starts)
         return {"rank": rank}, np.abs(rank - v.rank)
 
     def converged(self, moved: float) -> bool:
-        """Whether ranks moved less than the tolerance."""
+        """Whether ranks changed by less than the tolerance."""
         return self.iterations is None and moved < self.tolerance

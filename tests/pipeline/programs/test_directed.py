@@ -19,7 +19,7 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
-from edgemill.tasks.verify import verify
+from edgemill.tasks.verify.result import verify
 
 ALL = ("lambda", *CATALOGUE)
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}

@@ -24,8 +24,9 @@ from edgemill.pipeline import Result, UsageError, load_settings, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
-from edgemill.tasks import verify_tables
-from edgemill.tasks.verify_programs import check_programs
+from edgemill.tasks.verify import tables as verify_tables
+from edgemill.tasks.verify.programs import check_programs
+from edgemill.tasks.verify.reading import Flaw
 
 ALL = ("lambda", *CATALOGUE)
 COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
@@ -98,7 +99,7 @@ def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
     other = next(value for value in values if value != values[5])
     values[5] = other if column != "pagerank" else values[5] + 1e-8
     wrong = vertices.added | {column: pa.chunked_array([pa.array(values, vertices.added[column].type)])}  # type: ignore[operator]
-    with pytest.raises(verify_tables.Flaw, match="ranks are off" if column == "pagerank" else column):
+    with pytest.raises(Flaw, match="ranks are off" if column == "pagerank" else column):
         check_programs(manifest, edges, replace(vertices, added=wrong))
 
 
@@ -178,8 +179,8 @@ def test_another_parameter_is_another_result(rows: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("lambda,pagerang", "there is no program 'pagerang'; there are: lambda, pagerank"),
-        ("pagerank", "has to name lambda, too, such as lambda,pagerank"),
+        ("lambda,pagerang", "unknown program 'pagerang'; known programs: lambda, pagerank"),
+        ("pagerank", "must include lambda, such as lambda,pagerank"),
         ("lambda,lambda", "names a program twice"),
     ],
 )

@@ -1,4 +1,4 @@
-"""λ is one, whatever the path: by every schedule, in any partitions, however rows are written, it is the oracle's."""
+"""λ equals the oracle's for every schedule, partitioning and form of the input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def check(graph: CutGraph, expected: dict[tuple[int, int], int]) -> None:
 def test_drawn_graphs(
     graph: strategies.EdgeList, partitioning: strategies.Partitioning, order: list[int], drawn: st.DataObject
 ) -> None:
-    """Relabelled, permuted, reversed, with duplicates and self-loops, in any assignment: the λ of the plain graph."""
+    """Relabelled, permuted and reversed rows with duplicates and self-loops, in any assignment, have the λ of the plain
+    graph.
+    """
     expected = oracles.brute_force_lambda(graph)
     assert expected == oracles.networkx_lambda(graph)
     rows = [(3 * order[u] - 20, 3 * order[v] - 20) for u, v in drawn.draw(strategies.messy_rows(graph, VERTICES))]
@@ -60,7 +62,7 @@ def test_both_partitioners(rows: strategies.EdgeList, partitions: int, method: L
     rows=strategies.edge_lists(VERTICES), partitioning=strategies.partitionings(VERTICES, 4), after=st.integers(0, 4)
 )
 @settings(max_examples=examples(200))
-def test_intervals_hold_lambda_at_every_moment(
+def test_intervals_contain_lambda_at_every_step(
     rows: strategies.EdgeList, partitioning: strategies.Partitioning, after: int
 ) -> None:
     expected = oracles.brute_force_lambda(rows)
@@ -76,13 +78,13 @@ def test_intervals_hold_lambda_at_every_moment(
 
 
 def test_a_triangle_over_three_partitions() -> None:
-    """It is complete in none of them: merging partial counts by their maximum would give 0."""
+    """No partition has the whole triangle: merging partial counts by their maximum would give 0."""
     graph = cut_graph([(0, 1), (1, 2), (0, 2)], 3, np.array([0, 1, 2], np.int16))
     check(graph, dict.fromkeys([(0, 1), (1, 2), (0, 2)], 1))
 
 
 def test_four_vertices_over_two_partitions() -> None:
-    """u, w1 here and v, w2 there: each side sees one triangle of (u, v), and merging by the maximum would give 1."""
+    """Each partition sees one triangle of (u, v): merging partial counts by their maximum would give 1."""
     rows = list(combinations(range(4), 2))  # u, v, w1, w2
     graph = cut_graph(rows, 2, np.array([0, 1, 0, 1], np.int16))
     assert graph.values([subgraph.support for subgraph in graph.subgraphs])[0, 1] == 2
@@ -92,7 +94,7 @@ def test_four_vertices_over_two_partitions() -> None:
 @pytest.mark.parametrize("partitions", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_larger_graphs(seed: int, partitions: int) -> None:
-    """Dense parts of many sizes in a sparse rest, so that filters cascade over partitions and rows are compacted."""
+    """Dense parts of several sizes in a sparse graph: filters cascade over partitions, and rows are compacted."""
     rng = np.random.default_rng(seed)
     rows = [(int(u), int(v)) for u, v in rng.integers(0, 300, (900, 2))]
     for size in range(4, 22):
@@ -101,8 +103,8 @@ def test_larger_graphs(seed: int, partitions: int) -> None:
     check(cut_graph(rows, partitions, "hash"), oracles.networkx_lambda(rows))
 
 
-def test_a_chain_that_unravels_from_its_end() -> None:
-    """Tetrahedra in a row: filters eat it from both ends, and each fall must travel to the next partition."""
+def test_a_chain_that_is_removed_from_its_ends() -> None:
+    """Tetrahedra in a row: filters remove edges from both ends, and each removal must reach the next partition."""
     length = 60
     rows = [(v, v + step) for step in (1, 2, 3) for v in range(length + 1 - step)]
     expected = oracles.networkx_lambda(rows)

@@ -1,4 +1,4 @@
-"""Between buckets and blocks: every entry once, wherever a bucket's arrays lie; what is missing is told."""
+"""From buckets to blocks and back: each entry arrives once, for arrays in any memory, and missing rows are detected."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from edgemill.tasks.errors import InternalError
+from edgemill.tasks.ingest.directions import DOWN, UP
+from edgemill.tasks.ingest.numbering import BucketEdges, BucketIds
 from edgemill.tasks.messages import collect
-from edgemill.tasks.numbering import BucketEdges, BucketIds
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import delivery
 from edgemill.tasks.programs.running import Outcome
-from edgemill.tasks.ways import DOWN, UP
 from foreign import to_foreign, with_kernels
 
 STARTS = np.array([0, 3, 5])
 PAIRS = [(0, 1, UP), (0, 4, DOWN), (1, 3, UP | DOWN), (2, 3, UP), (3, 4, DOWN)]
-"""Smaller end, larger end, ways; the first four belong to bucket 0."""
+"""Smaller end, larger end, direction bits. The first four edges belong to bucket 0."""
 
 
 def bucket(number: int, directed: bool, put: Any = np.asarray) -> BucketEdges:
@@ -42,7 +42,7 @@ def expected(directed: bool, view: str) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("cuts", [[], [2], [0, 1, 4]])
 @pytest.mark.parametrize("view", ["in", "both", "either"])
 @pytest.mark.parametrize("directed", [False, True])
-def test_entries_come_to_the_homes_of_their_targets(directed: bool, view: Any, cuts: list[int], put: Any) -> None:
+def test_entries_arrive_at_the_blocks_of_their_targets(directed: bool, view: Any, cuts: list[int], put: Any) -> None:
     home = RangePartitioner(np.array(cuts, np.int64))
     with with_kernels():
         sent = [delivery.send_entries(bucket(number, directed, put), home, view) for number in (0, 1)]
@@ -60,7 +60,7 @@ def outcome(group: int, number: list[int], values: list[int]) -> Outcome:
     return Outcome(group, np.array(number, np.int32), {"label": np.array(values)}, 1, True, 0, 0, 0)
 
 
-def test_columns_of_numbers_get_ids() -> None:
+def test_columns_of_vertex_numbers_get_ids() -> None:
     outcomes = [outcome(0, [0, 1], [4, 0]), outcome(1, [2, 3, 4], [0, 4, 2])]
     sent = [delivery.send_state(own, STARTS) for own in outcomes]
     found = [delivery.collect_state(b, STARTS, {"label": "int64"}, collect(b, sent)) for b in (0, 1)]
@@ -73,7 +73,7 @@ def test_columns_of_numbers_get_ids() -> None:
         delivery.name_columns(found[0], ["label"], "integer", collect(0, answers[:1]))
 
 
-def test_a_vertex_that_nothing_was_found_for_is_told() -> None:
+def test_a_vertex_without_a_result_is_an_error() -> None:
     sent = [delivery.send_state(outcome(0, [0, 1], [4, 0]), STARTS)]
     with pytest.raises(InternalError, match="bucket 0 has 3 vertices, and a program found 2"):
         delivery.collect_state(0, STARTS, {"label": "int64"}, collect(0, sent))

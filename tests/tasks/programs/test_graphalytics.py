@@ -1,4 +1,6 @@
-"""The example graphs of LDBC Graphalytics (Iosup et al., PVLDB 9(13), 2016), and what its programs find on them."""
+"""The example graphs of LDBC Graphalytics (Iosup et al., PVLDB 9(13), 2016), with the published results of its
+programs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ FAR, FAR_AWAY = -1, float("inf")
 
 @dataclass(frozen=True)
 class Example:
-    """Vertices are numbered from 0 on, in the order of their ids, the first of which is `first`."""
+    """Vertices are numbered from 0 in id order. `first` is the smallest id."""
 
     graph: Drawn
     first: int
@@ -77,7 +79,7 @@ UNDIRECTED = Example(
 
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("example", [DIRECTED, UNDIRECTED], ids=["directed", "undirected"])
-def test_the_published_answers_come_out(example: Example, blocks: int) -> None:
+def test_results_equal_the_published_ones(example: Example, blocks: int) -> None:
     def found(program: Program, name: str) -> list[float]:
         return list(by_blocks(program, example.graph, blocks).state[name].tolist())
 

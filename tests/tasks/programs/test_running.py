@@ -1,4 +1,4 @@
-"""Programs of anybody: what the frame does with what they give, limits, and what it refuses."""
+"""Running programs: combinations, limits, and refusal of wrong programs."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TRIANGLE = Drawn(3, ((0, 1), (1, 2), (2, 0)), (2.0, 3.0, 5.0), True)
 
 @dataclass(frozen=True)
 class Widest(Program):
-    """The largest product of weights on a way from vertex 0: `max` along `multiply`, of weights up to 1."""
+    """The largest product of weights on a path from vertex 0: `max` along `multiply`, for weights up to 1."""
 
     state: ClassVar = {"width": "float64"}
     combine = "max"
     along = "multiply"
-    heard = "moved"
+    senders = "changed"
 
     def start(self, v: Vertices) -> Any:
         here = v.number == 0
@@ -62,7 +62,7 @@ class Widest(Program):
 
 @dataclass(frozen=True)
 class Neighbours(Program):
-    """Four combinations of what comes in one superstep, by name."""
+    """Four combinations of the values received in one superstep, by name."""
 
     combine_by: str = "any"
     state: ClassVar = {"got": "float64", "all": "float64"}
@@ -90,7 +90,7 @@ class Neighbours(Program):
 
 @given(graphs(), st.sampled_from(["any", "min", "max", "sum", "argmin"]), st.sampled_from([1, 3]))
 @settings(max_examples=40)
-def test_what_comes_is_combined(graph: Drawn, combine: str, blocks: int) -> None:
+def test_received_values_are_combined(graph: Drawn, combine: str, blocks: int) -> None:
     sources: list[list[int]] = [[] for _ in range(graph.vertices)]
     for u, v in graph.edges:
         sources[v].append(u)
@@ -127,7 +127,7 @@ def test_limits_stop_all_blocks_after_the_same_superstep(blocks: int) -> None:
 
 @dataclass(frozen=True)
 class Wrong(Components):
-    """Gives other arrays than it says."""
+    """Returns arrays that do not match its declaration."""
 
     how: str = ""
 
@@ -153,7 +153,7 @@ class Wrong(Components):
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(how: str, message: str, blocks: int) -> None:
-    """What the block raised that found it comes out, not that another one was lost."""
+    """The error of the failing block is raised, not the loss of a block that another one reports."""
     with pytest.raises(ValueError, match=message):
         by_blocks(Wrong(how=how), TRIANGLE, blocks)
 
@@ -161,13 +161,13 @@ def test_arrays_that_do_not_fit_are_refused(how: str, message: str, blocks: int)
 @pytest.mark.parametrize(
     ("program", "attributes", "message"),
     [
-        (Components, {"combine": "mode"}, "'mode' needs all values"),
-        (BreadthFirst, {"heard": "all"}, "for heard 'moved'"),
+        (Components, {"combine": "mode"}, "'mode' needs the values of all vertices"),
+        (BreadthFirst, {"senders": "all"}, "needs senders 'changed'"),
         (LocalClustering, {"view": "both"}, "for view 'either'"),
         (Coreness, {"along": "add"}, "for combine 'hindex'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(program: Any, attributes: dict[str, str], message: str) -> None:
+def test_attributes_that_cannot_be_combined_are_refused(program: Any, attributes: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         by_blocks(type("Mixed", (program,), attributes)(), TRIANGLE, 1)
 
@@ -181,7 +181,7 @@ def test_edges_without_weights_are_refused(program: Program) -> None:
         run_blocks(program, blocks, home, MemoryCarrier.open(1), threads=1)
 
 
-def test_a_block_whose_partner_is_gone_ends() -> None:
+def test_a_block_ends_when_another_is_lost() -> None:
     home = RangePartitioner(np.array([1]))
     blocks = cut_blocks(TRIANGLE.entries(), 3, home, True, "in")
     carriers = MemoryCarrier.open(2)
@@ -190,7 +190,7 @@ def test_a_block_whose_partner_is_gone_ends() -> None:
         run_blocks(PageRank(), blocks[:1], home, carriers[:1], threads=1)
 
 
-def test_an_unknown_name_says_what_there_is() -> None:
+def test_an_unknown_attribute_lists_the_known_ones() -> None:
     vertices = Vertices({"number": np.arange(3)}, 3, 0)
     with pytest.raises(AttributeError, match="vertices have number, no rank"):
         _ = vertices.rank
@@ -198,7 +198,7 @@ def test_an_unknown_name_says_what_there_is() -> None:
 
 @given(graphs(), st.sampled_from(["in", "both", "either"]))
 @settings(max_examples=40)
-def test_rows_have_all_edges_into_a_vertex_by_source(graph: Drawn, view: Any) -> None:
+def test_rows_have_all_in_edges_sorted_by_source(graph: Drawn, view: Any) -> None:
     entries = entries_of(graph.entries(), graph.directed, view)
     number = np.arange(graph.vertices, dtype=np.int32)
     block = build_block(0, 1, graph.vertices, number, entries, graph.directed, view)
@@ -208,8 +208,8 @@ def test_rows_have_all_edges_into_a_vertex_by_source(graph: Drawn, view: Any) ->
         for q in range(block.rows.offsets[v], block.rows.offsets[v + 1])
     )
     edges = list(graph.edges)
-    turned = [(v, u) for u, v in edges if u != v or (graph.directed and view == "both")]
-    both = [*edges, *turned] if view != "in" or not graph.directed else edges
+    transposed = [(v, u) for u, v in edges if u != v or (graph.directed and view == "both")]
+    both = [*edges, *transposed] if view != "in" or not graph.directed else edges
     assert found == sorted({(u, v) for u, v in both if u != v} if view == "either" else both)
     for v in range(graph.vertices):
         assert (np.diff(block.rows.source[block.rows.offsets[v] : block.rows.offsets[v + 1]]) >= 0).all()
@@ -224,7 +224,7 @@ def test_rows_have_all_edges_into_a_vertex_by_source(graph: Drawn, view: Any) ->
 
 @given(st.lists(st.floats(-1e300, 1e300), max_size=30), st.integers(1, 5))
 @settings(max_examples=30)
-def test_totals_are_exact_for_every_cut(values: list[float], parts: int) -> None:
+def test_totals_are_exact_for_every_partitioning(values: list[float], parts: int) -> None:
     whole = add_parts([part_of(np.array(values, np.float64))])
     assert add_parts([part_of(part) for part in np.array_split(np.array(values, np.float64), parts)]) == whole
     exact = sum((int(v.as_integer_ratio()[0]) << 1074) // v.as_integer_ratio()[1] for v in values)
@@ -247,8 +247,8 @@ def test_totals_are_exact_for_every_cut(values: list[float], parts: int) -> None
     ],
     ids=lambda program: type(program).__name__,
 )
-def test_the_text_of_a_program_is_the_same_for_other_arrays(program: Program) -> None:
-    """Each function once, on arrays that mix with none of NumPy's."""
+def test_programs_run_on_other_array_types(program: Program) -> None:
+    """Calls each function once, on arrays that cannot be mixed with NumPy's."""
 
     def run(put: Any) -> list[Any]:
         facts = {
@@ -261,11 +261,11 @@ def test_the_text_of_a_program_is_the_same_for_other_arrays(program: Program) ->
         vertices = Vertices({**arrays, **state}, 4, 0)
         values = program.emit(vertices)
         totals = program.totals(vertices)
-        kind = "int64" if program.combine in ("first", "mode", "hindex", "closed") else "float64"
+        kind = "int64" if program.combine in ("first", "mode", "hindex", "links") else "float64"
         came = put(np.array([3, 1, 2, 0], kind))
         got = Best(came, put(np.array([3, 1, 2, 0]))) if program.combine == "argmin" else came
         new, moved_then = program.apply(vertices, got, Totals({"dangling": 0.25}))
-        listening = program.listens(vertices)
+        listening = program.receives(vertices)
         return [*state.values(), moved, values, *totals.values(), *new.values(), moved_then, listening]
 
     own, others = run(np.asarray), run(to_foreign)

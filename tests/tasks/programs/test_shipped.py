@@ -1,4 +1,4 @@
-"""The programs that edgemill brings, against NetworkX, igraph and SciPy, on any number of blocks."""
+"""The shipped programs against NetworkX, igraph and SciPy, on any number of blocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FEW = settings(max_examples=40)
 
 
 def rows(graph: Drawn, view: str) -> list[list[int]]:
-    """The sources of the edges into each vertex, as `Program.view` has them."""
+    """The sources of the in-edges of each vertex, for a `Program.view`."""
     found: list[list[int]] = [[] for _ in range(graph.vertices)]
     for u, v in graph.edges:
         found[v].append(u)
@@ -52,7 +52,9 @@ def rows(graph: Drawn, view: str) -> list[list[int]]:
 
 @given(graphs(), st.sampled_from(SHIPPED), st.integers(2, 16), st.booleans())
 @settings(max_examples=80)
-def test_any_cut_gives_the_same_bits(graph: Drawn, program: Program, blocks: int, by_range: bool) -> None:
+def test_results_are_bitwise_equal_for_every_partitioning(
+    graph: Drawn, program: Program, blocks: int, by_range: bool
+) -> None:
     whole, cut = (by_blocks(program, graph, count, by_range) for count in (1, blocks))
     assert (whole.steps, whole.converged, whole.moved) == (cut.steps, cut.converged, cut.moved)
     for name, values in whole.state.items():
@@ -95,7 +97,7 @@ def test_distances_and_predecessors(graph: Drawn, data: st.DataObject) -> None:
 
 
 def fewest_edges(graph: Drawn, source: int, weight: dict[tuple[int, int], float]) -> list[int]:
-    """Of each vertex, the edges of a shortest path with the fewest: by definition, one more edge at a time."""
+    """The fewest edges of a shortest path to each vertex, by definition: one more edge at a time."""
     distance = [np.inf] * graph.vertices
     distance[source] = 0.0
     fewest = [0] * graph.vertices
@@ -110,7 +112,7 @@ def fewest_edges(graph: Drawn, source: int, weight: dict[tuple[int, int], float]
 
 @given(graphs(), st.sampled_from([1, 3]))
 @FEW
-def test_components_have_the_least_number(graph: Drawn, blocks: int) -> None:
+def test_components_have_the_smallest_number(graph: Drawn, blocks: int) -> None:
     ends = np.array(graph.edges).reshape(-1, 2)
     matrix = scipy.sparse.coo_array((np.ones(len(ends)), ends.T), shape=(graph.vertices,) * 2)
     _, label = scipy.sparse.csgraph.connected_components(matrix, connection="weak")
@@ -120,7 +122,7 @@ def test_components_have_the_least_number(graph: Drawn, blocks: int) -> None:
 
 @given(graphs(), st.integers(0, 5), st.sampled_from([1, 3]))
 @FEW
-def test_labels_are_the_most_frequent_and_least(graph: Drawn, steps: int, blocks: int) -> None:
+def test_labels_are_the_smallest_most_frequent_ones(graph: Drawn, steps: int, blocks: int) -> None:
     label = list(range(graph.vertices))
     for _ in range(steps):
         counts = [Counter(label[u] for u in row) for row in rows(graph, "both")]
@@ -164,7 +166,7 @@ def test_ranks(graph: Drawn, weighted: bool, personal: bool, blocks: int) -> Non
     assert np.allclose(rank, linear_ranks(graph, weighted, start), rtol=1e-9, atol=1e-12)
     if not graph.edges:
         return
-    # NetworkX takes a loop of an undirected graph once, as this does; igraph takes it twice.
+    # NetworkX and edgemill count a loop of an undirected graph once; igraph counts it twice.
     weight = "weight" if weighted and any(graph.weights) else None
     if weighted == (weight is not None):
         starts = {v: 1.0 for v in start} or None
@@ -188,7 +190,7 @@ def linear_ranks(graph: Drawn, weighted: bool, start: tuple[int, ...]) -> Any:
     return np.linalg.solve(np.eye(n) - 0.85 * follow, 0.15 * starts)
 
 
-def test_igraph_ranks_a_graph_alike() -> None:
+def test_ranks_equal_those_of_igraph() -> None:
     graph = Drawn(5, ((0, 1), (1, 2), (2, 0), (2, 3), (4, 0)), (1.0, 2.0, 3.0, 4.0, 5.0), True)
     theirs = igraph.Graph(5, graph.edges, directed=True)
     assert np.allclose(by_blocks(PageRank(), graph, 2).state["rank"], theirs.pagerank(), atol=1e-8)
@@ -198,11 +200,11 @@ def test_igraph_ranks_a_graph_alike() -> None:
 
 @pytest.mark.parametrize("blocks", [1, 4])
 @pytest.mark.parametrize("program", [BreadthFirst(), ShortestPaths()], ids=lambda p: type(p).__name__)
-def test_only_what_moved_is_read_of_a_long_path(program: Program, blocks: int) -> None:
+def test_only_changed_vertices_of_a_long_path_are_read(program: Program, blocks: int) -> None:
     size = 300
     graph = Drawn(size, tuple((v, v + 1) for v in range(size - 1)), (1.0,) * (size - 1), False)
     found = by_blocks(program, graph, blocks, by_range=True)
     first = next(iter(found.state.values()))
     assert first.tolist() == list(range(size))
     assert found.steps == size
-    assert found.entries <= 32 * size  # each vertex is heard once, and a block of few entries may read them all then
+    assert found.entries <= 32 * size  # a block with few entries may read them all

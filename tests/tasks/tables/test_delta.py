@@ -1,4 +1,4 @@
-"""Delta tables: the live files of a version, and what is refused because they alone do not give its rows."""
+"""Delta tables: the live files of a version, and tables whose files alone do not have its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 
 import lakes
 from edgemill.tasks.errors import InputAbsent, InputError, UsageError
-from edgemill.tasks.sources import Source, open_source
+from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.sources import Source
 from edgemill.tasks.tables.delta_log import log_files
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -66,7 +67,7 @@ def test_a_log_with_a_checkpoint_and_without_its_first_commits(tmp_path: Path) -
         ("0.json 1.json 1.checkpoint.parquet 2.json", 0, "0.json"),
         ("1.checkpoint.parquet", None, "1.checkpoint.parquet"),
         ("1.checkpoint.A.json 2.json", None, "1.checkpoint.A.json 2.json"),
-        ("0.json 1.json 1.checkpoint.1.2.parquet", None, "0.json 1.json"),  # a checkpoint that is half written
+        ("0.json 1.json 1.checkpoint.1.2.parquet", None, "0.json 1.json"),  # an incomplete checkpoint
         (
             "1.json 1.checkpoint.1.2.parquet 1.checkpoint.2.2.parquet",
             None,
@@ -75,7 +76,7 @@ def test_a_log_with_a_checkpoint_and_without_its_first_commits(tmp_path: Path) -
         ("0.json 0.crc 1.json _last_checkpoint 0.1.compacted.json", None, "0.json 1.json"),
     ],
 )
-def test_what_is_read_of_a_log(names: str, version: int | None, needed: str) -> None:
+def test_the_files_of_a_log_that_a_version_needs(names: str, version: int | None, needed: str) -> None:
     def whole(name: str) -> str:
         number, *rest = name.split(".")
         rest = [
@@ -88,7 +89,7 @@ def test_what_is_read_of_a_log(names: str, version: int | None, needed: str) -> 
 
 
 def test_paths_of_every_kind(tmp_path: Path) -> None:
-    """Partition values stand escaped in the paths of files, and those once more in the log."""
+    """Partition values are escaped in the paths of files, and paths are escaped again in the log."""
     days = ["a b", "x%y", "ü", "12:30", "a+b", "#?"]
     table = lakes.delta(tmp_path / "t", lakes.rows(lakes.FIRST, day=days), partition_by=["day"])
     source = open_source(str(table.rename(tmp_path / "moved to 100%20 #")))
@@ -99,7 +100,7 @@ def test_paths_of_every_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("names", [(None, None), ("src", "dst")])
 def test_a_column_that_only_paths_have(tmp_path: Path, names: tuple[str | None, str | None]) -> None:
-    """Two columns are left in the files, dst and weight, which are no edges."""
+    """The files have two other columns, dst and weight, which are not the ends of edges."""
     table = lakes.delta(tmp_path / "t", lakes.rows(lakes.FIRST, weight=[7] * 6), partition_by=["src"])
     with pytest.raises(InputError, match=r"'src' is a partition column, whose values are in the paths") as caught:
         open_source(str(table), *names)
@@ -122,7 +123,7 @@ def climbing(folder: Path) -> None:
 
 
 def planted(folder: Path) -> None:
-    """A checkpoint that would have a file written outside the folder that the log is copied to."""
+    """Write a checkpoint with a path outside the folder of the copied log."""
     in_sidecar(folder, UUID, 0)
     path = next(folder.glob("_delta_log/*.checkpoint.*.json"))
     path.write_text(path.read_text().replace(f"{UUID}.parquet", "../../../planted.parquet"))
@@ -164,19 +165,21 @@ def lost(folder: Path) -> None:
     [
         (
             lakes.with_deletion_vector,
-            r"/t \(Delta table, version 0\) has deletion vectors, so its files still hold rows",
+            r"/t \(Delta table, version 0\) has deletion vectors, so its files still have deleted rows",
         ),
         (mapped, r"uses column mapping"),
         (cloned, r"has files outside its folder, such as file:///elsewhere/a.parquet"),
         (climbing, r"has files outside its folder"),
-        (planted, r"a checkpoint names the sidecar '../../../planted.parquet', which is no file of its folder"),
+        (planted, r"a checkpoint refers to the sidecar '../../../planted.parquet', which is outside its folder"),
         (unknown, r"cannot be read by deltalake .*catalog"),
         (damaged, r"the log of the Delta table .* cannot be read by deltalake"),
         (lost, r"has a live file that does not exist: .*part-.*parquet.*; if it was removed as old \(VACUUM"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_the_files_alone_do_not_tell(tmp_path: Path, change: Callable[[Path], object], message: str) -> None:
+def test_tables_whose_files_alone_do_not_have_the_rows(
+    tmp_path: Path, change: Callable[[Path], object], message: str
+) -> None:
     table = lakes.delta(tmp_path / "t", lakes.FIRST)
     change(table)
     with pytest.raises(InputError, match=message) as caught:
@@ -184,7 +187,7 @@ def test_what_the_files_alone_do_not_tell(tmp_path: Path, change: Callable[[Path
     assert caught.value.exit_code == 3
 
 
-def test_features_that_are_not_in_use(tmp_path: Path) -> None:
+def test_features_that_are_not_used(tmp_path: Path) -> None:
     features = [
         "deletionVectors",
         "columnMapping",
@@ -215,7 +218,7 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         open_source(str(table))
 
 
-def test_in_a_store_that_the_package_does_not_know(tmp_path: Path) -> None:
+def test_a_store_that_deltalake_does_not_support(tmp_path: Path) -> None:
     table = lakes.delta(tmp_path / "t", lakes.FIRST, lakes.SECOND)
     memory = fsspec.filesystem("memory")
     memory.put(str(table), "/lake/delta", recursive=True)
@@ -231,14 +234,14 @@ def test_in_a_store_that_the_package_does_not_know(tmp_path: Path) -> None:
     memory.rm("/lake", recursive=True)
 
 
-def test_a_version_of_what_is_no_table(tmp_path: Path) -> None:
+def test_a_version_without_a_table(tmp_path: Path) -> None:
     pq.write_table(lakes.rows(lakes.FIRST), tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=r"input.table_version is 0, but input .* is no Delta or Iceberg table"):
         open_source(str(tmp_path), table_version=0)
 
 
 def test_a_checkpoint_in_parts(tmp_path: Path) -> None:
-    """A checkpoint of the second version, whose actions are in files of their own."""
+    """A version 2 checkpoint, whose actions are in several files."""
     table = lakes.delta(tmp_path / "t", lakes.FIRST, lakes.SECOND)
     DeltaTable(table).create_checkpoint()
     log = table / "_delta_log"
@@ -263,7 +266,7 @@ def test_a_checkpoint_whose_files_are_in_sidecars(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["a commit", "a checkpoint", "a sidecar"])
-def test_the_last_word_on_a_deletion_vector(tmp_path: Path, where: str) -> None:
+def test_the_last_action_decides_on_a_deletion_vector(tmp_path: Path, where: str) -> None:
     """A row of a file is deleted in version 1, and restored by version 2."""
     table = lakes.with_features(lakes.delta(tmp_path / "t", lakes.FIRST), "v2Checkpoint", "deletionVectors")
     log = table / "_delta_log"
@@ -285,7 +288,7 @@ def test_the_last_word_on_a_deletion_vector(tmp_path: Path, where: str) -> None:
 
 
 def in_sidecar(table: Path, name: str, version: int) -> None:
-    """Write a checkpoint as one of the kind 2: its files in a file of their own."""
+    """Write a checkpoint as version 2, with its files in a sidecar."""
     log = table / "_delta_log"
     DeltaTable(table, version=version).create_checkpoint()
     classic = log / f"{version:020}.checkpoint.parquet"

@@ -1,4 +1,4 @@
-"""What is a table, what is a part of one, and what neither: files of tables are never read one by one."""
+"""Tables, parts of tables, and other files. Single files of a table are never read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import lakes
 from edgemill.tasks.errors import InputError, UsageError
-from edgemill.tasks.sources import open_source
+from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.tables.finding import table_at
-from edgemill.tasks.verify_rows import input_pieces
-from edgemill.tasks.verify_tables import live_files
+from edgemill.tasks.verify.input import live_files
+from edgemill.tasks.verify.rows import input_pieces
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(made: Path, tmp_path: Path) -> Path:
-    """Tables of each format, and loose files."""
+    """Tables of each format, and plain files."""
     return Path(shutil.copytree(made, tmp_path / "lake"))
 
 
 @pytest.fixture
 def stored(lake: Path) -> Iterator[str]:
-    """The same in a store."""
+    """The same files in a store."""
     memory = fsspec.filesystem("memory")
     memory.put(str(lake), "/bucket/lake", recursive=True)
     yield "memory://bucket/lake"
@@ -94,8 +94,8 @@ def test_one_file_of_a_table(lake: Path) -> None:
             open_source(str(file))
 
 
-def test_links(lake: Path, tmp_path: Path) -> None:
-    """A link to a table is a table; one into a table leads to a part of it."""
+def test_links_to_tables(lake: Path, tmp_path: Path) -> None:
+    """A link to a table is a table. A link into a table is a part of it."""
     (tmp_path / "latest").symlink_to(lake / "delta")
     (tmp_path / "inside").symlink_to(lake / "delta/part=0")
     assert open_source(str(tmp_path / "latest")).table is not None
@@ -104,7 +104,7 @@ def test_links(lake: Path, tmp_path: Path) -> None:
             open_source(str(tmp_path / path))
 
 
-def test_hudi(lake: Path) -> None:
+def test_a_hudi_table_is_refused(lake: Path) -> None:
     with pytest.raises(UsageError, match=r"is a Hudi table \(it has .hoodie\), which edgemill does not read") as caught:
         open_source(str(lake / "hudi"))
     assert caught.value.exit_code == 2
@@ -124,8 +124,8 @@ def test_a_delta_table_with_metadata_of_iceberg(lake: Path) -> None:
     "path",
     ["loose", "loose/a", "loose/a/edges.parquet", "loose/*/*.parquet", "lo*/a", "of", "of/metadata", "o*/*/*.parquet"],
 )
-def test_loose_files_beside_tables(lake: Path, stored: str, path: str) -> None:
-    """Names that start with "_" are left out of a folder, and of a glob at its end, so that a table there is too."""
+def test_plain_files_beside_tables(lake: Path, stored: str, path: str) -> None:
+    """Names that start with "_" are skipped in a folder and at the end of a glob, also if they are tables."""
     if path == "loose/*/*.parquet":
         shutil.rmtree(lake / "loose/_old/delta")
         fsspec.filesystem("memory").rm("/bucket/lake/loose/_old/delta", recursive=True)
@@ -137,7 +137,7 @@ def test_loose_files_beside_tables(lake: Path, stored: str, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["delta", "loose", "loose/a/*.parquet"])
 def test_the_work_does_not_grow_with_the_files(stored: str, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """Of the calls that a store answers with requests."""
+    """Counts the calls that send requests to a store."""
     calls: Counter[str] = Counter()
 
     def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Iceberg tables: the live files of a snapshot, and what is refused because they alone do not give its rows."""
+"""Iceberg tables: the live files of a snapshot, and tables whose files alone do not have its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pyiceberg.types import LongType
 
 import lakes
 from edgemill.tasks.errors import InputAbsent, InputError, UsageError
-from edgemill.tasks.sources import Source, open_source
+from edgemill.tasks.inputs.open_source import open_source
+from edgemill.tasks.inputs.sources import Source
 from edgemill.tasks.tables.iceberg_metadata import newest_metadata
 
 
@@ -31,7 +32,7 @@ def edges(source: Source) -> list[lakes.Edge]:
 
 
 def snapshots(table: Table) -> list[int]:
-    """Ids of those that have rows, the oldest first."""
+    """Ids of snapshots with rows, oldest first."""
     return [one.snapshot_id for one in table.snapshots() if one.summary and one.summary["total-records"] != "0"]
 
 
@@ -60,7 +61,7 @@ def test_a_file_of_metadata_says_which_table(tmp_path: Path) -> None:
 
 
 def test_rows_added_and_rows_deleted(tmp_path: Path) -> None:
-    """Pyiceberg writes files again without the rows that are deleted."""
+    """Pyiceberg rewrites files without the deleted rows."""
     table = lakes.iceberg(tmp_path / "t", lakes.FIRST)
     table.append(lakes.rows(lakes.SECOND))
     table.delete("src == 1")
@@ -79,7 +80,7 @@ def test_without_a_snapshot(tmp_path: Path) -> None:
 
 
 def test_partitions_by_values(tmp_path: Path) -> None:
-    """Iceberg's files have all columns, those of partitions too, so src may be one."""
+    """Iceberg files have all columns, also partition columns, so src may be one."""
     table = lakes.rows(lakes.FIRST, day=["a b", "x%y", "ü", "12:30", "a+b", "#?"])
     made = lakes.iceberg(tmp_path / "t", table.slice(0, 2))
     with made.update_spec() as update:
@@ -98,7 +99,7 @@ def test_partitions_by_values(tmp_path: Path) -> None:
     ],
     ids=["positions", "vector", "equality"],
 )
-def test_deletes_in_files_of_their_own(
+def test_delete_files_are_refused(
     tmp_path: Path, content: DataFileContent, file_format: FileFormat, message: str
 ) -> None:
     table = lakes.iceberg(tmp_path / "t", lakes.FIRST)
@@ -116,7 +117,7 @@ def renamed(table: Table) -> None:
 
 
 def added_anew(table: Table) -> None:
-    """Files still have a column of this name, whose values the table no longer has."""
+    """Files still have a column with this name, but the table has other values."""
     with table.update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("src")
     with table.update_schema() as update:
@@ -124,13 +125,15 @@ def added_anew(table: Table) -> None:
 
 
 @pytest.mark.parametrize("change", [renamed, added_anew])
-def test_columns_of_other_names_in_the_files(tmp_path: Path, change: Callable[[Table], None]) -> None:
+def test_columns_with_other_names_in_the_files(tmp_path: Path, change: Callable[[Table], None]) -> None:
     change(lakes.iceberg(tmp_path / "t", lakes.FIRST))
-    with pytest.raises(InputError, match=r"does not hold column 'src' by this name: it was added, renamed or dropped"):
+    with pytest.raises(
+        InputError, match=r"does not have column 'src' under this name: it was added, renamed or dropped"
+    ):
         open_source(str(tmp_path / "t"), "src", "dst")
 
 
-def test_columns_as_they_were(tmp_path: Path) -> None:
+def test_columns_of_an_old_snapshot(tmp_path: Path) -> None:
     table = lakes.iceberg(tmp_path / "t", lakes.FIRST)
     with table.update_schema() as update:
         update.rename_column("src", "from").add_column("weight", LongType())
@@ -140,14 +143,14 @@ def test_columns_as_they_were(tmp_path: Path) -> None:
     assert edges(open_source(str(tmp_path / "t"), table_version=snapshots(table)[0])) == sorted(lakes.FIRST)
 
 
-def test_files_that_were_added_as_they_were(tmp_path: Path) -> None:
+def test_added_files_without_field_ids(tmp_path: Path) -> None:
     """They have no field ids: the table maps their names."""
     table = lakes.iceberg(tmp_path / "t", lakes.FIRST)
     pq.write_table(lakes.rows(lakes.SECOND), tmp_path / "loose.parquet")
     table.add_files([f"file://{tmp_path}/loose.parquet"])
     assert edges(open_source(str(tmp_path / "t"))) == sorted([*lakes.FIRST, *lakes.SECOND])
     added_anew(table)
-    with pytest.raises(InputError, match="does not hold column 'src' by this name"):
+    with pytest.raises(InputError, match="does not have column 'src' under this name"):
         open_source(str(tmp_path / "t"), "src", "dst")
 
 
@@ -155,7 +158,7 @@ def test_files_that_were_added_as_they_were(tmp_path: Path) -> None:
     ("names", "hint", "newest"),
     [
         ("00000-a 00001-b 00010-c 00002-d", None, "00010-c"),
-        ("v1 v2 v10", "2", "v10"),  # a hint may be behind
+        ("v1 v2 v10", "2", "v10"),  # a hint may be outdated
         ("00001-a 00001-b", "00001-a", "00001-a"),
         ("00001-a 00001-b", "00001-a.metadata.json", "00001-a"),
         ("anything", None, "anything"),
@@ -176,7 +179,7 @@ def test_the_newest_metadata(names: str, hint: str | None, newest: str) -> None:
         ("00001-a 00002-b", "00001-a", "names 00001-a.metadata.json, and 00002-b.metadata.json is newer"),
     ],
 )
-def test_metadata_that_could_each_be_the_newest(tmp_path: Path, names: str, hint: str | None, why: str) -> None:
+def test_ambiguous_metadata(tmp_path: Path, names: str, hint: str | None, why: str) -> None:
     files = [f"{name}.metadata.json" for name in names.split()]
     with pytest.raises(ValueError, match=why):
         newest_metadata(files, hint)
@@ -185,7 +188,7 @@ def test_metadata_that_could_each_be_the_newest(tmp_path: Path, names: str, hint
         (tmp_path / "metadata" / name).touch()
     if hint is not None:
         (tmp_path / "metadata/version-hint.text").write_text(hint)
-    with pytest.raises(UsageError, match=f"{why}.*; ask its catalog, and name that file as the input"):
+    with pytest.raises(UsageError, match=f"{why}.*; find it in the table's catalog, and use this file as the input"):
         open_source(str(tmp_path))
 
 
@@ -203,7 +206,9 @@ def test_a_table_that_was_moved(tmp_path: Path) -> None:
     lakes.iceberg(tmp_path / "t", lakes.FIRST)
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "t"), "/lake/iceberg", recursive=True)
-    with pytest.raises(InputError, match=r"memory:///lake/iceberg names files elsewhere, such as file:///"):
+    with pytest.raises(
+        InputError, match=r"memory:///lake/iceberg refers to files in another file system, such as file:///"
+    ):
         open_source("memory://lake/iceberg")
     memory.rm("/lake", recursive=True)
     shutil.move(tmp_path / "t", tmp_path / "u")
@@ -211,7 +216,7 @@ def test_a_table_that_was_moved(tmp_path: Path) -> None:
         open_source(str(tmp_path / "u"))
 
 
-def test_damage(tmp_path: Path) -> None:
+def test_damaged_metadata(tmp_path: Path) -> None:
     lakes.iceberg(tmp_path / "t", lakes.FIRST)
     manifest = next(tmp_path.glob("t/metadata/*-m0.avro"))
     manifest.write_bytes(manifest.read_bytes()[:200])
@@ -222,7 +227,7 @@ def test_damage(tmp_path: Path) -> None:
         open_source(str(tmp_path / "t"))
 
 
-def test_a_live_file_that_is_lost(tmp_path: Path) -> None:
+def test_a_missing_live_file(tmp_path: Path) -> None:
     lakes.iceberg(tmp_path / "t", lakes.FIRST)
     next(tmp_path.glob("t/data/*.parquet")).unlink()
     with pytest.raises(InputError, match=r"has a live file that does not exist"):

@@ -1,0 +1,123 @@
+"""What a backend offers: the operations that exist for NumPy's arrays (`kernels.cpu`) and CuPy's (`kernels.gpu`).
+
+Both packages implement `Backend` with the same names and parameters; a test compares them. The functions of the same
+names in `kernels` document each operation and choose the backend by the type of an array. An operation that exists for
+one array type only is not listed here: callers import it from its module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import IntArray, LongArray, Nested, Topology
+
+if TYPE_CHECKING:
+    from .cpu.shards.cut import Cut
+
+Words = NDArray[np.uint32]
+Mask = NDArray[np.bool_]
+
+
+class Peeling(Protocol):
+    """The state of one subgraph's peeling; see `kernels.peeling`."""
+
+    left: int
+    """Number of edges that have not been removed."""
+    level: int
+    """The next level."""
+    levels: int
+    """Number of levels at which edges were removed."""
+
+    @property
+    def low(self) -> IntArray:
+        """[edges] λ of the removed edges, 0 for the others."""
+
+    @property
+    def count(self) -> IntArray:
+        """[edges] remaining triangles; negative for removed edges."""
+
+    def advance(self) -> None:
+        """Remove the edges of the next level that has some, or of several levels."""
+
+
+class Cascade(Protocol):
+    """Scratch memory for cascades in one subgraph; see `kernels.cascade`."""
+
+    def run(
+        self, rows: Any, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray
+    ) -> tuple[IntArray, int]:
+        """Remove `frontier` and all edges that lose their support by it; changes `count`."""
+
+
+class Fixpoint(Protocol):
+    """Scratch memory for fixpoint rounds in one subgraph; see `kernels.fixpoint`."""
+
+    def evaluate(self, bound: IntArray, active: IntArray, by_one: bool) -> IntArray:
+        """Lower the bound of each active edge once, in place. Returns the edges to evaluate again."""
+
+    def unsettle(self, bound: IntArray, lowered: IntArray) -> IntArray:
+        """The owned edges to evaluate again after the bounds of the ghosts `lowered` went down."""
+
+
+class Backend(Protocol):
+    """The operations for one array type."""
+
+    def row_numbers(self, offsets: LongArray) -> IntArray: ...
+
+    def lookup(self, keys: LongArray, values: LongArray) -> IntArray: ...
+
+    def pack_lists(
+        self, offsets: LongArray, high: IntArray, part: NDArray[np.int16], own: int, partitions: int
+    ) -> dict[int, tuple[LongArray, IntArray]]: ...
+
+    def intersect(
+        self, starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: Mask
+    ) -> tuple[IntArray, IntArray, Mask]: ...
+
+    def merge_rows(self, low: Words, high: Words, runs: LongArray, vertices: int) -> Any: ...
+
+    def third_vertex_rows(self, rows: Any, cut: Cut, first: int, shards: int) -> Any: ...
+
+    def count_by_third_vertex(
+        self, rows: Any, starts: Words, low: Words, high: Words, sums: IntArray
+    ) -> tuple[IntArray, int]: ...
+
+    def to_merged_order(
+        self,
+        origin: Words,
+        owned: Mask,
+        low: Words,
+        support: IntArray,
+        row: IntArray,
+        runs: LongArray,
+        senders: NDArray[np.int16],
+    ) -> tuple[Words, IntArray, NDArray[np.int16], IntArray]: ...
+
+    def adjacency(self, topology: Topology) -> Any: ...
+
+    def compact(self, rows: Any, live: Mask) -> Any: ...
+
+    def Peeling(
+        self, topology: Topology, count: IntArray, low: IntArray | None = None, level: int = 0, levels: int = 0
+    ) -> Peeling: ...
+
+    def Cascade(self, topology: Topology, rows: Any) -> Cascade: ...
+
+    def Fixpoint(self, topology: Topology, rows: Any, owned: Mask, highest: int) -> Fixpoint: ...
+
+    def reband(
+        self, band: IntArray, count: IntArray, start: IntArray, commit: IntArray, touched: Mask, threshold: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]: ...
+
+    def nest(self, low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested: ...
+
+    def scatter_index(self, index: IntArray) -> NDArray[Any]: ...
+
+    def scatter_sum(self, index: NDArray[Any], values: IntArray, size: int) -> LongArray: ...
+
+    def scatter_max(self, index: NDArray[Any], values: IntArray, size: int) -> IntArray: ...
+
+    def order_pairs(self, low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray: ...

@@ -1,0 +1,12 @@
+"""Operations on plain arrays on the CPU: sorting, lookup, scatter, packing of lists, strings, atomics.
+
+May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module of `kernels.gpu.arrays` with the same
+name has the same operations for CuPy arrays.
+"""
+
+from .lists import pack_lists
+from .lookup import lookup
+from .scatter import scatter_index, scatter_max, scatter_sum
+from .sort import order_pairs
+
+__all__ = ["lookup", "order_pairs", "pack_lists", "scatter_index", "scatter_max", "scatter_sum"]

@@ -1,0 +1,169 @@
+"""Strings by their bytes: hashes, and a quicksort by seven bytes at a time. The seven bytes are stored as sort keys.
+
+String i is content[offsets[i] : offsets[i + 1]]; `offsets` is int64 [strings + 1], `content` uint8.
+
+Multikey quicksort (Bentley, Sedgewick, SODA 1997) with cached keys (Ng, Kakehi, CATS 2007).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...graph import LongArray
+from ...runtime.cache import cached_njit
+
+DIGIT = 7
+"""Bytes of a string in one key. The lowest byte of the key is their number, plus one if the string continues. Strings
+with equal keys are equal, or both continue.
+"""
+FEW = 16
+"""Runs of at most this many strings are sorted by insertion."""
+STACK = 256
+"""Capacity of the stack of runs. It needs twice log2 of the strings, because the shortest of three runs goes first."""
+
+
+@cached_njit
+def _key(offsets, content, which, depth):
+    start = offsets[which] + depth
+    left = offsets[which + 1] - start
+    key = np.uint64(0)
+    for i in range(min(left, DIGIT)):
+        key = (key << np.uint64(8)) | np.uint64(content[start + i])
+    key <<= np.uint64(8 * (DIGIT + 1 - min(left, DIGIT)))
+    return key | np.uint64(min(left, DIGIT + 1))
+
+
+@cached_njit
+def _ends(key):
+    """Whether the string ends within this key."""
+    return key & np.uint64(0xFF) <= DIGIT
+
+
+@cached_njit
+def _compare(offsets, content, one, other, depth):
+    """Negative, positive or zero if `one` is before, after or equal to `other`, both compared from `depth` on."""
+    here, there = offsets[one] + depth, offsets[other] + depth
+    left, rest = offsets[one + 1] - here, offsets[other + 1] - there
+    for i in range(min(left, rest)):
+        if content[here + i] != content[there + i]:
+            return np.int64(content[here + i]) - np.int64(content[there + i])
+    return left - rest
+
+
+@cached_njit
+def _insert(offsets, content, order, keys, repeats, start, stop, depth):
+    """Sort a short run by insertion."""
+    for i in range(start + 1, stop):
+        which, key = order[i], keys[i]
+        j = i
+        while j > start:
+            before = keys[j - 1]
+            if before < key:
+                break
+            if before == key:
+                more = np.int64(0)
+                if not _ends(key):
+                    more = _compare(offsets, content, order[j - 1], which, depth + DIGIT)
+                if more <= 0:
+                    break
+            order[j], keys[j] = order[j - 1], before
+            j -= 1
+        order[j], keys[j] = which, key
+    for i in range(start + 1, stop):
+        if keys[i] == keys[i - 1]:
+            repeats[i] = _ends(keys[i]) or _compare(offsets, content, order[i - 1], order[i], depth + DIGIT) == 0
+
+
+@cached_njit
+def _middle(a, b, c):
+    return max(min(a, b), min(max(a, b), c))
+
+
+@cached_njit
+def _sort_strings(offsets, content):
+    count = offsets.size - 1
+    order = np.arange(count)
+    repeats = np.zeros(count, np.bool_)
+    keys = np.empty(count, np.uint64)
+    for i in range(count):
+        keys[i] = _key(offsets, content, i, 0)
+    waiting = np.empty((STACK, 3), np.int64)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, count, 0
+    runs = 1
+    sizes = np.empty(3, np.int64)
+    while runs:
+        runs -= 1
+        start, stop, depth = waiting[runs, 0], waiting[runs, 1], waiting[runs, 2]
+        if stop - start <= FEW:
+            _insert(offsets, content, order, keys, repeats, start, stop, depth)
+            continue
+        quarter = (stop - start) // 4
+        pivot = _middle(keys[start + quarter], keys[start + 2 * quarter], keys[start + 3 * quarter])
+        below, above, i = start, stop, start
+        while i < above:
+            key = keys[i]
+            if key < pivot:
+                keys[i], keys[below] = keys[below], key
+                order[i], order[below] = order[below], order[i]
+                below += 1
+                i += 1
+            elif key > pivot:
+                above -= 1
+                keys[i], keys[above] = keys[above], key
+                order[i], order[above] = order[above], order[i]
+            else:
+                i += 1
+        if _ends(pivot):
+            repeats[below + 1 : above] = True
+            sizes[0] = 0
+        else:
+            for i in range(below, above):
+                keys[i] = _key(offsets, content, order[i], depth + DIGIT)
+            sizes[0] = above - below
+        sizes[1], sizes[2] = below - start, stop - above
+        while sizes.max() > 1:
+            part = sizes.argmax()
+            sizes[part] = 0
+            waiting[runs, 0] = below if part == 0 else start if part == 1 else above
+            waiting[runs, 1] = above if part == 0 else below if part == 1 else stop
+            waiting[runs, 2] = depth + DIGIT if part == 0 else depth
+            runs += 1
+    return order, repeats
+
+
+@cached_njit
+def _hash_strings(offsets, content, base):
+    found = np.empty(offsets.size - 1, np.uint64)
+    for i in range(found.size):
+        value = np.uint64(0)
+        for at in range(offsets[i + 1] - 1, offsets[i] - 1, -1):
+            value = value * base + np.uint64(content[at]) + np.uint64(1)
+        found[i] = value
+    return found
+
+
+def hash_strings(offsets: LongArray, content: NDArray[np.uint8], base: np.uint64) -> NDArray[np.uint64]:
+    """A hash of each string, uint64 [strings]: the polynomial in `base` with coefficients byte + 1, modulo 2^64.
+
+    Reads each byte once, and takes 8 bytes of memory a string.
+    """
+    hashes: NDArray[np.uint64] = _hash_strings(*_read_only(offsets, content), base)
+    return hashes
+
+
+def sort_strings(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.bool_]]:
+    """Sort strings by their bytes. Returns the permutation, int64 [strings], and in sorted order whether each string
+    equals the one before it, bool [strings].
+
+    Takes 16 bytes of memory a string. Reads about as many bytes of each as distinguish it from the rest.
+    """
+    order, repeats = _sort_strings(*_read_only(offsets, content))
+    return order, repeats
+
+
+def _read_only(offsets: LongArray, content: NDArray[np.uint8]) -> tuple[LongArray, NDArray[np.uint8]]:
+    """Both as read-only arrays. Arrow's arrays may be writable or not, which would be two types to the compiler."""
+    offsets, content = offsets.view(), content.view()
+    offsets.flags.writeable = content.flags.writeable = False
+    return offsets, content

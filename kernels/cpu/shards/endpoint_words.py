@@ -1,0 +1,132 @@
+"""Two words per edge, one for each endpoint, and their transfer between groups.
+
+The word of an endpoint belongs to the shard that stores the edge at that endpoint. If the two endpoints of an edge
+belong to two groups, each group knows one word and sends it to the other. Both groups have the edges between their
+classes in the same order, so that only the words are sent, in blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from ...runtime.cache import cached_njit
+from .cut import class_of
+
+
+@cached_njit(parallel=True)
+def write_endpoint_words(low, high, vertices, shards, group_of, rank, at_low, at_high, cursor, block, count):
+    """Write the next words for each other group into `block` [groups, words], and their number into `count` [groups].
+
+    `group_of` [classes] is the group of each class, `rank` this group. `cursor` [groups] int64 is the next edge to look
+    at, and is advanced; it reaches the number of edges when there are no more words for that group.
+    """
+    for g in prange(cursor.size):
+        listed = np.int64(0)
+        e = cursor[g]
+        while g != rank and e < low.size and listed < block.shape[1]:
+            a = group_of[class_of(low[e], vertices, shards)]
+            b = group_of[class_of(high[e], vertices, shards)]
+            if a == rank and b == g:
+                block[g, listed] = at_low[e]
+                listed += 1
+            elif a == g and b == rank:
+                block[g, listed] = at_high[e]
+                listed += 1
+            e += 1
+        cursor[g] = e if g != rank else low.size
+        count[g] = listed
+
+
+@cached_njit(parallel=True)
+def read_endpoint_words(low, high, vertices, shards, group_of, rank, words, start, cursor, at_low, at_high):
+    """Read the words of all other groups into `at_low` and `at_high`; those of group g are
+    `words[start[g]:start[g+1]]`.
+
+    `cursor` [groups] int64 is as in `write_endpoint_words`. Returns for each group the number of words that belong to
+    no edge.
+    """
+    excess = np.zeros(cursor.size, np.int64)
+    for g in prange(cursor.size):
+        i = start[g]
+        e = cursor[g]
+        while i < start[g + 1] and e < low.size:
+            a = group_of[class_of(low[e], vertices, shards)]
+            b = group_of[class_of(high[e], vertices, shards)]
+            if a == rank and b == g:
+                at_high[e] = words[i]
+                i += 1
+            elif a == g and b == rank:
+                at_low[e] = words[i]
+                i += 1
+            e += 1
+        cursor[g] = e
+        excess[g] = start[g + 1] - i
+    return excess
+
+
+@cached_njit(parallel=True)
+def link_halves(low, high, vertices, shards, first, half_start, edge, at_low, at_high, partner):
+    """Write into `partner` [halves] the number of the edge's other half within its shard; its own inside a class.
+
+    `at_low`, `at_high` are those of `build_rows`, completed with the words of the other groups.
+    """
+    for s in prange(half_start.size - 1):
+        own = np.uint32(first + s)
+        for h in range(half_start[s], half_start[s + 1]):
+            e = edge[h]
+            here = class_of(low[e], vertices, shards) == own
+            partner[h] = (at_high[e] if here else at_low[e]) - np.uint32(1)
+
+
+@cached_njit(parallel=True)
+def counts_by_endpoint(low, high, vertices, shards, first, half_start, edge, count, live_above, at_low, at_high):
+    """Write the half counts of live edges to the endpoints that they belong to, and 0 for removed edges.
+
+    An edge inside a class has its count at the high endpoint. Words of endpoints in other groups stay unchanged.
+    """
+    for s in prange(half_start.size - 1):
+        own = np.uint32(first + s)
+        for h in range(half_start[s], half_start[s + 1]):
+            e = edge[h]
+            value = np.uint32(count[h]) if count[h] > live_above else np.uint32(0)
+            if class_of(high[e], vertices, shards) == own:
+                at_high[e] = value
+            else:
+                at_low[e] = value
+
+
+@cached_njit(parallel=True)
+def write_intervals(
+    low, high, vertices, shards, first, half_start, edge, count, live_above, removed_at, level, at_low, at_high
+):
+    """Replace the words of each edge whose high endpoint is in the group by the lower and the upper bound of its λ.
+
+    Both are λ for a removed edge. For a live edge they are `level` and the sum of its half counts.
+    """
+    for s in prange(half_start.size - 1):
+        own = np.uint32(first + s)
+        for h in range(half_start[s], half_start[s + 1]):
+            e = edge[h]
+            if class_of(high[e], vertices, shards) == own:
+                if count[h] > live_above:
+                    at_high[e] += at_low[e]
+                    at_low[e] = level
+                else:
+                    at_low[e] = at_high[e] = count[h] - removed_at
+
+
+@cached_njit
+def gather_owned(high, vertices, shards, first, stop, at_low, at_high, lower, upper):
+    """Copy the words of the edges whose high endpoint is of a class from `first` to `stop` - 1, in the order of edges.
+
+    Returns the number of such edges. `lower` and `upper` may be shorter, and empty to count only.
+    """
+    found = np.int64(0)
+    for e in range(high.size):
+        own = class_of(high[e], vertices, shards)
+        if first <= own and own < stop:
+            if found < lower.size:
+                lower[found], upper[found] = at_low[e], at_high[e]
+            found += 1
+    return found

@@ -1,0 +1,226 @@
+"""The triangle count of an edge as two half counts, one in each shard that stores an entry of the edge.
+
+The triangles left at an edge are the sum of its two half counts, less the losses in messages that are under way.
+Peeling takes levels in windows; `last` is the last level of the window and `alarm` is last // 2. While both half counts
+exceed `alarm`, their sum exceeds `last`: the edge cannot be removed within the window, and its shards exchange nothing.
+When a half count drops to `alarm`, its shard sends it to the other shard (an alarm). The receiver then has the whole
+count and becomes the keeper of the edge. If the whole count is large enough for two halves above `alarm`, the keeper
+gives one half back (a grant). Otherwise the first shard reports in each round how many triangles it removed (a report).
+Messages sent in one exchange arrive in the next, before any edge is removed.
+
+An edge with both endpoints in one class has one half count, and its shard is the keeper from the start. The functions
+handle one shard, whose halves start at `base`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.cache import cached_njit
+from .cut import class_of
+from .rows import popcount
+
+SPLIT, KEEPER, REPORTER, ALARMED, GRANTING, LEAVING = range(6)
+"""Roles of a half: SPLIT has a part of the count, KEEPER the whole count, REPORTER the losses since its last report.
+ALARMED lasts from an alarm to the next exchange, GRANTING from the arrival of an alarm to the next decision, LEAVING
+from the decision to remove the edge to its removal. Between levels only the first three occur.
+"""
+ALARM, REPORT, GRANT = range(3)
+"""Kinds of messages. The value of a message is four times the count that it carries, plus the kind."""
+
+LIVE_ABOVE = -(2**29)
+"""Edges with a count above this are live (not removed). The half count of a live edge may be negative, but by less than
+its support. An edge of the running round has the count LIVE_ABOVE less its position in the round, so that the positions
+of two such edges can be compared.
+"""
+REMOVED_AT = -(2**31)
+"""An edge removed at level k has the count REMOVED_AT + k."""
+REMOVED_BELOW = -(2**30)
+"""Counts below this belong to removed edges."""
+NO_COUNT = 2**32 - 1
+"""Larger than any count; the minimum over no counts."""
+
+
+@cached_njit
+def open_level(base, stop, count, role, live, leaving, event, level, alarm):
+    """List the edges to remove at `level` and the halves of at most `alarm`; clear the bits of removed edges in `live`.
+
+    `live` has a bit for each half. Returns the lengths of both lists, and the least count of the keepers and of the
+    split halves that are in neither list, NO_COUNT if there are none.
+    """
+    leaves, events = 0, 0
+    keeper, split = np.int64(NO_COUNT), np.int64(NO_COUNT)
+    for w in range((stop - base + 63) >> 6):
+        bits = live[w]
+        left = bits
+        while bits:
+            bit = bits & (~bits + np.uint64(1))
+            bits ^= bit
+            h = base + (w << 6) + np.int64(popcount(bit - np.uint64(1)))
+            c = count[h]
+            if c <= LIVE_ABOVE:
+                left ^= bit
+            elif role[h] == KEEPER:
+                if c <= level:
+                    role[h] = LEAVING
+                    leaving[leaves] = h
+                    leaves += 1
+                elif c < keeper:
+                    keeper = np.int64(c)
+            elif role[h] == SPLIT:
+                if c <= alarm:
+                    event[events] = h
+                    events += 1
+                elif c < split:
+                    split = np.int64(c)
+        live[w] = left
+    return leaves, events, keeper, split
+
+
+@cached_njit
+def receive(words, target, stop, value_offset, base, count, role, leaving, leaves, event, events, level, alarm, keeps):
+    """Apply the messages of one sending shard to one receiving shard.
+
+    The halves addressed are `words[target:stop]`; the value of each message is `value_offset` words behind its half.
+    `keeps` says whether this shard has the lower class of the two: if two alarms crossed, it becomes the keeper.
+    Returns the new lengths of the lists `leaving` and `event`.
+    """
+    for i in range(target, stop):
+        h = base + np.int64(words[i])
+        value = np.int32(words[i + value_offset])
+        kind, v = value & np.int32(3), value >> np.int32(2)
+        c = count[h]
+        if c <= LIVE_ABOVE or role[h] == LEAVING:
+            continue
+        if kind == ALARM:
+            if role[h] == ALARMED and not keeps:
+                continue
+            c += v
+            count[h] = c
+            role[h] = KEEPER
+            if c <= level:
+                role[h] = LEAVING
+                leaving[leaves] = h
+                leaves += 1
+            elif c > 2 * alarm + 1:
+                role[h] = GRANTING
+                event[events] = h
+                events += 1
+        elif kind == REPORT:
+            count[h] = c + v
+            if role[h] == KEEPER:
+                if c + v <= level:
+                    role[h] = LEAVING
+                    leaving[leaves] = h
+                    leaves += 1
+            elif role[h] == SPLIT and c > alarm and c + v <= alarm:
+                event[events] = h
+                events += 1
+        else:
+            count[h] = c + v
+            role[h] = SPLIT
+            if c + v <= alarm:
+                event[events] = h
+                events += 1
+    return leaves, events
+
+
+@cached_njit
+def settle_alarms(count, role, sending, senders):
+    """Make a reporter of each of the first `senders` halves in `sending` that is still ALARMED.
+
+    A half whose alarm crossed that of the other shard, and that has the lower class, is a keeper by now.
+    """
+    for i in range(senders):
+        h = sending[i]
+        if role[h] == ALARMED:
+            role[h] = REPORTER
+            if count[h] > LIVE_ABOVE:
+                count[h] = 0
+
+
+@cached_njit
+def decide(
+    low, high, vertices, shards, own, count, role, edge, leaving, leaves, event, events, sending, begins, level, alarm
+):
+    """Decide for each listed event whether the edge is to be removed or its half sends a message.
+
+    Appends edges to remove to `leaving`, and writes the halves that send to `sending`. Writes into `begins`
+    [all shards + 1] where the messages to each shard start. Returns the new length of `leaving` and that of `sending`.
+    """
+    stop = 0
+    begins[:] = 0
+    for i in range(events):
+        h = event[i]
+        c = count[h]
+        if c <= LIVE_ABOVE:
+            continue
+        if role[h] == GRANTING and c <= 2 * alarm + 1:
+            role[h] = KEEPER
+        if role[h] == KEEPER:
+            if c <= level:
+                role[h] = LEAVING
+                leaving[leaves] = h
+                leaves += 1
+        elif role[h] != LEAVING:
+            sending[stop] = h
+            stop += 1
+            begins[other_class(low[edge[h]], high[edge[h]], own, vertices, shards) + 1] += 1
+    for t in range(shards):
+        begins[t + 1] += begins[t]
+    return leaves, stop
+
+
+@cached_njit
+def write_messages(
+    low,
+    high,
+    vertices,
+    shards,
+    own,
+    count,
+    role,
+    edge,
+    partner,
+    sending,
+    senders,
+    message_at,
+    value_offset,
+    group_of,
+    words,
+    kinds,
+):
+    """Write the messages of the first `senders` halves in `sending`, and update their roles and counts.
+
+    `message_at` [all shards] is the index in `words` of the next message to each shard, and is advanced. The value of
+    a message to group g is `value_offset[g]` words behind it. Adds to `kinds` [3] the number of messages of each kind.
+    """
+    for i in range(senders):
+        h = sending[i]
+        t = other_class(low[edge[h]], high[edge[h]], own, vertices, shards)
+        to = message_at[t]
+        message_at[t] += 1
+        c = count[h]
+        if role[h] == SPLIT:
+            role[h] = ALARMED
+            kind = ALARM
+            kinds[ALARM] += 1
+        elif role[h] == REPORTER:
+            count[h] = 0
+            kind = REPORT
+            kinds[REPORT] += 1
+        else:
+            role[h] = SPLIT
+            count[h] = c - c // 2
+            c = c // 2
+            kind = GRANT
+            kinds[GRANT] += 1
+        words[to] = partner[h]
+        words[to + value_offset[group_of[t]]] = np.uint32(4 * c + kind)
+
+
+@cached_njit(inline="always")
+def other_class(low, high, own, vertices, shards):
+    """The class of the endpoint that is not of class `own`."""
+    at = class_of(low, vertices, shards)
+    return class_of(high, vertices, shards) if at == own else at

@@ -1,0 +1,185 @@
+"""Packets, flat uint32 arrays: what a group sends in one exchange.
+
+The common packet goes to all groups: a header, the number of edges that each shard of the group removes, then the low
+and then the high endpoints of these edges, shard by shard, each shard's sorted by high endpoint. A packet to one group
+has the number of messages, a table of where the messages of each sending shard for each receiving shard start, the
+halves addressed, and the values (int32). `half_counts` has the kinds of messages.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from ...runtime.cache import cached_njit
+from .cut import class_of
+
+(
+    EDGES,
+    LEVEL,
+    LAST,
+    REMAINING_LOW,
+    REMAINING_HIGH,
+    LEAST_KEEPER,
+    LEAST_SPLIT,
+    MESSAGES_LOW,
+    MESSAGES_HIGH,
+    LATE,
+) = range(10)
+"""Words of a header: edges that the group removes; the level; the last level of its window; edges of the graph that
+remain before this round (low and high half); the least count of a keeper and of a split half, as `open_level` returns
+them; messages to all groups (low and high half); whether the group's time is over.
+"""
+HEADER = 10
+"""Words of a header."""
+LARGE = 1024
+"""From this number of edges and messages on, several threads write the packets of a round."""
+
+
+@cached_njit
+def read_headers(words, start, first, run, run_high, run_length, found):
+    """Find the runs of edges in the common packets; that of group g is `words[start[g]:start[g + 1]]`.
+
+    `first` [groups + 1] is the first shard of each group. Writes for each shard where its low and high endpoints start
+    and how many they are, and into `found` [4] the least keeper, the least split half, the number of messages of all
+    groups and whether one is late. Returns the number of edges, -1 if headers disagree or lengths do not add up.
+    """
+    edges = np.int64(0)
+    found[0] = found[1] = np.int64(2**32 - 1)
+    found[2] = found[3] = 0
+    for g in range(start.size - 1):
+        at = start[g]
+        own = first[g + 1] - first[g]
+        n = np.int64(words[at + EDGES]) if start[g + 1] - at >= HEADER + own else np.int64(-1)
+        if n < 0 or start[g + 1] - at != HEADER + own + 2 * n:
+            return np.int64(-1)
+        for word in (LEVEL, LAST, REMAINING_LOW, REMAINING_HIGH):
+            if words[at + word] != words[start[0] + word]:
+                return np.int64(-1)
+        found[0] = min(found[0], np.int64(words[at + LEAST_KEEPER]))
+        found[1] = min(found[1], np.int64(words[at + LEAST_SPLIT]))
+        found[2] += np.int64(words[at + MESSAGES_LOW]) + (np.int64(words[at + MESSAGES_HIGH]) << 32)
+        found[3] |= np.int64(words[at + LATE])
+        low = at + HEADER + own
+        for s in range(first[g], first[g + 1]):
+            run[s], run_high[s] = low, low + n
+            run_length[s] = words[at + HEADER + s - first[g]]
+            low += run_length[s]
+        if low != at + HEADER + own + n:
+            return np.int64(-1)
+        edges += n
+    return edges
+
+
+@cached_njit
+def are_complete(words, start, first, shards):
+    """Whether the packets to this group are well-formed; that of group g is `words[start[g]:start[g + 1]]`.
+
+    `shards` is the number of this group's shards. Checks lengths, and that tables ascend within the messages.
+    """
+    for g in range(start.size - 1):
+        table, size = start[g] + 1, (first[g + 1] - first[g]) * (shards + 1)
+        if start[g + 1] < table + size:
+            return False
+        messages, reached = np.int64(words[start[g]]), np.int64(0)
+        if start[g + 1] != table + size + 2 * messages:
+            return False
+        for i in range(table, table + size):
+            at = np.int64(words[i])
+            if at < reached or at > messages:
+                return False
+            reached = at
+    return True
+
+
+@cached_njit
+def _lower_bound(words, begin, length, hub):
+    """How many of the ascending words `words[begin:begin + length]` are below `hub`."""
+    low, high = np.int64(0), np.int64(length)
+    while low < high:
+        middle = (low + high) >> 1
+        if words[begin + middle] < hub:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@cached_njit(parallel=True)
+def merge_runs(words, run, run_high, run_length, parts, vertices, shards, low, high, at, to):
+    """Merge the runs of edges by high endpoint, then by run, into `low` and `high`; their classes go to `at` and `to`.
+
+    `parts` threads merge ranges of high endpoints. The order of the result does not depend on `parts`, so that it is
+    the same in all groups.
+    """
+    longest = np.argmax(run_length)
+    for part in prange(parts):
+        cursor, stop = np.zeros(run.size, np.int64), run_length.copy()
+        out = np.int64(0)
+        if part > 0:
+            hub = words[run_high[longest] + run_length[longest] * part // parts]
+            for r in range(run.size):
+                cursor[r] = _lower_bound(words, run_high[r], run_length[r], hub)
+                out += cursor[r]
+        if part < parts - 1:
+            hub = words[run_high[longest] + run_length[longest] * (part + 1) // parts]
+            for r in range(run.size):
+                stop[r] = _lower_bound(words, run_high[r], run_length[r], hub)
+        # The runs that still have edges, and the next high endpoint of each.
+        left, open_ = 0, np.empty(run.size, np.int64)
+        head = np.empty(run.size, np.uint32)
+        for r in range(run.size):
+            if cursor[r] < stop[r]:
+                open_[left], head[left] = r, words[run_high[r] + cursor[r]]
+                left += 1
+        while left:
+            hub = head[0]
+            for i in range(1, left):
+                hub = min(hub, head[i])
+            to_class = class_of(hub, vertices, shards)
+            kept = 0
+            for i in range(left):
+                r, following = open_[i], head[i]
+                if following == hub:
+                    c = cursor[r]
+                    while c < stop[r] and words[run_high[r] + c] == hub:
+                        end = words[run[r] + c]
+                        low[out], high[out] = end, hub
+                        at[out], to[out] = class_of(end, vertices, shards), to_class
+                        out += 1
+                        c += 1
+                    cursor[r] = c
+                    if c == stop[r]:
+                        continue
+                    following = words[run_high[r] + c]
+                open_[kept], head[kept] = r, following
+                kept += 1
+            left = kept
+
+
+@cached_njit
+def lay_out_packets(leaving_count, begins, first, message_at, value_offset, edge_offset, packet_start):
+    """Compute the offsets of all parts of the packets.
+
+    `begins` [shards, all shards + 1] is where the messages of each shard to each shard start. Writes `message_at`
+    [shards, all shards], the index of the next message; `value_offset` [groups], the distance from a message to its
+    value; `edge_offset` [shards + 1], where the edges of each shard start; and `packet_start` [groups + 1], where the
+    packet to each group starts. Returns the number of messages.
+    """
+    groups, own = first.size - 1, leaving_count.size
+    edge_offset[0] = 0
+    for s in range(own):
+        edge_offset[s + 1] = edge_offset[s] + leaving_count[s]
+    total = np.int64(0)
+    packet_start[0] = 0
+    for g in range(groups):
+        a, b = first[g], first[g + 1]
+        messages = packet_start[g] + 1 + own * (b - a + 1)
+        value_offset[g] = 0
+        for s in range(own):
+            for t in range(a, b):
+                message_at[s, t] = messages + value_offset[g] + begins[s, t] - begins[s, a]
+            value_offset[g] += begins[s, b] - begins[s, a]
+        packet_start[g + 1] = messages + 2 * value_offset[g]
+        total += value_offset[g]
+    return total

@@ -1,0 +1,11 @@
+"""Operations on plain arrays on the GPU: sorting, lookup, scatter, packing of lists, copies to and from the host.
+
+Start with `transfer`. A module of `kernels.cpu.arrays` with the same name has the same operations for NumPy arrays.
+"""
+
+from .lists import pack_lists
+from .lookup import lookup
+from .scatter import scatter_index, scatter_max, scatter_sum
+from .sort import order_pairs
+
+__all__ = ["lookup", "order_pairs", "pack_lists", "scatter_index", "scatter_max", "scatter_sum"]

@@ -1,0 +1,99 @@
+"""Copies between host and device through pinned buffers. Each thread has its own buffers and its own stream.
+
+A copy from pinned memory runs at the full speed of the bus (55 GB/s on an H200 host, 10 GB/s from pageable memory), at
+the same time as other copies and kernels. Pinning is slow, 0.3 s a GiB, so each thread keeps two small buffers: the CPU
+fills or empties one while the other is copied.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cupy
+import numpy as np
+
+BUFFER_BYTES = 8 * 2**20
+MIN_BYTES = 2**18
+"""CuPy copies smaller arrays."""
+TRIM_AT = 0.1
+"""Most of a device's memory, as a share, that CuPy's pool keeps unused where UCX needs memory on the device too."""
+
+
+class _Lane(threading.local):
+    """Buffers and stream of one thread."""
+
+    def __init__(self) -> None:
+        self.device = -1
+
+    def ready(self) -> _Lane:
+        """The lane, with buffers and stream on the current device."""
+        device = cupy.cuda.runtime.getDevice()
+        if device != self.device:
+            self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.pinned = [cupy.cuda.alloc_pinned_memory(BUFFER_BYTES) for _ in range(2)]
+            self.buffers = [np.frombuffer(memory, np.uint8, BUFFER_BYTES) for memory in self.pinned]
+            self.done = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+            self.device = device
+        return self
+
+
+_lane = _Lane()
+
+
+def to_device(array: Any) -> Any:
+    """The array in the GPU's memory; the array itself if it is there."""
+    if isinstance(array, cupy.ndarray) or array.nbytes < MIN_BYTES or array.ndim != 1:
+        return cupy.asarray(array)
+    lane, found = _lane.ready(), cupy.empty(array.shape, array.dtype)
+    source = np.ascontiguousarray(array).view(np.uint8)
+    # The memory may have belonged to another array, and kernels that read that array may still be queued.
+    lane.stream.wait_event(cupy.cuda.get_current_stream().record())
+    for turn, at in enumerate(range(0, source.nbytes, BUFFER_BYTES)):
+        size, slot = min(BUFFER_BYTES, source.nbytes - at), turn % 2
+        lane.done[slot].synchronize()
+        lane.buffers[slot][:size] = source[at : at + size]
+        kind = cupy.cuda.runtime.memcpyHostToDevice
+        cupy.cuda.runtime.memcpyAsync(found.data.ptr + at, lane.pinned[slot].ptr, size, kind, lane.stream.ptr)
+        lane.done[slot].record(lane.stream)
+    cupy.cuda.get_current_stream().wait_event(lane.done[slot])
+    return found
+
+
+def to_host(array: Any) -> Any:
+    """The array in host memory."""
+    if array.nbytes < MIN_BYTES or array.ndim != 1:
+        return array.get()
+    lane, source = _lane.ready(), cupy.ascontiguousarray(array)
+    found = np.empty(array.shape, array.dtype)
+    target = found.view(np.uint8)
+    lane.stream.wait_event(cupy.cuda.get_current_stream().record())
+    pending: tuple[int, int, int] | None = None
+    for turn, at in enumerate(range(0, target.nbytes, BUFFER_BYTES)):
+        size, slot = min(BUFFER_BYTES, target.nbytes - at), turn % 2
+        kind = cupy.cuda.runtime.memcpyDeviceToHost
+        cupy.cuda.runtime.memcpyAsync(lane.pinned[slot].ptr, source.data.ptr + at, size, kind, lane.stream.ptr)
+        lane.done[slot].record(lane.stream)
+        if pending is not None:
+            _empty_buffer(lane, target, *pending)
+        pending = (slot, at, size)
+    if pending is not None:
+        _empty_buffer(lane, target, *pending)
+    return found
+
+
+def synchronize() -> None:
+    """Wait until the current stream has finished."""
+    cupy.cuda.get_current_stream().synchronize()
+
+
+def trim(memory_bytes: int) -> None:
+    """Empty CuPy's pool if it keeps more than `TRIM_AT` of the device's memory unused."""
+    pool = cupy.get_default_memory_pool()
+    if pool.free_bytes() > TRIM_AT * memory_bytes:
+        pool.free_all_blocks()
+
+
+def _empty_buffer(lane: _Lane, target: Any, slot: int, at: int, size: int) -> None:
+    lane.done[slot].synchronize()
+    target[at : at + size] = lane.buffers[slot][:size]

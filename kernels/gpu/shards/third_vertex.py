@@ -1,0 +1,108 @@
+"""Triangles by their third vertex on the GPU, and the merging of a group's edges; see shards/third_vertex.cu."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...runtime.sizes import SizedArrays
+from .. import tables
+from ..rows import row_numbers, starts_of
+from ..runtime import source
+
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class MergedEdges(SizedArrays):
+    """Edges from several sorted runs, sorted by (low, high): 12 bytes an edge."""
+
+    low: Any
+    """uint32 [edges]"""
+    high: Any
+    """uint32 [edges]"""
+    origin: Any
+    """uint32 [edges] index of the edge in the input."""
+    vertices: int
+    """Number of vertices of the whole graph."""
+
+
+@dataclass(frozen=True)
+class ThirdVertexLists(SizedArrays):
+    """The edges that a group owns, as rows a → c. Takes 4 bytes an edge and 8 bytes a vertex of the whole graph."""
+
+    offsets: Any
+    """int64 [vertices + 1] where the row of each vertex starts."""
+    high: Any
+    """int32 [edges] rank of the other endpoint, ascending within a row."""
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+
+def merge_rows(low: Any, high: Any, runs: Any, vertices: int) -> MergedEdges:
+    """Merge sorted runs of edges by a radix sort of keys; see `kernels.merge_rows`.
+
+    Takes about 48 bytes an edge in addition to arguments and result; nothing for a single run.
+    """
+    if len(runs) <= 2:
+        return MergedEdges(low, high, cupy.arange(len(high), dtype=np.uint32), vertices)
+    key = low.astype(np.uint64)
+    key <<= np.uint64(32)
+    key |= high
+    origin = cupy.argsort(key).astype(np.uint32)
+    del key
+    return MergedEdges(low[origin], high[origin], origin, vertices)
+
+
+def third_vertex_rows(rows: MergedEdges, cut: Any, first: int, shards: int) -> ThirdVertexLists:
+    """The rows of a group that owns all of the edges; see `kernels.third_vertex_rows`."""
+    length = cupy.zeros(rows.vertices, np.int32)
+    cupy.add.at(length, rows.low.view(np.int32), 1)
+    return ThirdVertexLists(starts_of(length), rows.high.view(np.int32))
+
+
+def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: Any, sums: Any) -> tuple[Any, int]:
+    """Find the triangles a < b < c of the given edges (a, b) with c in the group; see `kernels.count_by_third_vertex`.
+
+    Takes 9 bytes a given edge, 8 more for each edge that is looked up in the table of its b, and 24 bytes a vertex.
+    """
+    found = cupy.zeros(len(high), np.int32)
+    vertices, entries = len(rows.offsets) - 1, len(high)
+    if not entries or not len(rows):
+        return found, 0
+    starts, low, members = starts.astype(np.int64), low.view(np.int32), high.view(np.int32)
+    row = row_numbers(starts)
+    used, grouped = cupy.zeros(vertices, np.int32), cupy.zeros(vertices, np.int32)
+    cupy.add.at(used, members, 1)
+    side, table = cupy.empty(entries, np.int8), cupy.zeros(len(low), np.bool_)
+    source.kernel("shards/third_vertex:choose")(
+        (source.grid(entries, _BLOCK, 32),),
+        (_BLOCK,),
+        (members, np.int64(entries), row, low, starts, rows.offsets, rows.high, used, side, table, grouped),
+    )
+    del used
+    groups = tables.group(members, side, grouped)
+    arguments = (row, low, starts, members, rows.offsets, rows.high, side, *groups, sums, found)
+    length = cupy.diff(rows.offsets)
+    tables.launch("shards/third_vertex", 0, cupy.where(table, length[low], 0), cupy.diff(starts), arguments)
+    tables.launch("shards/third_vertex", 1, cupy.where(grouped > 0, length, 0), grouped, arguments)
+    return found, int(found.sum(dtype=np.int64))
+
+
+def to_merged_order(
+    origin: Any, owned: Any, low: Any, support: Any, row: Any, runs: Any, senders: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Low ends and supports in the order of `origin`, and sender and row of the owned edges; see
+    `kernels.to_merged_order`.
+    """
+    if not len(origin):
+        return low, support, cupy.zeros(0, np.int16), row
+    row_at = cupy.empty(len(origin), np.int32)
+    row_at[cupy.flatnonzero(owned)] = row
+    mine = origin[cupy.flatnonzero(owned[origin])]
+    run = cupy.searchsorted(cupy.asarray(runs[1:]), mine.astype(np.int64), side="right")
+    return low[origin], support[origin], cupy.asarray(senders)[run], row_at[mine]

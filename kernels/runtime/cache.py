@@ -1,0 +1,219 @@
+"""The cache of compiled kernels: machine code on disk that outlives a virtual environment and a checkout.
+
+`cached_njit` is Numba's `njit` with this cache instead of Numba's own. Numba keeps the machine code of
+``njit(cache=True)`` beside the source file and checks that file alone: a new checkout compiles everything again, and an
+edit of a kernel that another file calls is not noticed. This cache keeps the code in the user's cache folder, under a
+hash of all sources of the kernels: the same sources hit at any path, and any edit misses.
+
+The folder is ``EDGEMILL_CACHE_DIR``, else ``XDG_CACHE_HOME/edgemill``, else ``~/.cache/edgemill``. If the user sets
+``NUMBA_CACHE_DIR`` or ``NUMBA_CACHE_LOCATOR_CLASSES``, or if the folder cannot be written, Numba chooses the folder as
+it does for any function. An environment may contain compiled kernels, as the container images do:
+``sys.prefix/share/edgemill`` is read first and never written, so root can own it. Numba stores the processor and its
+features with each signature, so code for another processor is not used.
+
+Why this subclasses Numba's private cache classes: Numba has no public interface for a cache. ``NUMBA_CACHE_DIR`` still
+names files by the path and the time of the source and applies to the whole process. A locator class in
+``NUMBA_CACHE_LOCATOR_CLASSES`` applies to the whole process, cannot read two folders, and loads only after Numba has
+prepared its compiler, which takes longer than loading every kernel of a run. Nothing of Numba is replaced:
+`cached_njit` sets the attribute ``_cache`` of the kernels it defines, and functions of other packages keep Numba's own
+cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from functools import lru_cache, partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy
+from numba.core import caching
+from numba.core.runtime import rtsys
+
+KERNELS = Path(__file__).resolve().parent.parent
+UNUSED_SECONDS = 30 * 24 * 3600
+"""Age at which an unused hash folder is removed. Each process that starts marks its own folder as used."""
+
+
+def cached_njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Numba's `njit` with ``nogil=True`` and this cache. `options` are those of `njit`.
+
+    Used as ``@cached_njit`` or ``@cached_njit(parallel=True)``.
+    """
+    if function is None:
+        return partial(cached_njit, **options)
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+def folder() -> Path:
+    """The folder for code compiled from the present sources. It may not exist yet.
+
+    Raises RuntimeError if neither the environment nor the system names a home folder.
+    """
+    return _home() / "kernels" / _fingerprint()
+
+
+def environment_folder() -> Path:
+    """The folder for code compiled into this environment from the present sources. It may not exist."""
+    return Path(sys.prefix) / "share" / "edgemill" / "kernels" / _fingerprint()
+
+
+def remove_unused() -> None:
+    """Mark the hash folder of the present sources as used, and remove folders that were unused for 30 days.
+
+    Does nothing if the cache folder cannot be read or written.
+    """
+    with contextlib.suppress(OSError, RuntimeError):
+        _remove_unused(folder())
+
+
+class ContentLocator(caching._CacheLocator):  # type: ignore[misc]
+    """The location of one kernel in the cache: by the content of all sources, not by path and time."""
+
+    def __init__(self, py_func: FunctionType, py_file: str) -> None:
+        self._py_file = py_file
+        self._name = Path(py_file).resolve().relative_to(KERNELS).with_suffix("").as_posix().replace("/", ".")
+        self._line = py_func.__code__.co_firstlineno
+        self._path = self._choose_path()
+
+    def _choose_path(self) -> Path:
+        return folder()
+
+    def get_cache_path(self) -> str:
+        """The cache folder. It is the same for all kernels."""
+        return str(self._path)
+
+    def get_source_stamp(self) -> str:
+        """The hash of all sources. The path contains it too, so versions do not overwrite each other."""
+        return _fingerprint()
+
+    def get_disambiguator(self) -> str:
+        """File and line, which distinguish kernels of the same name."""
+        return f"{self._name}-{self._line}"
+
+    @classmethod
+    def from_function(cls, py_func: FunctionType, py_file: str) -> ContentLocator | None:
+        """A locator. None if the user has chosen a folder for Numba, the function is not in the kernels folder, or the
+        cache folder cannot be written: Numba then tries the next locator class.
+        """
+        if numba.config.CACHE_DIR or not Path(py_file).resolve().is_relative_to(KERNELS):
+            return None
+        try:
+            locator = cls(py_func, py_file)
+            locator.ensure_cache_path()
+        except (OSError, RuntimeError):
+            return None
+        return locator
+
+
+class TemporaryLocator(ContentLocator):
+    """A temporary folder, the last choice: Numba refuses to define a cached kernel without a folder to write to."""
+
+    def _choose_path(self) -> Path:
+        return Path(_temporary_folder().name)
+
+
+class KernelFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
+    """The index and the data files of one kernel. Reads the environment's first, then those of the user's folder.
+
+    New files go to the user's folder, under a unique name for each signature. Numba's own names count 1, 2, …, so two
+    processes that save different signatures at the same time may both write file 1, and the index then maps one
+    signature to the code of the other. With unique names a race costs at most one compilation.
+    """
+
+    def load(self, key: object) -> object:
+        """The code of one compiled signature; None if the cache does not contain it."""
+        stem = Path(self._index_name).stem
+        environment = caching.IndexDataCacheFile(str(environment_folder()), stem, self._source_stamp)
+        if (found := environment.load(key)) is not None:
+            return found
+        return super().load(key)
+
+    def save(self, key: object, entry: object) -> None:
+        """Write one compiled signature and add it to the index."""
+        self._data_name_pattern = f"{Path(self._index_name).stem}.{uuid.uuid4().hex[:12]}.{{number:d}}.nbc"
+        super().save(key, entry)
+
+
+class KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """Serialisation as in Numba. Tries this project's locator, then Numba's, then a temporary folder."""
+
+    _locator_classes = (ContentLocator, *caching.CacheImpl._locator_classes, TemporaryLocator)
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The cache of one kernel. Loads a compiled kernel without initialising Numba's compiler.
+
+    Numba initialises everything that it could compile before it looks into its files, which takes longer than loading
+    every kernel of a run. Running machine code needs only Numba's runtime.
+    """
+
+    _impl_class = KernelCacheImpl
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        self._own_files = isinstance(self._impl.locator, ContentLocator)
+        if self._own_files:
+            self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, _fingerprint())
+
+    def load_overload(self, sig: object, target_context: Any) -> object:
+        """The code of one compiled signature. If the cache has none: None, and the compiler is initialised."""
+        if self._own_files:
+            rtsys.initialize(target_context)
+            if (found := self._load_overload(sig, target_context)) is not None:
+                return found
+        return super().load_overload(sig, target_context)
+
+
+@lru_cache(maxsize=1)
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="edgemill-kernels-")
+
+
+def _home() -> Path:
+    if chosen := os.environ.get("EDGEMILL_CACHE_DIR"):
+        return Path(chosen).expanduser().absolute()
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return Path(shared).absolute() / "edgemill"
+    return Path.home() / ".cache" / "edgemill"
+
+
+@lru_cache(maxsize=1)
+def _fingerprint() -> str:
+    """Hash of the sources, versions and switches that determine the machine code. Numba adds processor, signature."""
+    whole = hashlib.sha256()
+    for part in (sys.implementation.cache_tag, platform.python_version(), *_compiler()):
+        whole.update(f"{part}\n".encode())
+    for source in sorted(KERNELS.rglob("*.py"), key=lambda path: path.relative_to(KERNELS).as_posix()):
+        text = source.read_bytes()
+        whole.update(f"{source.relative_to(KERNELS).as_posix()} {len(text)}\n".encode() + text)
+    return whole.hexdigest()[:32]
+
+
+def _compiler() -> tuple[object, ...]:
+    switches = numba.config.OPT, numba.config.BOUNDSCHECK
+    return numba.__version__, llvmlite.__version__, numpy.__version__, *switches
+
+
+def _remove_unused(current: Path) -> None:
+    if current.exists():
+        os.utime(current)
+    oldest = time.time() - UNUSED_SECONDS
+    for other in current.parent.iterdir():
+        if other != current and re.fullmatch("[0-9a-f]{32}", other.name) and other.stat().st_mtime < oldest:
+            shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,159 @@
+"""The GPU of this process, if it has one, and copies of arrays to and from it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..graph import AnyArray
+from .peers import machine_id
+
+MIN_CAPABILITY = 8
+"""Lowest major compute capability whose GPUs have the shared memory that peeling and cascades need."""
+_FATAL = re.compile(
+    "cudaError(IllegalAddress|LaunchTimeout|ContextIsDestroyed|Assert|HardwareStackError|IllegalInstruction"
+    "|MisalignedAddress|InvalidAddressSpace|InvalidPc|LaunchFailure|ECCUncorrectable|NvlinkUncorrectable)"
+    "|CUDA_ERROR_(ILLEGAL_ADDRESS|LAUNCH_TIMEOUT|CONTEXT_IS_DESTROYED|ASSERT|HARDWARE_STACK_ERROR|ILLEGAL_INSTRUCTION"
+    "|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE|INVALID_PC|LAUNCH_FAILED|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE)"
+)
+"""Errors after which CUDA returns the same error for every call until the process is restarted."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """The first GPU that this process sees, or the reason why it cannot use one."""
+
+    name: str
+    """Name of the GPU; empty without a GPU."""
+    memory_bytes: int
+    """Memory of the GPU; 0 without a GPU."""
+    count: int
+    """Number of GPUs that this process sees."""
+    missing: str
+    """Why no GPU can be used, and what to do; empty if one can be used."""
+    machine: str = ""
+    """The machine of the GPU; see `peers.machine_id`."""
+    bus: str = ""
+    """The GPU's address on the machine's PCI bus, which is unique on the machine."""
+
+
+@cache
+def device() -> Device:
+    """The first GPU that this process sees. Imports CuPy only if the driver reports a GPU."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return _none("no CUDA driver (libcuda.so.1)")
+    found = ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(found)) or not found.value:
+        return _none("no CUDA device that this process may use")
+    try:
+        import cupy
+    except ImportError:
+        return _none("no CuPy: install edgemill[cu13] or edgemill[cu12], as the driver has it")
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    if properties["major"] < MIN_CAPABILITY:
+        return _none(
+            f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}, and "
+            f"the kernels need {MIN_CAPABILITY}.0 or more"
+        )
+    return Device(
+        properties["name"].decode(),
+        int(properties["totalGlobalMem"]),
+        found.value,
+        "",
+        machine_id(),
+        runtime.deviceGetPCIBusId(0),
+    )
+
+
+def _none(missing: str) -> Device:
+    return Device("", 0, 0, missing)
+
+
+def on_host(array: Any) -> bool:
+    """Whether the array is in host memory."""
+    return isinstance(array, np.ndarray)
+
+
+def to_device(array: AnyArray) -> Any:
+    """The array in GPU memory; the array itself if it is there."""
+    from ..gpu.arrays.transfer import to_device
+
+    return to_device(array)
+
+
+def to_host(array: Any) -> AnyArray:
+    """The array in host memory; the array itself if it is there."""
+    if on_host(array):
+        return array
+    from ..gpu.arrays.transfer import to_host
+
+    return to_host(array)
+
+
+def synchronize() -> None:
+    """Wait for the GPU kernels that this thread has started, and raise their errors."""
+    from ..gpu.arrays.transfer import synchronize
+
+    synchronize()
+
+
+def pooled_memory() -> AbstractContextManager[None]:
+    """Within the context this thread's GPU arrays come from a memory pool; see `gpu.runtime.pooled_memory`.
+
+    Does nothing in a process that has not called `device`, or that has no GPU.
+    """
+    if not _has_gpu():
+        return nullcontext()
+    from ..gpu.runtime.pooled_memory import pooled_memory
+
+    return pooled_memory()
+
+
+@contextmanager
+def releasing_pool() -> Iterator[None]:
+    """At the end of the context, release the memory that the pool of `pooled_memory` does not use."""
+    try:
+        yield
+    finally:
+        if _has_gpu():
+            from ..gpu.runtime.pooled_memory import release_pool
+
+            release_pool()
+
+
+def _has_gpu() -> bool:
+    return device.cache_info().currsize > 0 and not device().missing
+
+
+def fatal_cuda_error(error: BaseException) -> BaseException | None:
+    """The CUDA error among the causes of `error` after which this process cannot use its GPU; None if there is none.
+
+    Errors are recognised by the text of CuPy's CUDARuntimeError and CUDADriverError, which errors of CUB contain too.
+    """
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, RuntimeError) and _FATAL.search(str(error)):
+            return error
+        error = error.__cause__ or error.__context__ or error
+    return None
+
+
+def trim() -> None:
+    """Release the unused memory of CuPy's pool to the driver if it is a large share of the GPU's memory.
+
+    The pool keeps the memory of deleted arrays. UCX receives into memory from the driver, outside of the pool.
+    """
+    from ..gpu.arrays.transfer import trim
+
+    trim(device().memory_bytes)

@@ -1,0 +1,180 @@
+"""Peeling of a single partition, and what it has in common with peeling in shards (`shard_peeling`).
+
+One task peels from the first level to the last, or until a checkpoint is due; the next task resumes from there.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from threading import Lock
+from typing import Any, NamedTuple
+
+from ...tasks.bound.peel import Peeled, peel, peel_intervals
+from ...tasks.graph.subgraph import PartitionCounts, Subgraph
+from ...tasks.messages import bundle
+from ..cluster.engine import Future
+from ..cluster.this_worker import progress_reporter
+from ..monitor.events import Events
+from ..output.manifest import BoundingRecord, ShardsRecord
+from .rounds import Outcome, Round, end
+from .schedule import BoundingContext, BoundingResult, Schedule
+
+
+class Peeling(Schedule):
+    """The state of peeling between two tasks. A task is not counted as an exchange."""
+
+    name = "peel"
+    shards: ShardsRecord | None = None
+    """The record of peeling in shards, once it is finished."""
+    compact_rows = False
+    """Whether rows take less of a GPU's memory, at the cost of time."""
+
+    def __init__(self, context: BoundingContext) -> None:
+        super().__init__(context)
+        self._topic = f"edgemill-{context.engine.run_id}"
+        self._records: list[_PeelRecord] = []
+        self._seconds = 0.0
+
+    def start(self) -> None:
+        """Nothing to do: the first task does it."""
+        pass
+
+    def resume(self, facts: Mapping[str, Any], round_: Round) -> None:
+        self.round, self._seconds = round_, facts["seconds"]
+        self._records = self.context.engine.peek(round_.states, _record, self.context.engine.partition_workers)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Seconds so far."""
+        return {"seconds": self._seconds}
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The next level."""
+        return {"level": max((record.level for record in self._records), default=0)}
+
+    @property
+    def done(self) -> bool:
+        """Whether no edge is left."""
+        return self.round is not None and not any(record.left for record in self._records)
+
+    def exchange(self, seconds: float | None) -> None:
+        """Peel for at most `seconds` and the rest of a level."""
+        context, started = self.context, time.perf_counter()
+        before = None if self.round is None else self.round.states
+        with context.engine.subscribed(
+            self._topic, _progress_listener(context.events, context.counts, self._edges_left())
+        ):
+            states = self._peel(before, seconds)
+            # This waits for the tasks.
+            self._records = context.engine.peek(states, _record, context.engine.partition_workers)
+        self._seconds += time.perf_counter() - started
+        self.round = Round(context.engine, self.name, states)
+
+    def _edges_left(self) -> dict[int, int]:
+        """Part that reports progress → edges left there, as last reported"""
+        return {0: sum(c.owned for c in self.context.counts)}
+
+    def end(self) -> BoundingResult:
+        """Intervals of all edges. Edges that are left are unsettled."""
+        if self.round is None:
+            self.exchange(0)
+        states = [] if self.round is None else self.round.states
+        ends = self._intervals(states)
+        unsettled = sum(self.context.engine.peek(ends, attrgetter("unsettled"), self.context.engine.partition_workers))
+        levels = max(record.levels for record in self._records)
+        evaluations = sum(record.evaluations for record in self._records)
+        self._report_exchanges(levels, evaluations, unsettled)
+        record = BoundingRecord(
+            method="peel",
+            steps=levels,
+            exchanges=self.exchanges,
+            evaluations=evaluations,
+            shards=self.shards,
+            compact_rows=self.compact_rows,
+        )
+        return BoundingResult(ends, record, not unsettled)
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        """[partitions] Intervals of the owned edges."""
+        both = zip(self.context.subgraphs, states, strict=True)
+        return self.context.engine.map("intervals", end, [(peel_intervals, s, state) for s, state in both])
+
+    @abstractmethod
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        """[partitions] Outcome, after at most `seconds`"""
+
+    @abstractmethod
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
+        """Report the exchanges between groups."""
+
+
+class PeelAlone(Peeling):
+    """Peels the only partition, on a GPU in compact rows if `compact_rows`."""
+
+    def __init__(self, context: BoundingContext, compact_rows: bool = False) -> None:
+        super().__init__(context)
+        self.compact_rows = compact_rows
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The next level, and the edges that are left."""
+        return super().reached | {"unsettled": self._records[0].left} if self._records else super().reached
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        context = self.context
+        previous = None if before is None else before[0]
+        return [
+            context.engine.submit(
+                "peel", _peel_alone, context.subgraphs[0], previous, seconds, self._topic, self.compact_rows
+            )
+        ]
+
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
+        pass
+
+
+def _peel_alone(
+    subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str, compact_rows: bool
+) -> Outcome:
+    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, progress_reporter(topic), compact_rows))
+
+
+def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
+    return Outcome(peeled, bundle(subgraph.partition, {}), None)
+
+
+def _progress_listener(
+    events: Events, counts: Sequence[PartitionCounts], left: dict[int, int]
+) -> Callable[[Any], None]:
+    """A function that emits the event `level` for each progress report; `left` has the edges left by part.
+
+    Dask may keep the function after it has unsubscribed, so it refers to no futures.
+    """
+    edges, lock = sum(c.owned for c in counts), Lock()
+
+    def listen(fields: Mapping[str, int]) -> None:
+        with lock:
+            left[fields["part"]] = fields["unsettled"]
+            unsettled = sum(left.values())
+        events.emit("level", level=fields["level"], unsettled=unsettled, edges=edges)
+
+    return listen
+
+
+class _PeelRecord(NamedTuple):
+    """Figures of one partition's peeling."""
+
+    level: int
+    levels: int
+    evaluations: int
+    left: int
+    exchanges: int
+
+
+def _record(outcome: Outcome) -> _PeelRecord:
+    peeled = outcome.state
+    return _PeelRecord(peeled.level, peeled.levels, peeled.evaluations, peeled.left, peeled.exchanges)

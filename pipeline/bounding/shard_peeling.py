@@ -1,0 +1,113 @@
+"""Peeling in shards: a gang of one task on each worker, which exchange the edges that they remove.
+
+Each worker holds a group of shards, or several with fewer workers than groups. When a worker is lost the other tasks
+end, and bounding resumes from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import getitem
+from typing import NoReturn
+
+import numpy as np
+
+from ...tasks.errors import StateLost
+from ..cluster.carriers.choice import CarrierKind
+from ..cluster.carriers.communicator import Communicator
+from ..cluster.engine import Future
+from ..output.manifest import ExchangeRecord, ShardsRecord
+from .peeling import Peeling
+from .schedule import BoundingContext
+from .shard_tasks import figures_of, intervals_of, peel_groups_of_worker
+
+
+class PeelShards(Peeling):
+    """Peels groups of shards in lockstep. All messages between them count as one exchange of the run."""
+
+    def __init__(self, context: BoundingContext, resident_bytes: int | None) -> None:
+        """Rows lie in memory; with `resident_bytes` in files, of which each worker keeps that much in memory."""
+        super().__init__(context)
+        self._resident_bytes = resident_bytes
+        self._carrier: CarrierKind = "memory"
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The next level, the exchanges between groups so far, and the edges of the graph that are left."""
+        if not self._records:
+            return super().reached
+        first = self._records[0]  # these figures are the same in all groups
+        return super().reached | {"exchange": first.exchanges, "unsettled": first.left}
+
+    def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
+        engine, edges = self.context.engine, self.context.subgraphs
+        engine.refresh_workers()
+        with engine.exclusive("peeling"):
+            communicator = Communicator.of(engine, len(edges), self.context.settings.carrier)
+            engine = engine.for_tasks(communicator.workers)
+            arguments = [
+                (
+                    communicator,
+                    worker,
+                    [edges[g] for g in communicator.groups_of(worker)],
+                    None if before is None else [before[g] for g in communicator.groups_of(worker)],
+                    seconds,
+                    engine.capacity.threads,
+                    self._resident_bytes,
+                    self.context.settings.carrier,
+                    self._topic if worker == 0 else None,
+                )
+                for worker in range(communicator.workers)
+            ]
+            tasks = engine.run_gang("peel", peel_groups_of_worker, arguments)
+        self._carrier = communicator.choice.kind
+        workers = communicator.workers
+        places = [(tasks[g % workers], g // workers) for g in range(len(edges))]
+        found = engine.map("peeled", getitem, places, [g % workers for g in range(len(edges))])
+        engine.wait_with_gang(found, tasks)
+        # A group cannot be peeled again without the others.
+        return engine.cut_lineage("peel-held", found, _lost, [()] * len(found))
+
+    def _intervals(self, states: Sequence[Future]) -> list[Future]:
+        return self.context.engine.map(
+            "intervals", intervals_of, [(state,) for state in states], self.context.engine.partition_workers
+        )
+
+    def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
+        assert self.round is not None
+        self.exchanges = 1
+        figures_by_group = self.context.engine.peek(
+            self.round.states, figures_of, self.context.engine.partition_workers
+        )
+        figures = [own for own, _, _ in figures_by_group]
+        entries = np.array([count for own in figures for count in own.entries], np.int64)
+        self.shards = ShardsRecord(
+            shards=len(entries),
+            groups=len(figures),
+            carrier=figures_by_group[0][1] or self._carrier,
+            relayed=figures_by_group[0][2],
+            exchanges=max(own.exchanges for own in figures),
+            rounds=max(own.rounds for own in figures),
+            alarms=sum(own.alarms for own in figures),
+            reports=sum(own.reports for own in figures),
+            grants=sum(own.grants for own in figures),
+            bytes=sum(own.bytes for own in figures),
+            busiest=round(float(entries.max() / entries.mean()), 3) if entries.any() else 1.0,
+        )
+        self.context.events.exchange(
+            ExchangeRecord(
+                exchange=1,
+                step=levels,
+                open_bands=0,
+                settled=sum(c.owned for c in self.context.counts) - unsettled,
+                unsettled=unsettled,
+                messages=self.shards.alarms + self.shards.reports + self.shards.grants,
+                bytes=self.shards.bytes,
+                evaluations=evaluations,
+                seconds=self._seconds,
+            )
+        )
+
+
+def _lost() -> NoReturn:
+    raise StateLost("a worker died with unsaved bounding state; run again to resume from the last checkpoint")

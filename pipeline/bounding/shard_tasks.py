@@ -1,0 +1,61 @@
+"""The tasks of peeling in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ... import kernels
+from ...kernels.cpu.shards import NUMPY_ALLOCATOR, Allocator
+from ...tasks.bound.intervals import Intervals
+from ...tasks.messages import bundle
+from ...tasks.shards import Figures, FileAllocator, ShardEdges, ShardOnGpu, ShardState, peel_groups_on_gpu
+from ...tasks.shards.gpu.transport_names import MAILBOXES, NCCL
+from ...tasks.shards.local_groups import peel_groups
+from ..cluster.carriers.communicator import Communicator
+from ..cluster.this_worker import progress_reporter, scratch_folder
+from .rounds import Outcome
+
+
+def peel_groups_of_worker(
+    communicator: Communicator,
+    worker: int,
+    edges: Sequence[ShardEdges],
+    before: Sequence[Outcome] | None,
+    seconds: float | None,
+    threads: int,
+    resident_bytes: int | None,
+    way: str,
+    topic: str | None,
+) -> list[Outcome]:
+    """Task: peel the groups of one worker, on the device with their edges."""
+    states = None if before is None else [outcome.state for outcome in before]
+    found: Sequence[ShardState | ShardOnGpu]
+    report = progress_reporter(topic)
+    with communicator.open_carriers(worker) as carriers:
+        if not kernels.on_host(edges[0].low):
+            found = peel_groups_on_gpu(edges, carriers, states, seconds, report, way=way)
+        else:
+            with _allocator(resident_bytes) as allocator:
+                found = peel_groups(edges, carriers, states, seconds, report, threads=threads, allocator=allocator)
+    return [Outcome(state, bundle(state.group, {}), None) for state in found]
+
+
+def _allocator(resident_bytes: int | None) -> AbstractContextManager[Allocator]:
+    """The allocator of rows: in memory, or in files of the worker with `resident_bytes` of them in memory."""
+    return nullcontext(NUMPY_ALLOCATOR) if resident_bytes is None else FileAllocator(scratch_folder(), resident_bytes)
+
+
+def intervals_of(outcome: Outcome) -> Intervals:
+    """Task: intervals of the edges that a group owns."""
+    state: ShardState | ShardOnGpu = outcome.state
+    return Intervals(state.low, state.low if state.finished else state.high)
+
+
+def figures_of(outcome: Any) -> tuple[Figures, str, str]:
+    """Figures of a group; its transport, if GPUs sent the packets themselves; and why they did not."""
+    state: ShardState | ShardOnGpu = outcome.state
+    if not isinstance(state, ShardOnGpu):
+        return state.figures, "", ""
+    return state.figures, state.way if state.way in (MAILBOXES, NCCL) else "", state.why

@@ -1,0 +1,340 @@
+"""The checkpoint of a run, from which the same run resumes after an interruption.
+
+A checkpoint is a folder with files of `tasks.graph_values`, one for each bucket and partition, and an index. The
+index is written last. It has its own SHA-256, those of the files, and the values they were made of. Its name is
+edges.json or owned.json for edges, graph.json for the graph, and progress.json for the state of bounding. A run does
+not use a checkpoint of another input, of other settings, of a newer format or with damage, and reports the reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...tasks.errors import ClusterLost, UsageError
+from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.graph_values import restore, store
+from ...tasks.storage.array_files import DamagedFile, StoredFile
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.storage.passwords import without_passwords
+from ..cluster.engine import Engine, Future
+from ..monitor.events import Events, Stage
+from ..settings.models import CheckpointSettings
+from ..stages.ingesting import Buckets, RowCounts
+from ..stages.publishing import Partitions
+from .files import files_at
+from .index import Index, checked, checkpoint_place, opened, seal
+
+FORMAT_VERSION = 6
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The graph in buckets and partitions, for bounding and publishing."""
+
+    rows: RowCounts
+    buckets: Buckets
+    partitions: Partitions
+    subgraphs: list[Future]
+    """[partitions] Subgraph, or ShardEdges"""
+    counts: list[PartitionCounts]
+    supports: list[Future]
+    """[buckets] BucketSupports of a graph in shards; empty for partitions"""
+
+
+class Checkpoint:
+    """The checkpoint of one output. `out` is the folder of the result.
+
+    A checkpoint can be used if it was made of the values `made_of`. These are JSON values by their names in messages.
+    """
+
+    def __init__(self, settings: CheckpointSettings, made_of: Mapping[str, Any], out: Folder | Path) -> None:
+        self.settings = settings
+        out = folder_at(out)
+        self.place = checkpoint_place(out, self.settings.path)
+        self.options = out.options if self.settings.path is None else self.settings.storage_options
+        self._files = files_at(self.place, self.options)
+        self._made_of = dict(made_of)
+        self._saved, self._saves = time.monotonic(), 0
+        self._has_saved = self._has_restored = False
+        self.graph: str | None = None
+        """Name of the graph in the checkpoint; None if it has none."""
+
+    def due(self) -> bool:
+        """Whether `checkpoint.every_seconds` have passed since the last save."""
+        left = self.seconds_left
+        return left is not None and left <= 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the next save is due; None if no save will be due."""
+        every = self.settings.every_seconds
+        return None if every is None else every - (time.monotonic() - self._saved)
+
+    @property
+    def note(self) -> str | None:
+        """A note for the error of a run that fails; None without a checkpoint."""
+        place = without_passwords(self.place)
+        if self._has_saved:
+            return f"the checkpoint is in {place}: the same command resumes from it"
+        if self._has_restored:
+            return f"the checkpoint of an earlier run is in {place}: the same command resumes from it"
+        return None
+
+    def load_graph(self, engine: Engine, events: Events) -> Graph | None:
+        """The graph that an earlier run saved; None without a usable checkpoint."""
+
+        def graph_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> Graph:
+            rows, buckets = edges_of(facts, futures)
+            counts = [PartitionCounts(**counts) for counts in facts["counts"]]
+            partitions = Partitions(futures["rows"], futures["degrees"])
+            self.graph = facts["folder"]
+            return Graph(rows, buckets, partitions, futures["subgraphs"], counts, futures.get("supports", []))
+
+        return self.load_step(engine, events, "graph", graph_of)
+
+    def refuse(self, events: Events, reason: str) -> None:
+        """Report why a checkpoint is not used."""
+        events.emit("checkpoint_refused", reason=without_passwords(reason))
+
+    def save_graph(self, engine: Engine, events: Events, graph: Graph) -> None:
+        """Save a graph. It replaces everything saved before.
+
+        New futures with the same results replace those of the graph. If a worker is lost, its results are read from
+        the checkpoint, and the input is not read again.
+        """
+        parts: dict[str, list[Future]] = {
+            "ids": graph.buckets.ids,
+            "edges": graph.buckets.edges,
+            "degrees": graph.partitions.degrees,
+            "rows": graph.partitions.rows,
+            "subgraphs": graph.subgraphs,
+        }
+        if graph.supports:
+            parts["supports"] = graph.supports
+        facts = facts_of(graph.rows, graph.buckets) | {"counts": [asdict(counts) for counts in graph.counts]}
+        self.graph = self.save_step(engine, events, "graph", parts, facts)
+
+    def load_step(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        make: Callable[[Mapping[str, Any], Mapping[str, list[Future]]], T],
+    ) -> T | None:
+        """The result of `make` for the facts and parts that an earlier run saved as `name`.
+
+        None without a usable checkpoint of that name.
+        """
+        self._files.check()
+        found = self.load(
+            engine,
+            events,
+            name,
+            lambda index: self.check(index, self._made_of),
+            lambda engine, index: _restore_parts(engine, index["files"], self.options),
+        )
+        if found is None:
+            return None
+        try:
+            return make(*found)
+        except (LookupError, TypeError, ValueError) as error:
+            self.refuse(events, f"the checkpoint {self.place} is damaged: {name}.json: {error!r}")
+            return None
+
+    def save_step(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        parts: Mapping[str, list[Future]],
+        facts: Mapping[str, Any],
+    ) -> str:
+        """Save lists of futures and facts as `name`. They replace everything saved before. Returns the files' folder.
+
+        The futures are replaced, as in `save_graph`.
+        """
+        facts = {"made_of": self._made_of, **facts}
+        outdated = self._files.names()
+        with events.stage("keep", sum(map(len, parts.values()))) as stage:
+            arguments = {kind: [(future,) for future in futures] for kind, futures in parts.items()}
+            index = self.save(engine, name, arguments, _store, facts, stage=stage)
+            holding = engine.for_partitions()
+            for kind, futures in parts.items():
+                kept = [(StoredFile(**file), self.options) for file in index["files"][kind]]
+                futures[:] = holding.cut_lineage(f"kept-{kind}", futures, read_again, kept)
+        for file in outdated:
+            if file != f"{name}.json":
+                self._files.remove(file)
+        folder: str = index["folder"]
+        return folder
+
+    def save(
+        self,
+        engine: Engine,
+        name: str,
+        parts: Mapping[str, Sequence[Sequence[Any]]],
+        function: Callable[..., StoredFile],
+        facts: Mapping[str, Any],
+        *,
+        keep_before: bool = False,
+        stage: Stage | None = None,
+    ) -> dict[str, Any]:
+        """Save `parts` and `facts` as `name`. Returns the index.
+
+        For each `own` of `parts`, the task `function(url, options, *own)` writes a file. With `keep_before` the
+        previous index of that name remains as `name.before` until the next save.
+        """
+        self._saves += 1
+        folder = f"{name}-{engine.run_id}-{self._saves}"
+        try:
+            self._files.make(folder)
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(f"cannot write the checkpoint {self.place}: {why}; set checkpoint.path=…") from error
+        tasks = {
+            kind: engine.map(
+                f"store-{kind}",
+                function,
+                [(self._url(folder, kind, i), self.options, *own) for i, own in enumerate(arguments)],
+            )
+            for kind, arguments in parts.items()
+        }
+        try:
+            engine.wait([task for own in tasks.values() for task in own], stage)
+            files = {kind: [asdict(file) for file in engine.gather(own)] for kind, own in tasks.items()}
+            index = {"format": FORMAT_VERSION, "folder": folder, "files": files, **facts}
+            if keep_before:
+                self._rotate(name)
+            self._files.write(f"{name}.json", seal(index))
+        except BaseException:
+            self._files.forget(folder)  # an incomplete checkpoint is useless and may fill the disk
+            raise
+        self._saved, self._has_saved = time.monotonic(), True
+        return index
+
+    def load(
+        self,
+        engine: Engine,
+        events: Events,
+        name: str,
+        check: Callable[[Mapping[str, Any]], None],
+        start: Callable[[Engine, Mapping[str, Any]], dict[str, list[Future]]],
+    ) -> tuple[dict[str, Any], dict[str, list[Future]]] | None:
+        """The newest index of `name` or `name.before` that passes `check`, and the restored files.
+
+        None if no index passes. `start(engine, index)` starts the tasks that restore the files.
+        """
+        for each in (name, f"{name}.before"):
+            try:
+                index = self._read_index(each)
+                if index is None:
+                    continue
+                check(index)
+                with events.stage("restore", sum(map(len, index["files"].values()))) as stage:
+                    holding = engine.for_partitions()
+                    futures = start(holding, index)
+                    holding.wait([future for own in futures.values() for future in own], stage)
+                self._has_restored = True
+                return index, futures
+            except DamagedFile as error:
+                self.refuse(events, str(error))
+                error.__traceback__ = None  # Dask keeps the exception with its task, and the frames would keep the task
+        return None
+
+    def clear(self) -> None:
+        """Remove the checkpoint, and files that a run left if it was killed during a save. Raises UsageError."""
+        try:
+            with folder_at(self.place, self.options).store_errors("remove"):
+                self._files.clear()
+        except OSError as error:
+            place = without_passwords(self.place)
+            raise UsageError(f"cannot remove the checkpoint {place}: {error.strerror or error}") from error
+        self.graph = None
+        self._has_saved = self._has_restored = False
+
+    def check(self, index: Mapping[str, Any], made_of: Mapping[str, Any]) -> None:
+        """Raises DamagedFile if the index was made of other values than `made_of`."""
+        for name, value in made_of.items():
+            if index["made_of"].get(name) != value:
+                raise DamagedFile(f"the checkpoint {self.place} was made with another {name}")
+
+    def _read_index(self, name: str) -> Index | None:
+        """The index NAME.json; None if the file does not exist. Raises DamagedFile."""
+        damaged = f"the checkpoint {self.place} is damaged: {name}.json"
+        try:
+            content = self._files.read(f"{name}.json")
+            if content is None:
+                return None
+            index = opened(content)
+            version = int(index["format"])
+            if version != FORMAT_VERSION:
+                other = f"{'a newer' if version > FORMAT_VERSION else 'an older'} edgemill (format {version})"
+                raise DamagedFile(f"the checkpoint {self.place} was made by {other}")
+            index = checked(index)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise DamagedFile(f"{damaged}: {error}") from error
+        for kind, files in index["files"].items():
+            if [file["url"] for file in files] != [self._url(index["folder"], kind, i) for i in range(len(files))]:
+                raise DamagedFile(f"{damaged} refers to files outside its folder")
+        return index
+
+    def _url(self, folder: str, kind: str, number: int) -> str:
+        return self._files.url(folder, f"{kind}-{number}.zip")
+
+    def _rotate(self, name: str) -> None:
+        """Rename the index to `name.before`, and remove the files of the index that had this name."""
+        now = self._files.read(f"{name}.json")
+        if now is None:
+            return
+        gone = None
+        with suppress(DamagedFile):
+            gone = self._read_index(f"{name}.before")
+        self._files.write(f"{name}.before.json", now)
+        if gone is not None:
+            self._files.remove(gone["folder"])
+
+
+def facts_of(rows: RowCounts, buckets: Buckets) -> dict[str, Any]:
+    """Facts about the edges in buckets for an index, as JSON values."""
+    return {"rows": asdict(rows), "starts": buckets.starts.tolist(), "duplicates": buckets.duplicates}
+
+
+def edges_of(facts: Mapping[str, Any], futures: Mapping[str, list[Future]]) -> tuple[RowCounts, Buckets]:
+    """The edges in buckets, from the facts of an index and its restored files."""
+    starts = np.array(facts["starts"], np.int64)
+    return RowCounts(**facts["rows"]), Buckets(futures["ids"], futures["edges"], starts, facts["duplicates"])
+
+
+def _store(url: str, options: Mapping[str, Any], value: Any) -> StoredFile:
+    return store(value, url, options)
+
+
+def read_again(
+    stored: StoredFile, options: Mapping[str, Any], read: Callable[[StoredFile, Mapping[str, Any]], Any] = restore
+) -> Any:
+    """Task: read a result of a lost worker from the checkpoint. Raises ClusterLost if the checkpoint is damaged."""
+    try:
+        return read(stored, options)
+    except DamagedFile as error:
+        raise ClusterLost(f"a worker died, and the saved copy of its results is damaged: {error}; run again") from error
+
+
+def _restore_parts(engine: Engine, files: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, list[Future]]:
+    return {
+        kind: engine.map(
+            f"restore-{kind}",
+            restore,
+            [(StoredFile(**file), options) for file in own],
+            engine.partition_workers if kind in ("rows", "owned", "subgraphs") else None,
+        )
+        for kind, own in files.items()
+    }

@@ -1,0 +1,141 @@
+"""The choice of a carrier: in memory, in memory that processes share, or over Dask's connections."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from distributed import Worker, get_worker
+
+from ....tasks.errors import UsageError
+from ....tasks.shards.carriers.carrier import Carrier, MemoryCarrier
+from ....tasks.shards.carriers.group_file import PREFIX
+from ....tasks.shards.carriers.shared_memory import SharedMemoryCarrier
+from ..engine import Engine
+from .worker_carrier import WorkerCarrier
+
+CarrierKind: TypeAlias = Literal["memory", "shared-memory", "dask"]
+CarrierSetting: TypeAlias = Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
+"""With mailboxes and NCCL, GPUs send packets themselves. The carrier then exchanges their addresses and heartbeats."""
+SHARED_MEMORY = "/dev/shm"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class CarrierChoice:
+    """The same carrier for all groups. Group g is a task on the worker at `addresses[g]`."""
+
+    kind: CarrierKind
+    addresses: tuple[str, ...]
+    """Addresses of the workers, in the engine's order."""
+    folders: tuple[str, ...] = ()
+    """Folders that all workers share, the one in memory first if there is one."""
+
+
+class _Offer(NamedTuple):
+    """Files by which other workers recognise the folders of a worker."""
+
+    address: str
+    host: str
+    """Boot id of the running system, which containers of one host share."""
+    files: dict[str, tuple[str, int, int]]
+    """Folder → path of a file in it, its device and inode."""
+
+
+def carrier_for(engine: Engine, setting: CarrierSetting = "auto") -> CarrierChoice:
+    """The fastest carrier that all workers of the engine can use, or the one of the `setting`.
+
+    Raises UsageError if shared memory is asked for and the workers share no folder; ClusterLost.
+    """
+    offers: list[_Offer] = engine.on_every_worker(_offer)
+    try:
+        shared: list[list[str]] = engine.on_every_worker(_shared_folders, offers)
+    finally:
+        engine.on_every_worker(_withdraw, offers)
+    addresses = tuple(offer.address for offer in offers)
+    if len(addresses) == 1:
+        return CarrierChoice("memory", addresses)
+    folders = tuple(folder for folder in shared[0] if all(folder in found for found in shared))
+    if setting == "dask" or (setting != "shared-memory" and not folders):
+        return CarrierChoice("dask", addresses)
+    if not folders:
+        raise UsageError(
+            "bounding.carrier is shared-memory, and the workers share no folder of one host: use auto or dask"
+        )
+    return CarrierChoice("shared-memory", addresses, folders)
+
+
+def open_carrier(worker: Worker, choice: CarrierChoice, run: str, rank: int, seconds: float) -> Carrier:
+    """In a task of `worker`: the carrier of group `rank`, connected to the others within `seconds`.
+
+    `run` is the name of the communicator: a second attempt has another one. Raises as the `open` of carriers does.
+    """
+    if choice.kind == "memory":
+        return MemoryCarrier.open(1)[0]
+    if choice.kind == "dask":
+        return WorkerCarrier.open(worker, run, rank, choice.addresses, seconds)
+    return SharedMemoryCarrier.open(choice.folders, run, rank, len(choice.addresses), seconds)
+
+
+def _offer() -> _Offer:
+    """Task: make a file in each folder that could be shared."""
+    worker = get_worker()
+    files = {}
+    for folder in (SHARED_MEMORY, worker.local_directory):
+        with suppress(OSError):
+            handle, path = tempfile.mkstemp(prefix=f"{PREFIX}offer-", dir=folder)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                status = os.fstat(handle)
+                files[folder] = path, status.st_dev, status.st_ino
+            except OSError:  # the file system has no locks
+                os.unlink(path)
+            finally:
+                os.close(handle)
+    try:
+        host = _BOOT_ID.read_text().strip()
+    except OSError:
+        host = socket.gethostname()
+    return _Offer(worker.address, host, files)
+
+
+def _shared_folders(offers: Sequence[_Offer]) -> list[str]:
+    """Task: folders in which this worker and all others see the same files.
+
+    The folder in memory must hold the files of all workers. Of the first worker's own folder it suffices that this
+    worker sees its file and can write there.
+    """
+    if len({offer.host for offer in offers}) > 1:
+        return []  # two hosts may see the same files, but not each other's changes to mapped memory
+    found = []
+    for folder in offers[0].files:
+        makers = offers if folder == SHARED_MEMORY else offers[:1]
+        if all(folder in o.files and _is_visible(*o.files[folder]) for o in makers) and os.access(folder, os.W_OK):
+            found.append(folder)
+    return found
+
+
+def _is_visible(path: str, device: int, inode: int) -> bool:
+    """Whether the path leads to this file here, and the file belongs to this user."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino, status.st_uid) == (device, inode, os.geteuid())
+
+
+def _withdraw(offers: Sequence[_Offer]) -> None:
+    """Task: remove the files of offers that this worker sees."""
+    for offer in offers:
+        for path, device, inode in offer.files.values():
+            if _is_visible(path, device, inode):
+                with suppress(OSError):
+                    os.unlink(path)

@@ -1,0 +1,276 @@
+"""Where tasks run: a running scheduler, worker processes started here, or one worker in this process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing import active_children
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, Worker
+from distributed.deploy.spec import SpecCluster
+from distributed.system import MEMORY_LIMIT
+
+from ....kernels.runtime.device import Device, device
+from ....tasks.errors import UsageError
+from ...settings.models import ClusterSettings
+from ..batching import ShortIntervals
+from ..execution import GPU
+from ..workers import ignore_ctrl_c as leave_ctrl_c
+from ..workers.ignore_ctrl_c import runner_without_ctrl_c
+from .connect import running
+from .guard import guarded_start
+from .tls import check_processes, is_encrypted, security
+
+WORKER_BYTES = 345 * 2**20
+"""Memory of an idle worker, with the kernels' buffers."""
+TARGET = 0.6
+"""Dask's default share of a worker's memory for results. It spills results beyond that."""
+LEAST_TARGET = 0.1
+_SCRATCH = "dask-scratch-space"
+"""Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
+_DEVICE_FILL = 0.8
+"""Share of a GPU's memory for results. Tasks need the rest."""
+
+
+def cores() -> int:
+    """Number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def host_memory_bytes() -> int:
+    """Memory that this process and its workers may use: the machine's, or less by a limit of the system."""
+    return int(MEMORY_LIMIT)
+
+
+@contextmanager
+def connect(settings: ClusterSettings) -> Iterator[Client]:
+    """A client of the cluster that the settings name. At the end it is closed, with all that was started here.
+
+    Raises as `running` does, and UsageError for certificates that cannot be used and for a folder that results cannot
+    be spilled to.
+    """
+    if not settings.is_started_here:
+        with running(settings) as client:
+            yield client
+        return
+    _check_folder(settings)
+    threads = settings.threads_per_worker or max(1, cores() // (settings.workers or 1))
+    memory = settings.memory_limit_bytes or "auto"
+    options = {"memory_limit": memory} | _scheduler(settings)
+    certificates = security(settings)
+    if settings.workers is not None:  # one process opens no connections
+        check_processes(certificates)
+        options["security"] = certificates
+    if has_gpu_workers(settings):
+        options["resources"] = {GPU: 1}
+        options |= _spilling(settings)
+    with (
+        dask.config.set(_patience(settings) | _preload(settings)),
+        _started(
+            _cluster_type(settings),
+            settings.workers is not None,
+            n_workers=settings.workers or 1,
+            threads_per_worker=threads,
+            silence_logs=logging.CRITICAL,  # the exception that ends the run reports failures once
+            **options,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _started(kind: Callable[..., LocalCluster], in_processes: bool, **options: Any) -> Iterator[LocalCluster]:
+    """A cluster, closed at the end. If its start is interrupted, its processes are killed.
+
+    Dask would try to close a cluster that is half started when Python ends, fail, and print tracebacks. Workers that
+    start without their cluster would do so, too.
+    """
+    clusters, processes = set(SpecCluster._instances), set(active_children())
+    runner = runner_without_ctrl_c() if in_processes else None
+    try:
+        with guarded_start(options["local_directory"] or dask.config.get("temporary-directory", None)):
+            cluster = kind(loop=runner and runner.loop, **options)
+    except BaseException:
+        for unfinished in set(SpecCluster._instances) - clusters:
+            unfinished.shutdown_on_close = False
+        for process in set(active_children()) - processes:
+            process.kill()
+        raise
+    try:
+        with cluster:
+            yield cluster
+    finally:
+        if runner is not None:
+            runner.stop()
+
+
+def _scheduler(settings: ClusterSettings) -> dict[str, Any]:
+    """Options of the scheduler: its folder, the address of Dask's HTTP server, and the intervals between messages."""
+    folder, address = {"local_directory": settings.local_directory}, settings.dashboard_address
+    own = folder | {"plugins": [ShortIntervals()]}
+    if address is None:
+        # The HTTP server still starts, on this machine alone and on any free port.
+        return folder | {"dashboard_address": None, "scheduler_kwargs": own | {"dashboard_address": "127.0.0.1:0"}}
+    _check_dashboard(address)
+    return folder | {"dashboard_address": address, "scheduler_kwargs": own}
+
+
+def _check_dashboard(address: str) -> None:
+    """Raises UsageError if this is no address of this machine. Dask chooses another port if the port is in use."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise UsageError(
+            f"cluster.dashboard_address {address} cannot be bound: {error.strerror}; name an address of this machine"
+        ) from error
+
+
+def _preload(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration of the preloads of worker processes."""
+    if settings.workers is None:
+        return {}
+    given = dask.config.get("distributed.worker.preload")
+    others = [given] if isinstance(given, str) else given  # an environment variable gives one name
+    return {"distributed.worker.preload": [*others, leave_ctrl_c.__name__]}
+
+
+def _patience(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration of how long a worker may be silent, and how long a task waits for a worker or for memory."""
+    return {
+        # A worker in this process is never frozen alone, and must survive a laptop's sleep.
+        "distributed.scheduler.worker-ttl": None if settings.workers is None else settings.silence_seconds,
+        "distributed.scheduler.no-workers-timeout": settings.waiting_seconds,
+        # A paused worker waits for memory. If it is not results that fill the memory, it waits for ever. Without the
+        # pause results are spilled as well, and a worker that exceeds its limit is ended and reported.
+        "distributed.worker.memory.pause": False,
+        # An idle worker takes most of a small limit.
+        "distributed.worker.memory.target": _target(settings),
+        # A worker that has not restarted by then is given up. On a busy machine a start takes long.
+        "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
+    }
+
+
+def _target(settings: ClusterSettings) -> float:
+    """The share of a worker's memory for results: 60 % of what an idle worker leaves."""
+    if settings.workers is None or settings.memory_limit_bytes is None:
+        return TARGET
+    return max(LEAST_TARGET, TARGET * (1 - WORKER_BYTES / settings.memory_limit_bytes))
+
+
+def _check_folder(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers started here cannot write to the folder that results are spilled to."""
+    of_dask = dask.config.get("temporary-directory", None)
+    if settings.local_directory is not None:
+        name, folder = "cluster.local_directory", settings.local_directory
+    elif of_dask is not None:
+        name, folder = "Dask's temporary-directory (DASK_TEMPORARY_DIRECTORY)", of_dask
+    else:
+        name, folder = "for temporary files (TMPDIR)", None
+    try:
+        if folder is not None:
+            os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        where = f"{name} {folder}" if folder is not None else f"the folder {name}"
+        raise UsageError(f"{where} cannot be used: {error.strerror}; name another folder") from error
+    for own in (_SCRATCH, f"{_SCRATCH}-{os.geteuid()}"):
+        path = Path(folder or tempfile.gettempdir(), own)
+        if path.is_symlink():
+            raise UsageError(
+                f"{path} is a symbolic link, and workers would write and remove what it leads to: remove it, or name "
+                "another folder with cluster.local_directory=…"
+            )
+
+
+def check_device(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers started here should have a GPU and this machine has none."""
+    if settings.is_started_here:
+        local_gpu(settings)
+
+
+def check_least_workers(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers are to be waited for and all are started here."""
+    if settings.is_started_here and settings.least_workers is not None:
+        raise UsageError(
+            "cluster.least_workers applies to a running cluster: name its scheduler or give mine a client, "
+            "or set cluster.workers=… to start some here"
+        )
+
+
+def local_gpu(settings: ClusterSettings) -> Device:
+    """The GPU that workers started here would use. Raises UsageError if one is asked for and the machine has none."""
+    if settings.device == "cpu":
+        return Device("", 0, 0, "cluster.device is cpu")
+    found = device()
+    if settings.device == "gpu" and found.missing:
+        raise UsageError(f"cluster.device is gpu, but this machine has none: {found.missing}")
+    return found
+
+
+def has_gpu_workers(settings: ClusterSettings) -> bool:
+    """Whether workers started here have a GPU each: if asked for, or by `auto` if there are enough GPUs.
+
+    Raises UsageError if GPUs are asked for and there is none.
+    """
+    gpu = local_gpu(settings)
+    if gpu.missing or settings.workers is None or settings.device == "gpu":
+        return not gpu.missing
+    return settings.workers <= gpu.count and find_spec("dask_cuda") is not None
+
+
+def _spilling(settings: ClusterSettings) -> dict[str, Any]:
+    """Options of GPU workers: results move to the host when they fill the GPU."""
+    gpu = local_gpu(settings)
+    limit = settings.device_memory_limit_bytes or int(_DEVICE_FILL * gpu.memory_bytes)
+    if settings.workers is not None:
+        return {"device_memory_limit": limit}
+    try:
+        from dask_cuda.device_host_file import DeviceHostFile
+    except ImportError as error:
+        if settings.device_memory_limit_bytes is not None:
+            raise UsageError(
+                f"cluster.device_memory_limit_bytes needs dask-cuda ({error}): install edgemill[cu13]"
+            ) from error
+        return {"data": dict}  # results stay in memory: to write them to a disk would not free the GPU's memory
+    on_host = settings.memory_limit_bytes or host_memory_bytes()
+    return {"data": (DeviceHostFile, {"device_memory_limit": limit, "memory_limit": on_host})}
+
+
+def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
+    """The type of the cluster: worker processes, with a GPU each if GPUs compute, or one worker in this process."""
+    if settings.workers is None:
+        # Without the protocol, Dask's configuration could require TLS within this process.
+        return partial(LocalCluster, processes=False, protocol="inproc", worker_class=_WorkerHere)
+    if not has_gpu_workers(settings):
+        return partial(LocalCluster, processes=True)
+    gpu = local_gpu(settings)
+    if settings.workers > gpu.count:
+        raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
+    if settings.protocol == "ucxx" and find_spec("distributed_ucxx") is None:
+        raise UsageError("cluster.protocol=ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError as error:
+        raise UsageError(f"several GPU workers need dask-cuda ({error}): install edgemill[cu13]") from error
+    protocol = "tls" if settings.protocol == "tcp" and is_encrypted(security(settings)) else settings.protocol
+    # It sets a preload of its own, which overrides Dask's configuration.
+    return partial(LocalCUDACluster, protocol=protocol, preload=[leave_ctrl_c.__name__])
+
+
+class _WorkerHere(Worker):
+    """A worker in this process. Its HTTP server listens on this machine alone, and not on all of its addresses."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"dashboard_address": "127.0.0.1:0"})

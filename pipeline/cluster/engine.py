@@ -1,0 +1,310 @@
+"""Runs the tasks of a run on a Dask cluster, as its `Execution` says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from dask.utils import key_split
+from distributed import Client, Lock, as_completed
+
+from ...tasks.errors import ClusterLost, StateLost
+from .execution import GPU as GPU
+from .execution import Capacity as Capacity
+from .execution import Execution
+from .session import Future as Future
+from .session import Session
+from .task_calls import FileResults, ResultKey, TaskCall, held_or_made
+from .versions import installed_version
+from .workers.spill import mapped
+
+if TYPE_CHECKING:
+    from ..monitor.events import Stage
+
+_NOTICING_SECONDS = 30
+"""How long to wait for the other tasks of a gang to end, once the first has failed."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Runs tasks of a session. Functions and arguments of tasks must be picklable."""
+
+    session: Session
+    execution: Execution
+    _files: FileResults | None
+    _kernel_threads: int = 1
+    _partitions: bool = False
+    """Whether its tasks hold partitions."""
+
+    @classmethod
+    def set_up(cls, session: Session, execution: Execution) -> Self:
+        """An engine, once the workers are set up as the execution says.
+
+        Raises ClusterLost if workers are lost again and again.
+        """
+        if execution.capacity.device_bytes:
+            session.send_between_gpus()
+        files = FileResults(session.keep_results_in_files(execution)) if execution.results_in_files else None
+        return cls(session, execution, files)
+
+    @classmethod
+    def connect(
+        cls, client: Client, run_id: str, device: str = "cpu", waiting_seconds: float = 300, **changes: Any
+    ) -> Self:
+        """An engine in a session of its own, with `changes` of its execution. Raises as `Session` and its methods."""
+        session = Session(client, run_id, waiting_seconds=waiting_seconds)
+        return cls.set_up(session, replace(session.execution_on(device), **changes))
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run."""
+        return self.session.run_id
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the workers offer."""
+        return self.execution.capacity
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether all tasks run in this process, so that results are handed over without a copy."""
+        return self.execution.capacity.in_process
+
+    @property
+    def partition_workers(self) -> list[int] | None:
+        """[partitions] index of the worker that holds each; None lets the scheduler choose."""
+        return self.execution.partition_workers
+
+    def receiver_workers(self, receivers: Sequence[int]) -> list[int] | None:
+        """Index of the worker for each receiver of an exchange, the same every time.
+
+        None lets the scheduler choose, if results have sizes that it can go by.
+        """
+        return [receiver % len(self.session.workers) for receiver in receivers] if self._files is not None else None
+
+    # How tasks are called
+
+    def for_tasks(self, tasks: int) -> Self:
+        """The engine with each worker's threads shared among the tasks that run there at once, of `tasks` in all."""
+        at_once = min(self.capacity.threads, -(-tasks // self.capacity.workers))
+        return replace(self, _kernel_threads=max(1, self.capacity.threads // max(1, at_once)))
+
+    def for_partitions(self) -> Self:
+        """The engine for tasks that hold partitions.
+
+        A worker with a GPU runs one of them at a time, as several would need more memory than the GPU has. With results
+        in files a worker runs `partitions_at_once` of them, which share its threads.
+        """
+        return replace(self, _partitions=True)
+
+    @property
+    def _resources(self) -> dict[str, float] | None:
+        """The resources of Dask that a task needs."""
+        on_gpu = self._partitions and self.capacity.device_bytes and self.session.has_gpu_resource
+        return {GPU: 1} if on_gpu else None
+
+    def _call(self, function: Callable[..., Any], soon: bool) -> TaskCall:
+        threads, at_once = self._kernel_threads, None
+        limit = self.execution.partitions_at_once
+        if self._partitions and not soon and limit is not None and limit < self.capacity.threads:
+            threads, at_once = max(1, self.capacity.threads // limit), limit
+        on_gpu = bool(self.capacity.device_bytes) and not self.shares_memory
+        return TaskCall(installed_version(), function, threads, on_gpu, self._files, at_once)
+
+    # Starting tasks
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Start one task `function(*arguments)`; see `map`."""
+        return self.map(name, function, [arguments])[0]
+
+    def map(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[int] | None = None,
+        soon: bool = False,
+    ) -> list[Future]:
+        """Start a task `function(*own)` for each `own` of `arguments`, on the workers with the indexes `at`, if these
+        are given and the workers live. Futures among the arguments, or in lists of them, are replaced by their results.
+
+        A worker takes its tasks in their order, and those that are `soon` before any others: a task that takes a small
+        part of a large result then runs as soon as the result is made, and not after it was spilled.
+        """
+        if not arguments:
+            return []
+        addresses = list(self.session.workers)
+        # A worker may have left since the index was chosen.
+        workers = None if at is None else [[addresses[index % len(addresses)]] for index in at]
+        return self._start(name, function, arguments, workers, soon)
+
+    def _start(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        workers: Sequence[Sequence[str]] | None,
+        soon: bool = False,
+        only: bool = False,
+    ) -> list[Future]:
+        """See `Session.start`."""
+        return self.session.start(
+            name, self._call(function, soon), arguments, workers, resources=self._resources, soon=soon, only=only
+        )
+
+    def on_every_worker(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """See `Session.on_every_worker`."""
+        return self.session.on_every_worker(self.execution, function, *arguments)
+
+    # Waiting for tasks
+
+    def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
+        """Wait for tasks and report each to `stage`. Raises what a task raises, or ClusterLost."""
+        finished = as_completed(list(futures), loop=self.session.client.loop)
+        while not finished.is_empty():
+            for future in self._wait_for(partial(_next_batch, finished)):
+                if future.status != "finished":
+                    self.gather([future])
+                if stage is not None:
+                    stage.task_done()
+
+    def gather(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of tasks, in order. Raises as `wait` does."""
+        return mapped(self.session.gather(futures, self.execution, self._resources or ()))
+
+    def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
+        """`part` of each task's result, in order, which should be small, as counts are. Raises as `wait` does.
+
+        The results stay where they are: other tasks take the parts, or this process does where memory is shared.
+        """
+        if self.shares_memory:
+            return [part(result) for result in self.gather(futures)]
+        # Under the name of the tasks: Dask never forgets a group of tasks that it forgets and then meets again.
+        name = key_split(futures[0].key) if futures else "peek"
+        return self.gather(self.map(name, part, [(future,) for future in futures], at, soon=True))
+
+    def _wait_for(self, work: Callable[[], Awaitable[T]], only: Sequence[str] = ()) -> T:
+        return self.session.wait_for(work, self.execution, self._resources or (), only)
+
+    # Gangs: tasks that wait for each other
+
+    def refresh_workers(self) -> int:
+        """Take the workers that the cluster has now for those of the run; gives their number. Raises ClusterLost."""
+        self.session.refresh_workers()
+        return len(self.session.workers)
+
+    def communicator_name(self) -> str:
+        """See `Session.communicator_name`."""
+        return self.session.communicator_name()
+
+    @contextmanager
+    def exclusive(self, purpose: str) -> Iterator[None]:
+        """Hold the cluster's lock for this purpose within the block: two gangs at once would wait for each other's
+        workers. Where workers are in this process a gang is one task, which needs no lock.
+        """
+        if self.shares_memory:
+            yield
+            return
+        client = self.session.client
+        with Lock(f"edgemill-{purpose}", client.scheduler, client.loop):
+            yield
+
+    def run_gang(self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Future]:
+        """Run `function(*arguments[i])` on the i-th worker and on no other, all at once, so that the tasks may wait
+        for each other; gives the futures when all have ended.
+
+        Raises what a task raises, StateLost if a worker is lost or a task reports that it lost another.
+        """
+        addresses = list(self.session.workers)[: len(arguments)]
+        tasks = self._start(name, function, arguments, [[address] for address in addresses], only=True)
+        try:
+            self._wait_until_ended(tasks, addresses)
+        except ClusterLost as error:
+            for task in tasks:  # one on a lost worker would never end
+                if task.status == "pending":
+                    task.release()
+            raise StateLost(str(error)) from error
+        return tasks
+
+    def wait_with_gang(self, futures: Sequence[Future], gang: Sequence[Future]) -> None:
+        """Wait for tasks that take results of a gang, which no other worker could make again.
+
+        Raises as `wait` does, StateLost if a worker with a result of the gang is lost.
+        """
+        try:
+            self._wait_until_ended(futures, list(self.session.workers)[: len(gang)])
+        except ClusterLost as error:
+            for future in (*futures, *gang):  # a lost one would wait for its worker for ever
+                future.release()
+            raise StateLost(str(error)) from error
+
+    def _wait_until_ended(self, tasks: Sequence[Future], addresses: Sequence[str]) -> None:
+        """Raises what a task raised; that it lost another one only if no task raised anything else."""
+        finished = as_completed(list(tasks), loop=self.session.client.loop)
+        self._wait_for(partial(_all_ended, finished), addresses)
+        lost = None
+        for task in tasks:
+            if task.status in ("error", "cancelled", "lost"):
+                try:
+                    self.gather([task])
+                except ClusterLost as error:
+                    lost = error
+        if lost is not None:
+            raise lost
+
+    def cut_lineage(
+        self, name: str, futures: Sequence[Future], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+    ) -> list[Future]:
+        """Cut the lineage of results: gives futures of the same results that depend on nothing but `arguments`.
+
+        Each result stays in memory where it is. If it is lost, `function(*own)` of its `arguments` makes it again. The
+        `futures` must be in memory when this is called, and may be released when it returns.
+        """
+        key_split.cache_clear()
+        client, in_process = self.session.client, self.shares_memory
+        holders = {} if in_process else client.who_has(futures)
+        tasks = [(ResultKey(future.key), function, *own) for future, own in zip(futures, arguments, strict=True)]
+        detached = self._start(name, held_or_made, tasks, [list(holders.get(future.key, ())) for future in futures])
+        self.wait(detached)
+        if holders:
+            # With the restriction, a task that runs again while there are no workers would wait for that one worker.
+            scheduler: Any = client.scheduler
+            restrictions = {future.key: None for future in detached}
+            self._wait_for(partial(scheduler.set_restrictions, worker=restrictions))
+        return detached
+
+    @contextmanager
+    def subscribed(self, topic: str, listener: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+        """Call `listener` within the block with every event that a task logs under `topic`."""
+        client = self.session.client
+        client.subscribe_topic(topic, lambda event: listener(event[1]))
+        try:
+            yield
+        finally:
+            client.unsubscribe_topic(topic)
+
+
+async def _all_ended(finished: as_completed) -> None:
+    """Wait until all tasks have ended; after the first failure only for the time in which the others notice it."""
+    deadline = None
+    while not finished.is_empty():
+        seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
+        try:
+            future = await asyncio.wait_for(anext(finished), seconds)
+        except TimeoutError:
+            return
+        if deadline is None and future.status != "finished":
+            deadline = time.monotonic() + _NOTICING_SECONDS
+
+
+async def _next_batch(finished: as_completed) -> list[Future]:
+    """The tasks that have ended since the last batch, at least one."""
+    first = await anext(finished)
+    return [first, *finished.next_batch(block=False)]

@@ -1,0 +1,47 @@
+"""How the tasks of a run are carried out: what the workers offer, and what the plan decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GPU = "GPU"
+"""Resource of Dask workers that have a GPU, one each."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the workers offer."""
+
+    workers: int
+    threads: int
+    """Threads of the smallest worker."""
+    memory_bytes: int
+    """Memory of the smallest worker; 0 for no limit."""
+    device_bytes: int = 0
+    """Memory of the smallest GPU that computes; 0 where CPUs compute."""
+    in_process: bool = False
+    """Whether the workers are in this process. They then share one GPU."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the tasks of a run are carried out."""
+
+    capacity: Capacity
+    device: str = "cpu"
+    """Name of the device that computes."""
+    memory_advice: str = "raise partitioning.count"
+    """What reduces the memory that a worker needs, for messages."""
+    pinned_partitions: int | None = None
+    """Number of partitions that each stay on one worker; None lets the scheduler choose a worker for each task."""
+    results_in_files: bool = False
+    """Whether workers keep the arrays of results in files, which tasks map."""
+    partitions_at_once: int | None = None
+    """With results in files: tasks with partitions that a worker runs at once; None for one with each thread."""
+
+    @property
+    def partition_workers(self) -> list[int] | None:
+        """[partitions] index of the worker that holds each; None lets the scheduler choose."""
+        if self.pinned_partitions is None or self.capacity.in_process:
+            return None
+        return [partition % self.capacity.workers for partition in range(self.pinned_partitions)]

@@ -1,0 +1,271 @@
+"""A run's session on a Dask cluster: its workers, the tasks that it starts there, and what it sets up on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakSet
+
+import distributed
+from distributed import Client
+from distributed.comm.core import CommClosedError
+
+from ... import kernels
+from ...kernels.runtime.device import Device
+from ...tasks.errors import ClusterLost, UsageError
+from .batching import shorten_interval
+from .connecting.arrival import await_workers
+from .execution import GPU, Capacity, Execution
+from .failures import Failures
+from .task_calls import TaskCall
+from .versions import PACKAGE, installed_version, version_error
+from .watchdog import Watchdog, WorkerLost, workers_of
+from .workers.broken_gpu import broken_gpu_message
+from .workers.run_plugins import RunPlugins, can_link_everywhere
+
+_TRIES = 4
+"""How often a task may lose its worker. Dask's own limit is as high (`distributed.scheduler.allowed-failures`)."""
+_RETURN_SECONDS = 30
+"""How long to wait for a worker in place of a lost one."""
+_DEPARTURES = ("closing-worker", "retired")
+"""Dask's events of a worker that is closed on purpose, as when a cluster shrinks, and not of one that is killed."""
+
+T = TypeVar("T")
+Future: TypeAlias = "distributed.Future[Any]"
+"""The result of a task, wherever it is."""
+
+
+class Session:
+    """Starts the tasks of one run and waits for them.
+
+    Keys of tasks end with the run's id and the fingerprint of its `input`: no result of an earlier run, or of other
+    files, is taken for one of this run.
+    """
+
+    def __init__(self, client: Client, run_id: str, input: str = "none", waiting_seconds: float = 300) -> None:
+        """Raises ClusterLost if no worker joins within `waiting_seconds`."""
+        self.client = client
+        self.run_id = run_id
+        self._waiting_seconds = waiting_seconds
+        self._key_suffix = f"{run_id}-{input}"
+        self._tasks_started = 0
+        self._communicators = 0
+        self._futures: WeakSet[Future] = WeakSet()
+        self._plugins = RunPlugins(client, run_id)
+        self._watchdog = Watchdog(client, run_id, waiting_seconds)
+        self.workers = await_workers(client, 1, waiting_seconds)
+        """What the scheduler says of each worker of the run, by address."""
+        self._failures = Failures(client)
+        self.capacity = Capacity(
+            len(self.workers),
+            min((worker["nthreads"] for worker in self.workers.values()), default=1),
+            min((worker["memory_limit"] or 0 for worker in self.workers.values()), default=0),
+            in_process=all(address.startswith("inproc://") for address in self.workers),
+        )
+        """What the workers offered at the start."""
+        self._undo = ExitStack()
+        self._undo.callback(shorten_interval(client))
+
+    @property
+    def has_gpu_resource(self) -> bool:
+        """Whether all workers declare the resource GPU."""
+        return all(GPU in worker["resources"] for worker in self.workers.values())
+
+    def execution_on(self, device: str) -> Execution:
+        """The execution on these workers, on the `device` auto, cpu or gpu.
+
+        `auto` chooses the GPUs of workers that all declare the resource GPU: without it several may share a GPU.
+
+        Raises UsageError if `device` is gpu and a worker has none; as `on_every_worker`.
+        """
+        on_cpus = Execution(self.capacity)
+        if device == "cpu" or (device == "auto" and not self.has_gpu_resource):
+            return on_cpus
+        in_process = self.capacity.in_process
+        found: list[Device] = [kernels.device()] if in_process else self.on_every_worker(on_cpus, kernels.device)
+        for worker, own in zip(self.workers.values(), found, strict=True):
+            if own.missing and device == "gpu":
+                raise UsageError(f"cluster.device is gpu, and worker {worker['name']} has none: {own.missing}")
+        if any(own.missing for own in found):
+            return on_cpus
+        capacity = replace(self.capacity, device_bytes=min(own.memory_bytes for own in found))
+        return Execution(capacity, device=found[0].name)
+
+    def refuse_other_versions(self) -> None:
+        """Raises UsageError if the scheduler or a worker has another version of edgemill than this process, or none;
+        ClusterLost if one of them does not answer. Tasks check the workers that join later: see `TaskCall`.
+        """
+        if self.capacity.in_process:
+            return
+        scheduler: Any = self.client.scheduler
+        ask = partial(self.client.sync, callback_timeout=self._waiting_seconds)
+        try:
+            error = version_error(
+                ask(scheduler.versions, packages=[PACKAGE]),
+                # A worker that leaves meanwhile is left out.
+                ask(scheduler.broadcast, msg={"op": "versions", "packages": [PACKAGE]}, on_error="ignore"),
+            )
+        except (OSError, CommClosedError, TimeoutError) as lost:
+            raise ClusterLost(f"cannot read the versions of the Dask cluster: {lost!r}; run again") from lost
+        if error is not None:
+            raise error
+
+    # Tasks
+
+    def start(
+        self,
+        name: str,
+        call: TaskCall,
+        arguments: Sequence[Sequence[Any]],
+        workers: Sequence[Sequence[str]] | None = None,
+        *,
+        resources: dict[str, float] | None = None,
+        soon: bool = False,
+        only: bool = False,
+    ) -> list[Future]:
+        """Start a task `call(own)` for each `own` of `arguments`, on the addresses `workers` of each, if any.
+
+        With `only`, no other worker takes a task. With `soon`, it runs before tasks without.
+        """
+        options: dict[str, Any] = {"pure": False, "resources": resources, "priority": int(soon)}
+        keys = self._keys(name, len(arguments))
+        if workers is None or not any(workers):  # in one message to the scheduler
+            futures: list[Future] = self.client.map(call, [list(own) for own in arguments], key=keys, **options)
+        else:
+            futures = [
+                self.client.submit(
+                    call,
+                    list(own),
+                    key=key,
+                    workers=addresses or None,
+                    allow_other_workers=bool(addresses) and not only,
+                    **options,
+                )
+                for own, key, addresses in zip(arguments, keys, map(list, workers), strict=True)
+            ]
+        self._futures.update(futures)
+        return futures
+
+    def _keys(self, name: str, tasks: int) -> list[str]:
+        first = self._tasks_started + 1
+        self._tasks_started += tasks
+        # Numbers of equal length: Dask takes the tasks of one message in the order of their keys.
+        return [f"{name}-{self._key_suffix}-{i:09}" for i in range(first, self._tasks_started + 1)]
+
+    def on_every_worker(self, execution: Execution, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """Call `function(*arguments)` once on every worker; gives the results in the order of `workers`.
+
+        If a worker is lost, its replacement is awaited and all workers are called again. Raises what the function
+        raises, and ClusterLost if workers are lost again and again.
+        """
+        on_gpu = bool(execution.capacity.device_bytes) and not execution.capacity.in_process
+        call = TaskCall(installed_version(), function, self.capacity.threads, on_gpu)
+        keys: list[str] = []
+        for _ in range(_TRIES):
+            addresses = list(self.workers)
+            futures = [
+                self.client.submit(partial(call, arguments), key=key, workers=[address], pure=False)
+                for address, key in zip(addresses, self._keys("everywhere", len(addresses)), strict=True)
+            ]
+            keys += [str(future.key) for future in futures]
+            self._futures.update(futures)
+            try:
+                return self.gather(futures, execution, only=addresses)
+            except WorkerLost as error:
+                lost = error
+            for future in futures:
+                future.release()
+            self.refresh_workers()
+        raise ClusterLost(broken_gpu_message(self.client, keys) or str(lost)) from lost
+
+    def gather(
+        self,
+        futures: Sequence[Future],
+        execution: Execution,
+        resources: Collection[str] = (),
+        only: Collection[str] = (),
+    ) -> list[Any]:
+        """The results of tasks, in order; arguments and errors as of `wait_for`."""
+        work = partial(self.client.gather, list(futures), asynchronous=True)
+        return list(self.wait_for(work, execution, resources, only))
+
+    def wait_for(
+        self,
+        work: Callable[[], Awaitable[T]],
+        execution: Execution,
+        resources: Collection[str] = (),
+        only: Collection[str] = (),
+    ) -> T:
+        """What `work` gives in the client's event loop. Its tasks need workers with all `resources`, and the workers
+        `only` if there are any.
+
+        Raises what a task raises, ClusterLost if no worker can run the tasks, WorkerLost if one of `only` is lost.
+        """
+
+        async def watched() -> T:
+            return await self._watchdog.watch(work(), resources, only)
+
+        try:
+            result: T = self.client.sync(watched)
+        except Exception as error:
+            ours = self._failures.translated(error, execution)
+            if ours is None:
+                raise
+            raise ours from error
+        return result
+
+    # Workers
+
+    def refresh_workers(self) -> None:
+        """Take the workers that the cluster has now for those of the run, after waiting for replacements of lost ones.
+
+        A worker that was retired, as when a cluster shrinks, gets no replacement.
+        """
+        present = workers_of(self.client)
+        retired = sum(self._was_retired(address) for address in self.workers if address not in present)
+        with suppress(TimeoutError):
+            self.client.wait_for_workers(max(1, len(self.workers) - retired), timeout=_RETURN_SECONDS)
+        self.workers = await_workers(self.client, 1, self._waiting_seconds)
+
+    def _was_retired(self, address: str) -> bool:
+        return any(event.get("action") in _DEPARTURES for _, event in self.client.get_events(address))
+
+    def send_between_gpus(self) -> None:
+        """Have workers send messages from GPU to GPU where the protocol can, until `close`.
+
+        Raises ClusterLost if workers are lost again and again.
+        """
+        self._plugins.send_between_gpus(self.capacity.in_process)
+
+    def keep_results_in_files(self, execution: Execution) -> bool:
+        """Have workers keep results in files, until `close`; gives whether all workers and this process can link the
+        files of each worker.
+
+        Raises ClusterLost if workers are lost again and again.
+        """
+        self._plugins.keep_results_in_files()
+        return can_link_everywhere(partial(self.on_every_worker, execution))
+
+    def communicator_name(self) -> str:
+        """A new name for a communicator: a group that was taken for lost must not meet the groups that replace it."""
+        self._communicators += 1
+        return f"{self.run_id}-{self._communicators}"
+
+    # The end
+
+    def release_all(self) -> None:
+        """Release all futures of the run on a cluster that lives on; frames of the run's exception hold them.
+
+        Dask's `cancel` is not used: where a task that no client waits for stands between two cancelled ones, it fails
+        in the scheduler and closes the client's connection (2026.7.1).
+        """
+        for future in list(self._futures):
+            future.release()
+
+    def close(self) -> None:
+        """Undo what the session set up on a cluster that lives on: plugins of workers, and the client's interval."""
+        self._undo.close()
+        self._plugins.remove()

@@ -1,0 +1,106 @@
+"""How a worker calls the function of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Any
+
+from dask.utils import key_split
+from distributed import get_worker
+
+from ... import kernels
+from ...kernels.runtime.device import fatal_cuda_error, pooled_memory, synchronize
+from ...kernels.runtime.threads import kernel_threads
+from ...tasks.errors import OutOfRoom
+from .versions import refuse_other_version
+from .workers.broken_gpu import end_worker
+from .workers.spill import check_limits, mapped, put_in_files
+
+_slots: dict[int, BoundedSemaphore] = {}
+"""Number of tasks that this process runs at once → the semaphore that admits so many."""
+
+
+class TaskOutOfRoom(OutOfRoom):
+    """A task found no memory, on the host or on a GPU. The driver adds the advice that fits its plan."""
+
+
+@dataclass(frozen=True)
+class FileResults:
+    """The arrays of results lie in files, and tasks map those of their arguments."""
+
+    linked: bool
+    """Whether a link to a file travels to another worker, in place of its content."""
+
+
+@dataclass(frozen=True)
+class TaskCall:
+    """Calls a function as one task of a run. The driver makes it, and a worker calls it with the task's arguments."""
+
+    version: str
+    """Version of edgemill in the driver."""
+    function: Callable[..., Any]
+    kernel_threads: int
+    """Threads of each kernel."""
+    on_gpu: bool = False
+    """Whether a worker that receives messages on its GPU waits for the task's kernels and trims the GPU's memory."""
+    files: FileResults | None = None
+    at_once: int | None = None
+    """Tasks that the worker runs at once; None for no limit. A task that waits has mapped nothing."""
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """The result of `function(*arguments)`.
+
+        Raises UsageError on a worker with another version of edgemill, TaskOutOfRoom for want of memory, OutOfRoom for
+        want of open files. If the GPU is broken, the worker process ends.
+        """
+        refuse_other_version(self.version)
+        with _slot(self.at_once), kernel_threads(self.kernel_threads), pooled_memory(), _task_errors():
+            if self.files is not None:
+                return put_in_files(self.function(*mapped(arguments)), self.files.linked)
+            if not self.on_gpu:
+                return self.function(*arguments)
+            try:
+                result = self.function(*arguments)
+                synchronize()  # an error in a kernel belongs to this task, not to a later one
+                return result
+            finally:
+                kernels.trim()
+
+
+def _slot(at_once: int | None) -> AbstractContextManager[Any]:
+    return nullcontext() if at_once is None else _slots.setdefault(at_once, BoundedSemaphore(at_once))
+
+
+@contextmanager
+def _task_errors() -> Iterator[None]:
+    """Raise errors of memory and limits as errors of edgemill, and end a worker whose GPU is broken."""
+    try:
+        yield
+    except Exception as error:
+        broken = fatal_cuda_error(error)
+        if broken is not None:
+            end_worker(broken)
+        if isinstance(error, MemoryError):
+            raise TaskOutOfRoom(f"a task ran out of memory ({error})") from error
+        check_limits(error)
+        raise
+
+
+@dataclass(frozen=True)
+class ResultKey:
+    """The key of a result, as an argument of a task that must not depend on that result."""
+
+    key: Any
+
+
+def held_or_made(held: ResultKey, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Task: the result with this key if the worker holds it, otherwise `function(*arguments)`."""
+    key_split.cache_clear()  # Dask caches 100,000 names in every process, 300 bytes each
+    try:
+        result: Any = get_worker().data[held.key]
+    except KeyError:
+        return function(*arguments)
+    return mapped(result)

@@ -1,0 +1,46 @@
+"""What a task may ask of the worker that runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from distributed import get_worker
+from distributed.core import Status
+
+from ...tasks.errors import ClusterLost
+
+_PROGRESS_SECONDS = 0.2
+"""Least time between two progress events of a task."""
+CLOSING = (Status.closing, Status.closed, Status.failed)
+"""States of a worker that runs no further task."""
+
+
+def scratch_folder() -> Path:
+    """The worker's folder for temporary files, which goes when the worker does."""
+    return Path(get_worker().local_directory)
+
+
+def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], None]:
+    """A function that a task calls with its level and the edges left there. To be made in the task's thread.
+
+    It sends the driver an event under `topic` at most every 0.2 seconds; None sends no events. The driver adds up the
+    edges left over all values of `part`.
+
+    The function raises ClusterLost in a task whose result no client waits for any more, as after the driver was
+    killed: Dask lets such a task run, and it would occupy its worker.
+    """
+    worker = get_worker()
+    key, last = worker.get_current_task(), time.monotonic()
+
+    def report(level: int, left: int) -> None:
+        nonlocal last
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled" or worker.status in CLOSING:
+            raise ClusterLost("nobody waits for this task any more")
+        if topic is not None and time.monotonic() - last > _PROGRESS_SECONDS:
+            last = time.monotonic()
+            worker.log_event(topic, {"part": part, "level": level, "unsettled": left})
+
+    return report

@@ -1,0 +1,44 @@
+"""Compiles all kernels before a run needs them, as in the build of an image.
+
+    python -m edgemill.pipeline.cluster.workers.compiling
+
+The compiled code goes to the cache folder (``EDGEMILL_CACHE_DIR``). Kernels that are there already are loaded.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .... import kernels
+from ....kernels.runtime.warm import warm
+from ....tasks.device import MemorySpace
+from ....tasks.shards import warm_shards, warm_shards_on_gpu
+from ....tasks.warm import run_clique
+from ...stages.tiny_run import run_stages
+
+_PARTITIONS = 2
+"""A run with several partitions uses all kernels of a run with one."""
+
+
+def compile_kernels(on_gpu: bool) -> float:
+    """Compile or load the kernels of every method, and either those of the GPU or those of shards on CPUs.
+
+    Gives the seconds that it took.
+    """
+    start = time.perf_counter()
+    for method in ("peel", "band", "fixpoint"):
+        warm(method, _PARTITIONS, text=True)
+    if not on_gpu:
+        warm_shards(threads=1)
+    elif not kernels.device().missing:
+        warm("band", _PARTITIONS, on_gpu=True)
+        for method, partitions in (("peel", 1), ("band", _PARTITIONS)):
+            run_clique(method, partitions, MemorySpace.DEVICE)
+        run_clique("peel", 1, MemorySpace.DEVICE, compact_rows=True)
+        run_stages(MemorySpace.DEVICE)
+        warm_shards_on_gpu()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    print(f"kernels compiled in {compile_kernels(on_gpu=False):.1f} s")

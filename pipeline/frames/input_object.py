@@ -1,0 +1,47 @@
+"""The protocol of Python objects that `mine` takes as input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from ...tasks.inputs.sources import Source
+from ...tasks.storage.folders import Folder
+from ..settings.models import InputSettings
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The names of the two id columns in the settings; None where the settings name none."""
+
+    source: str | None
+    target: str | None
+
+
+@dataclass(frozen=True)
+class EdgeBatches:
+    """Two columns of ids in batches."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+class InputObject(Protocol):
+    """An input that is a Python object and not a path."""
+
+    @property
+    def name(self) -> str:
+        """The name of the input in messages, log and manifest."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths of the input's files; empty if it has none."""
+
+    def open(self, settings: InputSettings, folder: Folder, compute: Callable[..., Any]) -> Source:
+        """Open the input's files, or files that are written below `folder`.
+
+        `compute` is `dask.compute`, or an equivalent on a client. Raises InputError, UsageError, OutOfRoom.
+        """

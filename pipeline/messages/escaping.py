@@ -1,0 +1,38 @@
+"""Escape characters that control a terminal or a page, so that they are shown as text.
+
+These are the control characters C0, DEL and C1, overrides and isolates of the text direction, and unpaired surrogates.
+Names of files, columns and vertices may contain them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_TEXT = re.compile(f"[{_CONTROLS}]")
+_IN_LINE = re.compile(f"[{_CONTROLS}\t\n]")
+
+
+def has_controls(text: str) -> bool:
+    """Whether the text contains such a character."""
+    return _IN_TEXT.search(text) is not None
+
+
+def escaped(text: str) -> str:
+    r"""The text with each such character as `\x1b` or `\u202e`. Tabs and line breaks stay."""
+    return _IN_TEXT.sub(_visible, text)
+
+
+def one_line(text: str) -> str:
+    """As `escaped`, with tabs and line breaks escaped too."""
+    return _IN_LINE.sub(_visible, text)
+
+
+def in_json(text: str) -> str:
+    """An equivalent JSON text without such characters."""
+    return _IN_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

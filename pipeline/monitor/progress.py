@@ -1,0 +1,167 @@
+"""The progress of a run, folded from its events. Displays, metrics, the notebook and `status` are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+_LATEST = ("partitions", "exchange", "step", "level", "open_bands", "settled", "unsettled")
+"""Fields of the events `planned`, `exchange` and `level` whose last values are kept."""
+_SUMMED = ("messages", "bytes", "evaluations", "seconds")
+"""Fields of the event `exchange` that are summed."""
+_IN_STAGE = ("level", "step", "exchange", "unsettled")
+"""Fields of `exchange` and `level` whose last values are kept until the outermost stage ends."""
+_UNIFORM_STAGES = ("read", "publish")
+"""Stages whose tasks are of about equal size, so that finished tasks predict the remaining time."""
+_LEAST_DONE = 4
+"""Finished tasks of these stages from which a remaining time is estimated."""
+
+
+@dataclass
+class StageProgress:
+    """A stage that has started."""
+
+    tasks: int
+    """Number of tasks; 0 if they are not counted."""
+    started: datetime | None
+    """When it started last; None if that is not known from the events."""
+    done: int = 0
+    """Tasks that are done."""
+
+
+@dataclass
+class Progress:
+    """The state of a run after the events that `update` was given, in order."""
+
+    partial: bool = False
+    """Whether the events may begin in the middle of a run, as the end of a log does."""
+    run: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    serving: dict[str, str] = field(default_factory=dict)
+    """Addresses of the metrics and the dashboard, by name."""
+    stages: dict[str, StageProgress] = field(default_factory=dict)
+    """All stages that have started."""
+    active: list[str] = field(default_factory=list)
+    """Stages that are running, the outermost first."""
+    finished: dict[str, float] = field(default_factory=dict)
+    """Seconds of stages that have finished, summed over repetitions, in the order in which they first finished."""
+    last_finished: str | None = None
+    """The stage that finished last."""
+    search: Mapping[str, Any] | None = None
+    """The last `exchange` or `level` event of the outermost stage."""
+    figures: dict[str, int] = field(default_factory=dict)
+    """Last values of the fields _IN_STAGE in the outermost stage."""
+    latest: dict[str, float] = field(default_factory=dict)
+    """Last values of the fields _LATEST in the run."""
+    totals: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_SUMMED, 0.0))
+    """Sums of the fields _SUMMED over all exchanges."""
+    checkpoints: int = 0
+    """Checkpoints of the search for λ that were written."""
+    outcome: Literal["running", "finished", "failed"] = "running"
+    ended: datetime | None = None
+    """When the run finished or failed."""
+    existing_run: str | None = None
+    """The run whose result was found up to date, so that nothing was done."""
+    error: str | None = None
+    exit_code: int | None = None
+    """Message and exit code of a failed run."""
+    last_event: str | None = None
+    last_time: datetime | None = None
+
+    @property
+    def innermost(self) -> str | None:
+        """The innermost stage that is running."""
+        return self.active[-1] if self.active else None
+
+    @property
+    def total_edges(self) -> int:
+        """Edges of the graph, as `search` has it; 0 without `search`."""
+        if self.search is None:
+            return 0
+        return int(
+            self.search["edges"] if "edges" in self.search else self.search["settled"] + self.search["unsettled"]
+        )
+
+    @property
+    def settled_edges(self) -> int:
+        """Edges whose λ is known, as `search` has it; 0 without `search`."""
+        return 0 if self.search is None else max(0, self.total_edges - int(self.search["unsettled"]))
+
+    def update(self, event: Mapping[str, Any]) -> None:
+        """Fold one event into the state.
+
+        Raises LookupError, TypeError or ValueError for an event of another format; the state stays consistent.
+        """
+        time = datetime.fromisoformat(event["time"]) if "time" in event else datetime.now(UTC)
+        name = event["event"]
+        self.run, self.last_event, self.last_time = event.get("run", self.run), name, time
+        match name:
+            case "run_started":
+                settings = event.get("settings")
+                self.settings = settings if isinstance(settings, Mapping) else {}
+                self.active, self.figures, self.search = [], {}, None
+                self.outcome, self.ended, self.error, self.exit_code = "running", None, None, None
+            case "serving":
+                self.serving[str(event["what"])] = str(event["address"])
+            case "stage_started":
+                self._start(event["stage"], time, event["tasks"])
+            case "task_done":
+                done, tasks = event["done"], event["tasks"]
+                if event["stage"] not in self.active:
+                    self._start(event["stage"], None, tasks)
+                stage = self.stages[event["stage"]]
+                stage.done, stage.tasks = done, tasks
+            case "stage_finished":
+                self.finished[event["stage"]] = self.finished.get(event["stage"], 0) + event["seconds"]
+                self.last_finished = event["stage"]
+                if event["stage"] in self.active:
+                    self.active.remove(event["stage"])
+            case "planned":
+                self._keep_latest(event)
+            case "level" | "exchange":
+                if self.partial and not self.active:
+                    self._start("bound", None, 0)
+                self.search = event
+                self.figures |= {field: event[field] for field in _IN_STAGE if field in event}
+                self._keep_latest(event)
+                if name == "exchange":
+                    for total in _SUMMED:
+                        self.totals[total] += event.get(total, 0)
+            case "kept":
+                self.checkpoints += 1
+            case "nothing_to_do":
+                self.existing_run = event["result"]
+            case "run_finished":
+                self.outcome, self.ended = "finished", time
+            case "run_failed":
+                self.outcome, self.ended = "failed", time
+                self.error, self.exit_code = event["error"], event["exit_code"]
+
+    def remaining_seconds(self, stage: str, now: datetime) -> tuple[Literal["about", "at most"], float] | None:
+        """The estimated or largest remaining time of an active stage; None if it cannot be told.
+
+        Finished tasks predict a stage of uniform tasks. Nothing predicts the search for λ, but `max_seconds` limits it.
+        """
+        state = self.stages.get(stage)
+        if state is None or state.started is None:
+            return None
+        elapsed = (now - state.started).total_seconds()
+        if stage in _UNIFORM_STAGES and _LEAST_DONE <= state.done < state.tasks:
+            return "about", elapsed * (state.tasks - state.done) / state.done
+        limit = (self.settings.get("bounding") or {}).get("max_seconds")
+        if stage == "bound" and limit is not None:
+            return "at most", max(0.0, limit - elapsed)
+        return None
+
+    def _start(self, stage: str, time: datetime | None, tasks: int) -> None:
+        if stage in self.active:  # repeated because a worker was lost
+            self.active = []
+        if not self.active:
+            self.search, self.figures = None, {}
+        self.active.append(stage)
+        self.stages[stage] = StageProgress(tasks, time)
+
+    def _keep_latest(self, event: Mapping[str, Any]) -> None:
+        self.latest |= {field: event[field] for field in _LATEST if field in event}

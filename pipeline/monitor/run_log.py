@@ -1,0 +1,52 @@
+"""The progress of a run from its log on disk: only both ends are read, and the last line may be incomplete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ...tasks.storage.folders import Folder
+from .progress import Progress
+
+_MOST_BYTES = 256 * 1024
+"""Most bytes to read of each end; an event has about 200."""
+
+
+def read_log(folder: Folder, name: str) -> Progress | None:
+    """The progress according to the log `name` in `folder`; None if it is absent or belongs to another user.
+
+    Raises UsageError if the store refuses access, and OSError.
+    """
+    try:
+        ends = folder.read_ends(name, _MOST_BYTES)
+    except PermissionError:  # only its user may read the log of a running run
+        return None
+    if ends is None:
+        return None
+    first, last = ends
+    head, progress = Progress(), Progress(partial=True)
+    for event in _events(first):
+        if event["event"] in ("run_started", "serving"):
+            _update(head, event)
+    for event in _events(last if last == first else last.partition(b"\n")[2]):
+        _update(progress, event)
+    progress.settings, progress.serving = head.settings, head.serving
+    return progress
+
+
+def _update(progress: Progress, event: Mapping[str, Any]) -> None:
+    with suppress(LookupError, TypeError, ValueError):  # other releases may write other fields
+        progress.update(event)
+
+
+def _events(text: bytes) -> Iterator[Mapping[str, Any]]:
+    """The events in complete lines."""
+    for line in text.split(b"\n")[:-1]:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and {"time", "run", "event"} <= event.keys():
+            yield event

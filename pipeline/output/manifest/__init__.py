@@ -1,0 +1,53 @@
+"""manifest.json: what a run read, did and wrote. A run writes it last, so a folder with a manifest is a whole result.
+
+Start with `model`. `inputs` and `records` hold what every run records, `bounds` what a run that computes λ adds, and
+`files` reads and writes manifest.json. May import what `output` may.
+"""
+
+from .bounds import (
+    BoundingRecord,
+    DenseRecord,
+    EarlierRecord,
+    ExchangeRecord,
+    LambdaRecord,
+    PartitionRecord,
+    ShardsRecord,
+    TracksRecord,
+)
+from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest, write_manifest
+from .inputs import FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, VerticesRecord, WhereRecord
+from .model import FORMAT_VERSION, Manifest, RunManifest, versions
+from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, StageRecord
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST_NAME",
+    "BoundingRecord",
+    "Counts",
+    "DenseRecord",
+    "EarlierRecord",
+    "ExchangeRecord",
+    "FrameRecord",
+    "InputFile",
+    "InputRecord",
+    "LambdaRecord",
+    "LayoutRecord",
+    "Manifest",
+    "OutputRecord",
+    "PartitionRecord",
+    "PlanRecord",
+    "ProgramRecord",
+    "RunManifest",
+    "ShardsRecord",
+    "StageRecord",
+    "TableRecord",
+    "TracksRecord",
+    "VerticesRecord",
+    "WhereRecord",
+    "is_exact",
+    "is_result",
+    "next_track",
+    "read_manifest",
+    "versions",
+    "write_manifest",
+]

@@ -1,0 +1,127 @@
+"""Records of the manifest of a run that computes λ: how it was computed, its distribution, dense groups and tracks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from .records import Record
+
+
+class PartitionRecord(Record):
+    """Sizes of one partition, or of one group of shards, of edges with triangles; owned = inner + peripheral + cut."""
+
+    partition: int
+    owned: int
+    """Edges whose λ this partition computes."""
+    ghost: int
+    """Edges of other partitions that share a triangle with an owned edge; 0 for a group of shards."""
+    inner: int
+    """Owned edges with both ends and all common neighbours in this partition; in a group of shards, with both ends."""
+    peripheral: int
+    """Owned edges with both ends here and a common neighbour in another partition."""
+    cut: int
+    """Owned edges with an end in another partition."""
+    vertices: int
+
+
+class ShardsRecord(Record):
+    """How shards, which store the graph once, were peeled."""
+
+    shards: int
+    """Shards over all groups."""
+    groups: int
+    """Groups of shards, each on one worker."""
+    carrier: str
+    """How groups sent data: memory of one process, GPU mailboxes, shared memory, Dask's connections, or nccl."""
+    relayed: str = ""
+    """Why threads of the host, and not kernels, sent data between GPUs; empty if kernels did, and on CPUs."""
+    exchanges: int
+    """Exchanges between all groups."""
+    rounds: int
+    """Exchanges after which edges were removed."""
+    alarms: int
+    """Times that half of a count fell so low that the other shard was asked."""
+    reports: int
+    """Losses of a half that were reported to the other shard."""
+    grants: int
+    """Counts that were split again."""
+    bytes: int
+    """Bytes that groups sent to each other."""
+    busiest: float
+    """Row entries that the busiest shard read, over the mean of all shards."""
+
+
+class BoundingRecord(Record):
+    """How λ was computed."""
+
+    method: Literal["peel", "band", "fixpoint"]
+    steps: int
+    exchanges: int
+    evaluations: int
+    """Evaluations of an edge, over all partitions."""
+    shards: ShardsRecord | None = None
+    """How shards were peeled; null for partitions."""
+    compact_rows: bool = False
+    """Whether a GPU used compact rows, since it had no room for full rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRecord:  # a dataclass: a run may have thousands, and one takes a fifth of a model's memory
+    """One exchange between partitions."""
+
+    exchange: int
+    step: int
+    open_bands: int
+    settled: int
+    """Edges whose λ is known after the exchange."""
+    unsettled: int
+    messages: int
+    bytes: int
+    evaluations: int
+    seconds: float
+
+
+class LambdaRecord(Record):
+    """Distribution of λ over the edges."""
+
+    max: int
+    sum: int
+    histogram: list[tuple[int, int]]
+    """Pairs of λ and its number of edges, ascending."""
+
+
+class DenseRecord(Record):
+    """Rows of the tables of dense groups."""
+
+    components: int
+    """Of the hierarchy."""
+    roots: int
+    """Connected components of the graph, which are among these."""
+    dn_graphs: int
+    members: int
+    """Vertices in a DN-graph."""
+
+
+class EarlierRecord(Record):
+    """The result of an earlier night."""
+
+    day: str
+    path: str
+    run: str
+
+
+class TracksRecord(Record):
+    """How tracks were assigned to DN-graphs; dn_graphs = continued + again + new."""
+
+    previous: EarlierRecord | None
+    """The result of the night before, whose tracks were continued; null if all tracks are new."""
+    continued: int
+    """DN-graphs with a track of the night before."""
+    again: int
+    """DN-graphs with a track that began in an earlier result of the same night."""
+    new: int
+    """DN-graphs with a new track."""
+    next: int
+    """A number above all tracks of this result and of earlier results of its series."""

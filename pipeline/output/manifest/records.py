@@ -1,0 +1,95 @@
+"""Records of the manifest of any run: counts, plan, stages, vertex programs and files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from ....tasks.storage.own_files import plain_path
+
+
+class Record(BaseModel):
+    """An object in the manifest. Reading ignores unknown keys: later releases may add keys within a format version."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    def _repr_html_(self) -> str:
+        from ...results.notebook.record import record_html
+
+        return record_html(self)
+
+
+class Counts(Record):
+    """Totals; rows = self_loops + duplicates + nulls_dropped + filtered + edges."""
+
+    rows: int
+    self_loops: int
+    duplicates: int
+    """Rows after the first of an edge, in either direction."""
+    nulls_dropped: int
+    filtered: int = 0
+    """Rows that do not match `input.where`."""
+    edges: int
+    vertices: int
+    triangles: int
+
+
+class PlanRecord(Record):
+    """What the plan expected before the run."""
+
+    rows_looked_at: int
+    """Rows in the sample. 0 if one partition holds any graph of this size: `edges` and `vertices` are upper limits."""
+    edges: int
+    vertices: int
+    replication: float
+    """Copies of an edge over all partitions, at least 1."""
+    worker_bytes: int
+    """Memory that a worker needs to spill nothing."""
+    reason: str
+    """Why the plan has this number of partitions."""
+
+
+class StageRecord(Record):
+    """Wall time of one stage, without the stages within it: `keep` and `restore` may run within `bound`.
+
+    Every task belongs to one stage. The sum lacks the time to load code, to start workers and to inspect the input,
+    and stages that a lost worker ended.
+    """
+
+    stage: str
+    seconds: float
+
+
+class ProgramRecord(Record):
+    """How a vertex program ran."""
+
+    name: str
+    parameters: dict[str, Any]
+    """Its settings."""
+    columns: list[str]
+    """Columns that it added to the table of vertices."""
+    supersteps: int
+    converged: bool
+    """Whether it reached its tolerance, or made the number of supersteps that it was to make."""
+    moved: float
+    """Sum of all changes in the last superstep, or the number of vertices that changed."""
+    groups: int
+    """Blocks of the graph, each on one worker."""
+    carrier: str
+    """How groups sent data to each other, as for shards."""
+    entries: int
+    """Ends of edges that were read, over all supersteps."""
+    bytes: int
+    """Bytes that groups sent to each other."""
+    seconds: float
+
+
+class OutputRecord(Record):
+    """One file of the result."""
+
+    path: Annotated[str, AfterValidator(plain_path)]
+    """Relative to the result's folder."""
+    rows: int
+    bytes: int
+    sha256: str

@@ -1,0 +1,113 @@
+"""New files and folders at a path or URL that a user names. They appear when they are complete."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ...tasks.errors import UsageError
+from ...tasks.storage.atomic import atomic_file, replace_folder
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.storage.own_files import default_permissions, finalize, make_own_folder, remove_own, resolved
+from ..settings.overlap import refuse_within
+from .new_in_store import file_in_store, folder_in_store
+
+
+@contextmanager
+def new_file(
+    path: Folder | str | os.PathLike[str], overwrite: bool = False, apart_from: Iterable[Folder] = ()
+) -> Iterator[BinaryIO]:
+    """Yield a binary file that appears at `path`, a path or fsspec URL, when the block ends without an error.
+
+    Raises UsageError if a file exists and `overwrite` is false, if something else exists, if the file cannot be
+    written, or if it is inside one of the folders `apart_from`.
+    """
+    target = folder_at(path)
+    if target.is_local:  # a link at the path itself is not followed
+        folder, name = os.path.split(os.path.expanduser(target.url))
+        target = Folder(os.path.join(os.path.realpath(folder), name))
+    refuse_within(target, apart_from)
+    with _file_on_disk(target, overwrite) if target.is_local else file_in_store(target, overwrite) as file:
+        yield file
+
+
+@contextmanager
+def new_folder(
+    path: Folder | str | os.PathLike[str],
+    own: Sequence[str],
+    overwrite: bool = False,
+    apart_from: Iterable[Folder] = (),
+) -> Iterator[Path]:
+    """Yield a folder that becomes `path` when the block ends without an error; else it is removed.
+
+    With `overwrite` it replaces a folder that has no files but those named in `own`. Raises UsageError for another
+    folder, and as `new_file` does. In an object store, which cannot rename, files appear one by one; the last of `own`
+    shows that the folder is complete.
+    """
+    target = folder_at(path)
+    if target.is_local:
+        target = Folder(str(resolved(Path(os.path.expanduser(target.url)))))
+    refuse_within(target, apart_from)
+    with (
+        _folder_on_disk(target, own, overwrite)
+        if target.is_local
+        else folder_in_store(target, own, overwrite) as folder
+    ):
+        yield folder
+
+
+@contextmanager
+def _file_on_disk(target_folder: Folder, overwrite: bool) -> Iterator[BinaryIO]:
+    target = Path(target_folder.url)
+
+    def refuse() -> None:
+        if target.is_symlink():
+            raise UsageError(f"{target} is a symbolic link, which is not followed: name the file itself")
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder: name a file")
+        if os.path.lexists(target) and not overwrite:
+            raise UsageError(f"{target} exists: choose another, or replace it with --overwrite")
+        if os.path.lexists(target) and not target.is_file():
+            raise UsageError(f"{target} is a device or a pipe, which a file cannot replace: choose another path")
+
+    refuse()
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(atomic_file(target, refuse))
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from error
+        yield file
+
+
+@contextmanager
+def _folder_on_disk(target_folder: Folder, own: Sequence[str], overwrite: bool) -> Iterator[Path]:
+    target = Path(target_folder.url)
+
+    def refuse() -> None:
+        if not os.path.lexists(target):
+            return
+        if not target.is_dir():
+            raise UsageError(f"{target} exists and is not a folder: choose another")
+        if not overwrite:
+            raise UsageError(f"{target} exists: choose another, or replace it with --overwrite")
+        if others := {entry.name for entry in target.iterdir()} - set(own):
+            raise UsageError(f"{target} has another file, {min(others)}, so --overwrite does not replace it")
+
+    refuse()
+    beside = target.with_name(f".{target.name}.edgemill-{uuid.uuid4().hex[:8]}")
+    try:
+        make_own_folder(beside)
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}") from error
+    try:
+        yield beside
+        finalize(beside, default_permissions(beside))
+        refuse()
+        replace_folder(beside, target, beside.with_name(beside.name + ".old"))
+    finally:
+        with suppress(OSError):
+            remove_own(beside)

@@ -1,0 +1,4 @@
+"""The plan of a run, made before it starts: partitions, tasks, projected memory. A plan that cannot fit is refused.
+
+Start with `choice`, which makes a plan from footers, workers and a sample. May import `cluster` and `settings`.
+"""

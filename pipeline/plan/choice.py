@@ -1,0 +1,286 @@
+"""The choice of a plan from footers, the workers' capacity and, if these are not enough, a sample of the rows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
+from ...tasks.errors import InputAbsent, InputIncomplete, UsageError
+from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
+from ...tasks.estimate.replication import Copies
+from ...tasks.ingest.reading import count_rows
+from ...tasks.inputs.complete import refuse_unmarked
+from ...tasks.inputs.open_source import open_source
+from ...tasks.inputs.sources import Source, plan_blocks
+from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.storage.folders import folder_at
+from ..cluster.connecting.start import (
+    WORKER_BYTES,
+    check_device,
+    check_least_workers,
+    connect,
+    cores,
+    has_gpu_workers,
+    host_memory_bytes,
+    local_gpu,
+)
+from ..cluster.execution import Capacity
+from ..cluster.session import Session
+from ..settings.models import MAX_PARTITIONS, Settings
+from .fit import excess
+from .limits import FILL
+from .plan import Plan
+from .row_memory import row_bytes
+
+MOST_CHOSEN = 256
+"""Most partitions that `auto` chooses. With more, replication outweighs the smaller partitions."""
+LEAST_EDGES = 500_000
+"""Edges for each worker that `auto` uses. With fewer, the rounds cost more than the work in them."""
+WORTH = 1.1
+"""If no plan fits well, `auto` takes the fewest partitions that need at most this many times the least memory."""
+MIN_BLOCK_ROWS = 250_000
+"""Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
+_GIVEN = "as partitioning.count says"
+_ONE = "one worker holds them all"
+_EACH = "one for each worker"
+
+
+def make_plan(settings: Settings) -> Plan:
+    """Plan a run without starting it. It asks a running scheduler for its workers and contacts nothing else.
+
+    Raises InputError, and ClusterLost if a scheduler does not answer.
+    """
+    check_device(settings.cluster)
+    check_least_workers(settings.cluster)
+    source = open_input(settings)
+    cluster = settings.cluster
+    if cluster.scheduler is not None or cluster.scheduler_file is not None:
+        with connect(cluster) as client:
+            session = Session(client, "plan", waiting_seconds=cluster.waiting_seconds)
+            return plan_run(settings, source, session.execution_on(cluster.device).capacity)
+    workers = cluster.workers or 1
+    threads = cluster.threads_per_worker or max(1, cores() // workers)
+    memory = cluster.memory_limit_bytes or host_memory_bytes() // workers
+    capacity = Capacity(workers, threads, memory, in_process=cluster.workers is None)
+    if has_gpu_workers(cluster):
+        gpu = local_gpu(cluster)
+        capacity = replace(capacity, device_bytes=gpu.memory_bytes)
+    return plan_run(settings, source, capacity)
+
+
+def open_input(settings: Settings) -> Source:
+    """Open the input by its footers. Raises InputError; InputIncomplete without the required marker or rows."""
+    given = settings.input
+    if given.complete_marker is not None:
+        refuse_unmarked(given.path, given.complete_marker, given.storage_options)
+    columns = given.source_column, given.target_column
+    version, form = given.table_version, given.form
+    try:
+        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, version, form)
+    except InputAbsent as error:
+        if given.least_rows is None:
+            raise
+        raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
+    refuse_few_rows(source, given.least_rows)
+    return source
+
+
+def refuse_few_rows(source: Source, least: int | None) -> None:
+    """Raises InputIncomplete if the input has fewer rows than the settings ask for."""
+    rows = source.rows if least is None else count_rows(source)
+    if rows < (least or 0):
+        raise InputIncomplete(
+            f"input {source.path!r} is not complete: it has {rows:,} rows, and {least:,} are asked for "
+            "(input.least_rows); run again when they are there"
+        )
+
+
+def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:
+    """The plan, if it has one partition and fits for any content of the rows; None if rows must be sampled.
+
+    It assumes that each row is an edge, and that each number in the range of the ids is a vertex.
+    """
+    one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
+    if not one or source.kind != "integer" or source.most_rows is None:
+        return None
+    plan = _limited(settings, _one_partition(settings, source, upper_bounds(source), capacity))
+    room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
+    return plan if plan.fits() and room and not plan.compact_rows else None
+
+
+def plan_run(settings: Settings, source: Source, capacity: Capacity) -> Plan:
+    """Choose blocks, partitions and method for the given workers. Reads a sample of the rows.
+
+    Raises UsageError if these workers cannot peel, or if they peel and bounding.max_exchanges is set. Raises InputError
+    if the sample cannot be read.
+    """
+    return _limited(settings, _chosen(settings, source, capacity))
+
+
+def _limited(settings: Settings, plan: Plan) -> Plan:
+    """Return the plan. Raises UsageError for a limit on exchanges with peeling, and for a GPU carrier without GPUs.
+
+    Peeling makes no exchanges.
+    """
+    carrier = settings.bounding.carrier
+    if carrier in ("mailboxes", "nccl") and not plan.capacity.device_bytes:
+        raise UsageError(
+            f"bounding.carrier is {carrier}, which is for GPUs, and this run computes on CPUs: use "
+            "bounding.carrier=auto"
+        )
+    if plan.method == "peel" and settings.bounding.max_exchanges is not None:
+        raise UsageError(
+            "bounding.max_exchanges ends band and fixpoint, and this run would peel: leave it out, limit the time with "
+            "bounding.max_seconds, or set bounding.method to band or fixpoint"
+        )
+    return plan
+
+
+def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
+    count = settings.partitioning.count
+    graph = estimate(source, settings.ingest.sample_rows)
+    one = _one_partition(settings, source, graph.for_output(settings.output.compression), capacity)
+
+    if settings.bounding.method in ("auto", "peel"):
+        return _plan_on_gpus(one, count) if capacity.device_bytes else _plan_on_cpus(one, count)
+
+    def plan(partitions: int, reason: str) -> Plan:
+        if partitions == 1:
+            return replace(one, reason=reason)
+        return replace(one, partitions=partitions, copies=graph.copies(one.partitioning, partitions), reason=reason)
+
+    if isinstance(count, int):
+        return plan(count, _GIVEN)
+    tried = [plan(*_one_each(capacity.workers))]
+    while not tried[-1].fits() and tried[-1].partitions < MOST_CHOSEN:
+        last = tried[-1]
+        tried.append(plan(2 * last.partitions, f"with {last.partitions} {excess(last)}"))
+    return tried[-1] if tried[-1].fits() else _tightest(tried)
+
+
+def _plan_on_gpus(one: Plan, count: int | str) -> Plan:
+    """One partition on one GPU if it fits, else one shard on the GPU of each worker.
+
+    In one process the plan has shards only if `count` is a number. All shards are then on one GPU, and they need more
+    memory than one partition.
+
+    For the largest graph that fits one GPU, two GPUs peel only slightly faster, and they take longer to exchange the
+    edges. One GPU peels in compact rows at half the speed (docs/performance.md).
+    """
+    capacity = one.capacity
+    most, why_most = min(capacity.workers, MAX_PEERS), _EACH
+    if capacity.in_process:
+        most, why_most = MAX_PEERS_PER_DEVICE, "as many as one GPU works on at once"
+    elif capacity.workers > most:
+        why_most = f"the most allowed; of {capacity.workers:,} workers the others have none"
+    if isinstance(count, int):
+        groups = min(count, most)
+        reason = _GIVEN if groups == count else f"{why_most}; partitioning.count is {count:,}"
+        return replace(one, reason=reason) if groups == 1 else _in_shards(one, groups, groups, reason)
+    if most == 1 or capacity.in_process:
+        return one
+    if one.compact_rows or not one.fits():
+        return _in_shards(one, most, most, why_most)
+    return replace(one, reason="one GPU has room for its edges")
+
+
+def _plan_on_cpus(one: Plan, count: int | str) -> Plan:
+    """One partition if it fits the memory and is either requested or fastest, else shards.
+
+    Each worker has a group of shards. If some of the workers are enough, the others have none.
+    """
+    workers = one.capacity.workers
+    if isinstance(count, int):
+        if count == 1 and one.fits():
+            return one
+        groups = min(count, workers)
+        return _in_shards(one, groups, max(count, groups * one.capacity.threads), _GIVEN)
+    groups = min(workers, MAX_PARTITIONS, max(1, one.edges // LEAST_EDGES))
+    if groups == 1 and one.fits():
+        return one
+    most, threads = min(workers, MAX_PARTITIONS), one.capacity.threads
+    every = _in_shards(one, most, most * threads, _EACH if workers > 1 else f"with one {excess(one)}")
+    some = _in_shards(one, groups, groups * threads, f"{groups} workers are enough for its edges")
+    return every if groups == workers or some.on_disk or not some.fits() else some
+
+
+def _in_shards(one: Plan, groups: int, shards: int, reason: str) -> Plan:
+    """The plan with `groups` groups and `shards` shards in all."""
+    stored = one.graph.with_triangles
+    return replace(
+        one,
+        partitions=groups,
+        shards=shards,
+        partitioning="shards",
+        copies=Copies(stored, stored / groups, "estimated"),
+        reason=reason,
+    )
+
+
+def _one_partition(settings: Settings, source: Source, graph: GraphEstimate, capacity: Capacity) -> Plan:
+    most = _rows_per_block(settings.ingest.rows_per_block, source, graph, capacity)
+    method, partitioning = settings.bounding.method, settings.partitioning.method
+    return Plan(
+        source,
+        plan_blocks(source, most),
+        partitions=1,
+        partitioning="range" if partitioning == "auto" else partitioning,
+        method="peel" if method == "auto" else method,
+        capacity=capacity,
+        graph=graph,
+        copies=Copies(1.0, 1.0, "estimated"),
+        disk_bytes=_free_bytes(settings),
+        reason=_GIVEN if settings.partitioning.count == 1 else _ONE,
+    )
+
+
+def _rows_per_block(most: int, source: Source, graph: GraphEstimate, capacity: Capacity) -> int:
+    """Rows of a block, so that all threads have blocks and the blocks read at the same time fit the workers' memory.
+
+    A task reads whole row groups, so blocks may be larger.
+    """
+    rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
+    if capacity.device_bytes or not capacity.memory_bytes:
+        return rows
+    room = (FILL * capacity.memory_bytes - WORKER_BYTES) / capacity.threads
+    while rows > MIN_BLOCK_ROWS and rows * row_bytes(source, graph, rows) > room:
+        rows = max(rows // 2, MIN_BLOCK_ROWS)
+    return rows
+
+
+def _one_each(workers: int) -> tuple[int, str]:
+    """The number of partitions that `auto` tries first, and the reason."""
+    if workers > MAX_PARTITIONS:
+        return MAX_PARTITIONS, f"the most allowed; of {workers:,} workers the others have none"
+    return workers, _EACH if workers > 1 else _ONE
+
+
+def _tightest(plans: Sequence[Plan]) -> Plan:
+    """The first of several plans that needs about the least memory. None of the plans fits well.
+
+    If any plan is within the memory of a worker, the returned plan is as well.
+    """
+    device = min(plan.device_bytes for plan in plans)
+    least = min(plan.worker_bytes for plan in plans)
+    most, limit = WORTH * least, plans[0].capacity.memory_bytes
+    if least <= limit:
+        most = min(most, limit)
+    enough = [plan for plan in plans if plan.worker_bytes <= most and plan.device_bytes <= WORTH * device]
+    return enough[0] if enough else min(plans, key=lambda plan: (plan.device_bytes, plan.worker_bytes))
+
+
+def _free_bytes(settings: Settings) -> int | None:
+    """Free bytes on the disk of the output; None if they are not known."""
+    place = folder_at(settings.output.path, settings.output.storage_options)
+    if not place.is_local:
+        return None
+    folder = Path(place.url).absolute()
+    try:
+        while not folder.exists():
+            folder = folder.parent
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None

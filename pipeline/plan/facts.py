@@ -1,0 +1,142 @@
+"""The facts of a planned run: its fields, and the counts that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...tasks.estimate.estimate import GraphEstimate
+from ...tasks.estimate.replication import Copies
+from ...tasks.inputs.sources import Block, Source
+from ..cluster.execution import Capacity
+from .gpu_memory import halves_of_a_shard
+from .limits import GPU_FILL, MOST_BUCKETS
+
+GPU_ROW_BYTES = 60
+"""Memory of a row on a GPU that cleans and numbers it."""
+MIN_BUCKET_ROWS = 1_000_000
+"""Rows for each bucket beyond one per partition."""
+MESSAGES_PER_GHOST = 2.4
+"""How often banding sends the id of an edge to each of its ghosts. Measured: 2.1 to 2.5."""
+MESSAGE_BYTES = 4
+"""Bytes of an id that is sent."""
+CHECKPOINT_EDGE_BYTES = 16
+"""Bytes of an edge in a checkpoint, besides its copies."""
+CHECKPOINT_COPY_BYTES = 46
+"""Bytes of each copy in a checkpoint, with its current bounds and its bounds at the last exchange."""
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """The facts of a planned run: its input, workers, partitions and estimates."""
+
+    source: Source
+    blocks: list[Block]
+    partitions: int
+    partitioning: str
+    method: str
+    """peel, band or fixpoint"""
+    capacity: Capacity
+    graph: GraphEstimate
+    copies: Copies
+    """Copies of an edge in all partitions."""
+    disk_bytes: int | None
+    """Free on the output's disk; None in an object store."""
+    reason: str
+    """Why the run has this number of partitions."""
+    shards: int = 0
+    """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether the graph is stored once, in shards, and peeled in step."""
+        return self.shards > 0
+
+    @property
+    def on_device(self) -> bool:
+        """Whether GPUs count triangles and peel."""
+        return self.capacity.device_bytes > 0
+
+    @property
+    def edges(self) -> int:
+        """Edges of the graph, as estimated."""
+        return self.graph.edges.likely
+
+    @property
+    def replication(self) -> float:
+        """Mean copies of an edge in memory. An edge without triangles counts once, for its use before bounding."""
+        return max(1.0, self.copies.mean)
+
+    @property
+    def _closed_edges(self) -> int:
+        """Edges with triangles."""
+        return round(self.edges * self.graph.with_triangles)
+
+    @property
+    def largest_edges(self) -> int:
+        """Edges of the largest partition, with its ghosts; on GPUs, edges with an end in the largest shard."""
+        if self.in_shards and self.on_device:
+            return halves_of_a_shard(self._closed_edges, self.shards)
+        return round(self.edges * max(self.copies.largest, 1 / self.partitions))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of the largest block."""
+        return max((block.rows for block in self.blocks), default=0)
+
+    @property
+    def blocks_at_once(self) -> int:
+        """Blocks that a worker reads at once."""
+        return min(self.capacity.threads, -(-len(self.blocks) // self.capacity.workers))
+
+    @property
+    def most_at_once(self) -> int:
+        """Partitions that a worker can bound at once with one thread each."""
+        if self.in_shards:
+            return 1
+        return min(self.capacity.threads, -(-self.partitions // self.capacity.workers))
+
+    @property
+    def shards_on_a_gpu(self) -> int:
+        """Shards of a GPU: those of one worker; all shards if the workers are in one process."""
+        return self.shards if self.capacity.in_process else -(-self.shards // self.capacity.workers)
+
+    @property
+    def ingest_on_device(self) -> bool:
+        """Whether rows are cleaned, numbered and written from the GPUs' memory. String ids stay in host memory."""
+        room = GPU_FILL * self.capacity.device_bytes * self.capacity.workers
+        return self.source.kind == "integer" and 0 < self.source.rows * GPU_ROW_BYTES <= room
+
+    @property
+    def buckets(self) -> int:
+        """Fewest buckets, which are ranges of ids that are numbered separately.
+
+        On GPUs there is one for each partition. On CPUs there are two for each thread if they are large enough, and one
+        for each partition up to four for each thread, but MOST_BUCKETS at most. The stage `number` makes more if a
+        worker's memory is too small for these.
+        """
+        if self.ingest_on_device:
+            return self.partitions
+        wanted = max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        return min(wanted, MOST_BUCKETS)
+
+    @property
+    def files(self) -> int:
+        """Files for the edges of each bucket, and for its vertices."""
+        return max(1, self._pieces // self.buckets) if self.ingest_on_device else 1
+
+    @property
+    def _pieces(self) -> int:
+        threads = self.capacity.workers * self.capacity.threads
+        return min(2 * threads, self.source.rows // MIN_BUCKET_ROWS)
+
+    @property
+    def messages(self) -> int:
+        """Ids that partitions send each other in all exchanges of bounding."""
+        if self.partitions == 1 or self.in_shards:
+            return 0
+        return round(MESSAGES_PER_GHOST * self.edges * max(0.0, self.copies.mean - self.graph.with_triangles))
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint."""
+        return round(self.edges * (CHECKPOINT_EDGE_BYTES + CHECKPOINT_COPY_BYTES * self.replication))

@@ -1,0 +1,92 @@
+"""Whether a plan fits the workers, and the messages that say what does not fit and what to change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...kernels.graph import MAX_LOCAL_EDGES
+from ...tasks.errors import OutOfRoom
+from ...tasks.estimate.replication import Copies
+from ..cluster.connecting.start import WORKER_BYTES
+from ..messages.sizes import format_bytes
+from .limits import FILL
+from .plan import Plan
+
+_MORE_PARTITIONS = "raise partitioning.count"
+
+
+def refuse_if_too_large(plan: Plan) -> None:
+    """Refuse a plan that cannot succeed.
+
+    Raises OutOfRoom if a partition has too many edges, if the projected memory of a worker or of its GPU exceeds its
+    limit, or if half of the projected result exceeds the free disk. If the number of copies is assumed and not
+    estimated, each edge counts as one copy.
+    """
+    if plan.copies.basis != "estimated":
+        least = Copies(plan.graph.with_triangles, 1 / plan.partitions, "estimated")
+        refuse_if_too_large(replace(plan, copies=least))
+        return
+    more = remedy(plan)
+    parts, ghosts = ("groups of shards", "") if plan.in_shards else ("partitions", " with its ghosts")
+    if plan.largest_edges > MAX_LOCAL_EDGES:
+        raise OutOfRoom(
+            f"the largest of {plan.partitions} {parts} would hold about {plan.largest_edges:,} edges{ghosts}, over "
+            f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
+        )
+    if not plan.fits_device():
+        what = f"the largest of {plan.partitions} partitions"
+        if plan.in_shards:
+            what = f"{plan.shards_on_a_gpu} of {plan.shards} shards"
+        # Banding keeps waiting partitions in host memory.
+        other = "use bounding.method=band with more partitions, " * (plan.method == "peel")
+        raise OutOfRoom(
+            f"{what} would need about {format_bytes(plan.device_bytes)} on a GPU of "
+            f"{format_bytes(plan.capacity.device_bytes)}: {more}, {other}or use cluster.device=cpu"
+        )
+    limit = plan.capacity.memory_bytes
+    if limit and limit < WORKER_BYTES:
+        raise OutOfRoom(
+            f"a worker needs about {format_bytes(WORKER_BYTES)} to start and has "
+            f"{format_bytes(limit)}: give workers more memory (cluster.memory_limit_bytes=…), or start "
+            "fewer of them"
+        )
+    if limit and plan.worker_bytes > limit:
+        what, change = f"{plan.at_once} of {plan.partitions} {parts}", more
+        if plan.reading_bytes > plan.bounding_bytes:
+            what = f"{plan.blocks_at_once} of {len(plan.blocks)} blocks, of up to {plan.block_rows:,} rows,"
+            change = "lower ingest.rows_per_block, write smaller row groups"
+        raise OutOfRoom(
+            f"a worker would need about {format_bytes(plan.worker_bytes)} for {what} at once and has "
+            f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes=…) or fewer "
+            "threads (cluster.threads_per_worker=…)"
+        )
+    if plan.disk_bytes is not None and plan.graph.output_bytes / 2 > plan.disk_bytes:
+        raise OutOfRoom(
+            f"no room left for the result: it takes about {format_bytes(plan.graph.output_bytes)}, and the disk of "
+            f"output.path has {format_bytes(plan.disk_bytes)}: free some, or choose another output folder"
+        )
+
+
+def excess(plan: Plan) -> str:
+    """The clause of a message that says which memory is too small."""
+    if not plan.fits_device():
+        has = format_bytes(plan.capacity.device_bytes)
+        what = "a GPU's shards" if plan.in_shards else "the largest"
+        return f"{what} would need ~{format_bytes(plan.device_bytes)} of a GPU that has {has}"
+    if plan.largest_edges > MAX_LOCAL_EDGES:
+        return f"the largest would hold ~{plan.largest_edges:,} edges, more than are allowed"
+    has = format_bytes(plan.capacity.memory_bytes)
+    return f"a worker would need ~{format_bytes(plan.worker_bytes)}, over {FILL:.0%} of its {has}"
+
+
+def remedy(plan: Plan) -> str:
+    """Advice that makes a worker's part of the graph smaller."""
+    if plan.method != "peel" or plan.partitions < plan.capacity.workers:
+        return _MORE_PARTITIONS
+    return "start more workers" + ", each with a GPU of its own" * plan.on_device
+
+
+def too_many(plan: Plan) -> str:
+    """Why a worker does not bound one partition with each of its threads."""
+    needed = format_bytes(WORKER_BYTES + plan.most_at_once * plan.partition_bytes)
+    return f"{plan.most_at_once} would need ~{needed}, over {FILL:.0%} of {format_bytes(plan.capacity.memory_bytes)}"

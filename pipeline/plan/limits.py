@@ -1,0 +1,10 @@
+"""Limits that a plan and the stages share."""
+
+from __future__ import annotations
+
+FILL = 0.6
+"""Share of a worker's memory that a plan may use. The rest is for Dask, Arrow and the allocator."""
+GPU_FILL = 0.9
+"""Share of a GPU's memory that a partition may use."""
+MOST_BUCKETS = 2**15 - 1
+"""Most buckets: bucket numbers are int16. With more rows the buckets are larger."""

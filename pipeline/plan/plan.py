@@ -1,0 +1,230 @@
+"""A plan: the facts of a run, and the memory that it is projected to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...kernels.graph import MAX_LOCAL_EDGES
+from ...tasks.publish.tables import TEXT_PER_GROUP
+from ..cluster.connecting.start import WORKER_BYTES
+from .facts import PlanFacts
+from .gpu_memory import compact_bytes, shards_bytes
+from .limits import FILL, GPU_FILL
+from .row_memory import distinct_of, in_parts, row_bytes
+from .shard_memory import ShardMemory
+from .tasks import Layout
+
+ID_COPIES = 1.5
+"""Copies in memory of the string ids of a worker's vertices while the result is written."""
+TEXT_COPIES = 3
+"""Copies in memory of the text of a row group while it is written."""
+IN_PROCESS_FACTOR = 1.4
+"""Factor on the memory of rows if the worker is this process, which has read the sample and keeps freed memory.
+
+It also applies to worker processes for strings that are coded part by part. Fitted, like the two constants before and
+those of `row_memory`, to blocks of 1 and 2 M rows read by one or two threads (docs/benchmarks.md).
+"""
+EDGE_BYTES = 45
+"""Memory of an edge from ingest to result, besides its copies, if the worker is this process.
+
+This and the next six constants are fitted to graphs with and without locality and triangles, with few and with many
+vertices, on one, four and sixteen partitions, with one and two workers. The fit is within a fifth of the memory that
+was measured (docs/benchmarks.md).
+"""
+COPY_BYTES = 65
+"""Memory of each copy of an edge with triangles. Edges without triangles are not bounded."""
+VERTEX_BYTES = 135
+"""Memory of a vertex: its number, its degree and its component."""
+WORKER_EDGE_BYTES = 42
+"""Memory of an edge in a worker process. Dask returns freed memory there at once (MALLOC_TRIM_THRESHOLD_)."""
+WORKER_COPY_BYTES = 47
+"""Memory of a copy in a worker process."""
+WORKER_VERTEX_BYTES = 85
+"""Memory of a vertex in a worker process."""
+MIN_RESIDENT_BYTES = 64 * 2**20
+"""Fewest bytes of rows in files that stay in memory, even if less memory is free."""
+IMBALANCE = 1.5
+"""Largest share of a worker over the mean share. Partitions are not moved once they have a worker."""
+GPU_EDGE_BYTES = 120
+"""Memory of a copy of an edge on a GPU, from ingest to result. Measured: 114 to 117, R-MAT 22 and 24, one partition."""
+
+
+@dataclass(frozen=True)
+class Plan(PlanFacts):
+    """What a run will do, and the memory that this takes. All bytes are projections."""
+
+    @property
+    def partition_bytes(self) -> int:
+        """Projected host memory of a task that bounds the largest partition."""
+        if self.on_disk:
+            return self._shard_memory.in_files
+        largest = self._bounded_copies if self.partitions == 1 else self.copies.largest
+        return self._host_bytes(1 / self.partitions, largest)
+
+    @property
+    def at_once(self) -> int:
+        """Partitions that a worker bounds at once: one for each thread, or as many as fit its memory, at least one.
+
+        They share the threads of the worker.
+        """
+        most = self.most_at_once
+        if not self.in_waves or not self.partition_bytes:
+            return most
+        room = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES
+        return max(1, min(most, room // self.partition_bytes))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Projected memory of a worker's running tasks. Dask can spill everything else."""
+        return WORKER_BYTES + max(self.reading_bytes, self.bounding_bytes, self._writing_bytes)
+
+    @property
+    def unspilled_bytes(self) -> int:
+        """Projected memory of a worker that does not spill."""
+        return WORKER_BYTES + max(
+            self.reading_bytes + self._read_bytes, self._share_bytes, self._names_bytes + self._writing_bytes
+        )
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes that a worker spills to its disk."""
+        limit = self.capacity.memory_bytes
+        return max(0, self.unspilled_bytes - int(FILL * limit)) if limit else 0
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether rows of shards are in files, because they do not fit the workers' memory."""
+        limit = self.capacity.memory_bytes
+        return self.in_shards and not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+
+    @property
+    def in_waves(self) -> bool:
+        """Whether workers keep inactive partitions in files, because not all of them fit in memory."""
+        limit = self.capacity.memory_bytes
+        return not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of rows in files that a worker may keep in memory: the memory that is left for them."""
+        free = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES - self._shard_memory.peeling_in_files
+        return max(MIN_RESIDENT_BYTES, free)
+
+    @property
+    def device_bytes(self) -> int:
+        """Projected memory on a GPU of the largest partition, or of all shards of the GPU; 0 if the CPU computes."""
+        if not self.on_device:
+            return 0
+        vertices = self.graph.vertices.likely
+        if self.compact_rows:
+            return compact_bytes(self.edges, self._closed_edges, vertices)
+        if not self.in_shards:
+            return self.largest_edges * GPU_EDGE_BYTES
+        return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
+
+    @property
+    def compact_rows(self) -> bool:
+        """Whether the only partition is peeled in compact rows. They are slower, and used if other rows do not fit."""
+        alone = self.on_device and self.method == "peel" and self.partitions == 1 and not self.in_shards
+        return alone and self.largest_edges * GPU_EDGE_BYTES > GPU_FILL * self.capacity.device_bytes
+
+    @property
+    def tasks(self) -> int:
+        """Tasks of all stages except the rounds of bounding, close to the upper bound."""
+        together = self.in_waves
+        layout = Layout(
+            len(self.blocks),
+            self.buckets,
+            self.partitions,
+            self.files,
+            self.capacity.workers,
+            apart=not self.capacity.in_process,
+            placed=together,
+            homes=together or self.method == "peel",
+            edges=self.edges,
+        )
+        return layout.tasks(self.partitioning)
+
+    def fits(self) -> bool:
+        """Whether the projected memory of a worker is well within its limit."""
+        limit = self.capacity.memory_bytes
+        return (
+            self.largest_edges <= MAX_LOCAL_EDGES
+            and self.fits_device()
+            and (not limit or self.worker_bytes <= FILL * limit)
+        )
+
+    def fits_device(self) -> bool:
+        """Whether the projected memory on a GPU is within its limit."""
+        return self.device_bytes <= GPU_FILL * self.capacity.device_bytes
+
+    def _host_bytes(self, share: float, copies: float) -> int:
+        """Host memory of a share of the edges and vertices, and of `copies` copies of each edge."""
+        if self.ingest_on_device:
+            return 0
+        of_edge, of_copy, of_vertex = (
+            (EDGE_BYTES, COPY_BYTES, VERTEX_BYTES)
+            if self.capacity.in_process
+            else (WORKER_EDGE_BYTES, WORKER_COPY_BYTES, WORKER_VERTEX_BYTES)
+        )
+        in_shards = self.in_shards and not self.on_device
+        if in_shards:
+            of_copy = 0
+        size = int(self.edges * (of_edge * share + of_copy * copies) + self.graph.vertices.likely * of_vertex * share)
+        return max(size, self._shard_memory.in_memory) if in_shards else size
+
+    @property
+    def _bounded_copies(self) -> float:
+        """Copies in all partitions of edges with triangles, for each edge of the graph."""
+        return self.graph.with_triangles if self.partitions == 1 else self.copies.mean
+
+    @property
+    def _shard_memory(self) -> ShardMemory:
+        """Memory of shards on CPUs, except while results are written."""
+        share, vertices = self.graph.with_triangles, self.graph.vertices.likely
+        return ShardMemory(self.edges, share, vertices, self.partitions, self.shards, self.capacity.in_process)
+
+    @property
+    def _share_bytes(self) -> int:
+        """Memory of all partitions of one worker."""
+        share = 1 / self.partitions if self.in_shards else self._uneven_share
+        return self._host_bytes(share, self._bounded_copies * share)
+
+    @property
+    def _uneven_share(self) -> float:
+        return min(1.0, max(IMBALANCE / self.capacity.workers, 1 / self.partitions))
+
+    @property
+    def bounding_bytes(self) -> int:
+        """Memory of the partitions that a worker bounds at once."""
+        return min(self.at_once * self.partition_bytes, self._share_bytes)
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory of the blocks that a worker reads at once."""
+        is_kept = self.capacity.in_process or in_parts(self.source, self.graph, self.block_rows)
+        row = row_bytes(self.source, self.graph, self.block_rows) * (IN_PROCESS_FACTOR if is_kept else 1)
+        return int(self.block_rows * row) * self.blocks_at_once
+
+    @property
+    def _read_bytes(self) -> int:
+        """Memory of a worker's blocks until their ids are numbered."""
+        blocks = -(-len(self.blocks) // self.capacity.workers)
+        text = self.source.kind == "string"
+        ids = distinct_of(self.graph.vertices.likely, 2 * self.block_rows) * (self.graph.id_bytes + 8 * text)
+        return int(blocks * (ids + 8 * distinct_of(self.edges, self.block_rows)))
+
+    @property
+    def _names_bytes(self) -> int:
+        """Memory of the string ids of one worker's vertices; 0 for integers."""
+        if self.source.kind == "integer":
+            return 0
+        share = min(1.0, IMBALANCE / self.capacity.workers)
+        return int(ID_COPIES * share * self.graph.vertices.likely * self.graph.id_bytes)
+
+    @property
+    def _writing_bytes(self) -> int:
+        """Memory in which a worker's threads write rows with string ids; 0 for integers."""
+        if self.source.kind == "integer":
+            return 0
+        text = 2 * self.edges * self.graph.id_bytes / self.buckets if self.buckets else 0
+        return int(TEXT_COPIES * min(self.capacity.threads, max(1, self.buckets)) * min(text, TEXT_PER_GROUP))

@@ -1,0 +1,129 @@
+"""Number of tasks that the stages of a run give the scheduler, except bounding's rounds.
+
+This module computes it exchange by exchange, in the order of the stages. A plan must count the tasks of thousands
+of buckets within milliseconds, so it cannot run the stages with an engine that counts. `test_plan_tasks` compares the
+number with the tasks of real runs.
+
+If workers are processes, reading a part of a result is a task. Selecting the part of a bundle for one receiver, or for
+all receivers of one worker, is a task as well. For a number that depends on the graph the largest value is used. The
+tasks that match DN-graphs with those of the previous night are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..stages.extracting import FAN_IN
+from ..stages.sharding import make_batches
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The values that determine the number of tasks."""
+
+    blocks: int
+    buckets: int
+    partitions: int
+    """Partitions, or groups of shards."""
+    files: int
+    """Files of each bucket and table."""
+    workers: int
+    apart: bool
+    """Whether workers are processes of their own."""
+    placed: bool
+    """Whether the worker of each receiver is chosen beforehand."""
+    homes: bool
+    """Whether the worker of each partition is chosen beforehand."""
+    edges: int = 0
+    """Edges of the graph. The number of batches that are streamed past shards depends on it."""
+
+    def tasks(self, method: str) -> int:
+        """Tasks of all stages except the rounds of bounding. `method` is a partitioning method, or "shards"."""
+        if method == "shards":
+            cut = self._supports_by_shards() + self._edges_of_groups()
+        else:
+            cut = self._choose_partitions(method) + self._owned() + self._triangles()
+        return self._ingest() + cut + self._results() + self._extract() + self._tracks() + self._publish()
+
+    def _looks(self, results: int) -> int:
+        return results if self.apart else 0
+
+    def _exchange(self, senders: int, receivers: int, placed: bool = False, upwards: bool = False) -> int:
+        """A task for each sender and receiver, reads of senders' row counts, and parts. `upwards`: to larger ids."""
+        return senders + receivers + self._looks(senders + self._parts(senders, receivers, placed, upwards))
+
+    def _parts(self, senders: int, receivers: int, placed: bool, upwards: bool) -> int:
+        if placed or self.placed:
+            return senders * min(receivers, self.workers)
+        return senders * (senders + 1) // 2 if upwards else senders * receivers
+
+    def _ingest(self) -> int:
+        """Reading, numbering, and the degree order."""
+        blocks, buckets = self.blocks, self.buckets
+        read = blocks + self._looks(2 * blocks)
+        ids = 2 * blocks + self._exchange(blocks, buckets) + self._looks(buckets) + buckets
+        numbers = self._exchange(buckets, blocks)
+        pairs = self._exchange(blocks, buckets) - blocks + self._looks(buckets)  # the receivers of numbers send them
+        return read + ids + numbers + pairs + self._order()
+
+    def _order(self) -> int:
+        return 2 * self._between_buckets() + 2 * self.buckets
+
+    def _between_buckets(self) -> int:
+        """An exchange about the larger ends of the buckets' edges."""
+        return self._exchange(self.buckets, self.buckets, upwards=True)
+
+    def _choose_partitions(self, method: str) -> int:
+        if self.partitions == 1 or method == "hash":
+            return 0
+        return self._between_buckets() + self.buckets + self._looks(2 * self.buckets)
+
+    def _owned(self) -> int:
+        return self._exchange(self.buckets, self.partitions) + self.partitions
+
+    def _triangles(self) -> int:
+        return 2 * self._exchange(self.partitions, self.partitions, self.homes) + self._looks(self.partitions)
+
+    def _supports_by_shards(self) -> int:
+        """Triangles counted by groups of shards, and reported to buckets."""
+        groups, buckets = self.partitions, self.buckets
+        edges = buckets + self._exchange(buckets, groups, self.homes) + self._looks(buckets)
+        return edges + self._streamed() + self._exchange(groups, buckets) + self._looks(buckets + groups)
+
+    def _edges_of_groups(self) -> int:
+        groups = self.partitions
+        return self._exchange(self.buckets, groups, self.homes) + 2 * groups + self._looks(groups)
+
+    def _streamed(self) -> int:
+        """Each bucket is streamed past each group, in waves of as many batches as there are groups."""
+        waves = len(make_batches([self.edges // max(1, self.buckets)] * self.buckets, self.partitions))
+        at_once = min(self.partitions, waves)
+        return at_once * (self.buckets + waves) + 2 * self.partitions * waves
+
+    def _results(self) -> int:
+        return self._exchange(self.partitions, self.buckets)
+
+    def _extract(self) -> int:
+        """Assumes that the edges of DN-graphs fit one task, which is usual."""
+        buckets = self.buckets
+        trees = buckets + self._joined() + self._exchange(1, buckets) + self._looks(4 * buckets)
+        triangles = self._exchange(buckets, 1) + self._exchange(1, buckets) - 1  # the receiver of edges sends the sums
+        return trees + buckets + triangles
+
+    def _joined(self) -> int:
+        """Tasks that join the outlines of buckets until one is left."""
+        senders = tasks = self.buckets
+        while True:
+            receivers = -(-senders // FAN_IN)
+            tasks += receivers + self._looks(2 * senders)
+            if receivers == 1:
+                return tasks
+            senders = receivers
+
+    def _tracks(self) -> int:
+        """Numbers for new DN-graphs, from one task."""
+        asked, numbered = self._exchange(self.buckets, 1), self._exchange(1, self.buckets) - 1
+        return self.buckets + asked + numbered + self._looks(self.buckets)
+
+    def _publish(self) -> int:
+        return 2 * self._between_buckets() + (2 * self.files + 2) * self.buckets

@@ -1,0 +1,229 @@
+"""A table of a result: a pyarrow dataset that converts to frames and graphs of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ....tasks.errors import UsageError
+from ....tasks.storage.folders import Folder
+from ...output.manifest import Manifest
+from ..read_errors import read_errors
+from . import arrow_to_frame, arrow_to_graph
+from .dask_frame import to_dask_frame
+from .dn_graph_edges import dn_graph_edges, dn_graph_vertices
+from .files_to_cudf import SealedFile, can_decode, cudf_of_files
+
+_NULLABLE: Mapping[str, tuple[str, ...]] = {
+    "vertices": ("component",),
+    "hierarchy": ("parent",),
+    "dn_graphs": ("parent",),
+}
+"""Table → its integer columns with nulls."""
+
+
+class _Tables(Protocol):
+    """The part of a Result that conversions to graphs need."""
+
+    manifest: Manifest
+
+    @property
+    def edges(self) -> ResultTable: ...
+
+    @property
+    def dn_graph_members(self) -> ResultTable: ...
+
+    @property
+    def attributes(self) -> ResultTable: ...
+
+
+class ResultTable(ds.FileSystemDataset):  # type: ignore[misc]
+    """A table of a result. It is a `pyarrow.dataset.Dataset` (`to_table()`, `to_batches()`, `filter()`, `scanner()`,
+    `count_rows()`, `schema`), so DuckDB reads it by the name of a variable and pushes columns and filters down.
+
+    `to_pandas`, `to_polars`, `to_arrow` and `to_cudf` take `columns`, a sequence of names (default: all), and `filter`,
+    a `pyarrow.compute` expression over the columns. Their results are in memory. All methods raise UsageError for a
+    package that is not installed or a column that does not exist, and InputError for damage.
+    """
+
+    _name = ""
+    _rows = 0
+    _folder: Folder | None = None
+    _tables: Callable[[], _Tables] | None = None
+    _unfiltered: ResultTable | None = None
+
+    @classmethod
+    def of(
+        cls, dataset: ds.FileSystemDataset, name: str, rows: int, folder: Folder, tables: Callable[[], _Tables]
+    ) -> Self:
+        """The table `name` of the result at `folder`. `dataset` reads its files; `tables` opens the result's tables."""
+        made = cls(list(dataset.get_fragments()), dataset.schema, dataset.format, dataset.filesystem)
+        made._name, made._rows, made._folder, made._tables = name, rows, folder, tables
+        return made
+
+    def filter(self, expression: pc.Expression) -> Self:
+        """The rows for which `expression` holds, as a lazy table."""
+        made: Self = super().filter(expression)
+        made._name, made._rows, made._folder, made._tables = self._name, self._rows, self._folder, self._tables
+        made._unfiltered = self._unfiltered or self
+        return made
+
+    def to_arrow(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
+        """A pyarrow.Table."""
+        names = None if columns is None else self._known(columns)
+        with _reading(self._folder):
+            return self.to_table(columns=names, filter=filter)
+
+    def to_pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
+        """A pandas.DataFrame. `component` of vertices and `parent` of groups, which may be null, are `Int64`."""
+        return arrow_to_frame.to_pandas(self.to_arrow(columns, filter), self._nullable)
+
+    def to_polars(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
+        """A polars.DataFrame. `polars.scan_pyarrow_dataset(table)` gives a lazy one."""
+        return arrow_to_frame.to_polars(self.to_arrow(columns, filter))
+
+    def to_cudf(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> Any:
+        """A cudf.DataFrame in the memory of the GPU. The GPU decodes whole columns of a result on a disk; otherwise the
+        host decodes the rows, and they are copied.
+        """
+        if filter is None and self._filter is None:
+            frame = self._decoded_on_gpu(self.schema.names if columns is None else list(columns))
+            if frame is not None:
+                return frame
+        return arrow_to_frame.to_cudf(self.to_arrow(columns, filter))
+
+    def to_dask(self, columns: Sequence[str] | None = None) -> Any:
+        """A lazy dask.dataframe.DataFrame with a partition for each row group (at most `output.row_group_rows` rows).
+
+        The workers that compute it read the result's files and must have access to them. Partitions have the types of
+        `to_pandas`, except text, which has Dask's type.
+        """
+        with _reading(self._folder):
+            files = (self._unfiltered or self).get_fragments()
+            pieces = [part for file in files for part in file.split_by_row_group(self._filter)]
+        return to_dask_frame(
+            f"edgemill-{self._name}",
+            pieces,
+            [self._filter] * len(pieces),
+            self.schema if columns is None else pa.schema([self.schema.field(name) for name in self._known(columns)]),
+            self._nullable,
+        )
+
+    def to_networkx(self) -> Any:
+        """A networkx graph in memory. Its nodes are the ids.
+
+        - `edges`: a Graph. The columns after the ids are attributes of the edges.
+        - `vertices`: the same Graph with all vertices, also those without edges. The columns of the vertices and the
+          attributes of the run's `--vertices` are attributes of the nodes.
+        - `dn_graphs`: a Graph of the edges inside DN-graphs. Each node has the attribute `dn_graph`.
+        - `hierarchy`: a DiGraph with an arc from each component to each of its children.
+
+        Raises UsageError for `dn_graph_members`.
+        """
+        match self._name:
+            case "edges":
+                return arrow_to_graph.to_networkx(self._batches())
+            case "vertices":
+                nodes = self._with_attributes().to_batches()
+                return arrow_to_graph.to_networkx(self._others().edges._batches(), nodes)
+            case "dn_graphs":
+                edges, vertices = self._dn_graphs()
+                return arrow_to_graph.to_networkx(edges.to_batches(), vertices.to_batches())
+            case "hierarchy":
+                return arrow_to_graph.forest_in_networkx(self._batches(), "parent")
+        raise self._no_graph()
+
+    def to_igraph(self) -> Any:
+        """An undirected igraph.Graph in memory. An id is the attribute `name` of its vertex.
+
+        Converts `edges`, `vertices` and `dn_graphs` as `to_networkx` does; nulls are None. Raises UsageError for other
+        tables.
+        """
+        match self._name:
+            case "edges":
+                return arrow_to_graph.to_igraph(self.to_arrow())
+            case "vertices":
+                return arrow_to_graph.to_igraph(self._others().edges.to_arrow(), self._with_attributes())
+            case "dn_graphs":
+                return arrow_to_graph.to_igraph(*self._dn_graphs())
+        raise self._no_graph()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows by Arrow's PyCapsule interface, a batch at a time."""
+        return self.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
+        some = "some of " if self._filter is not None else ""
+        return f"{self._name} of {self._folder}: {some}{self._rows:,} rows ({columns})"
+
+    @property
+    def _nullable(self) -> tuple[str, ...]:
+        return _NULLABLE.get(self._name, ())
+
+    @property
+    def _filter(self) -> pc.Expression | None:
+        found: pc.Expression | None = (self._scan_options or {}).get("filter")
+        return found
+
+    def _known(self, columns: Sequence[str]) -> list[str]:
+        for name in columns:
+            if name not in self.schema.names:
+                raise UsageError(f"{self._name} has no column {name!r}; it has {', '.join(self.schema.names)}")
+        return list(columns)
+
+    def _decoded_on_gpu(self, names: Sequence[str]) -> Any | None:
+        """A cudf.DataFrame of these columns; None if the GPU cannot decode them."""
+        if self._folder is None or not self._folder.is_local or not can_decode(self.schema, names):
+            return None
+        digests = {self._folder.path(one.path): one.sha256 for one in self._others().manifest.outputs}
+        if not self.files or not all(path in digests for path in self.files):
+            return None
+        files = [SealedFile(path, digests[path]) for path in self.files]
+        with _reading(self._folder):
+            return cudf_of_files(files, self.filesystem, names)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with _reading(self._folder):
+            yield from self.to_batches()
+
+    def _with_attributes(self) -> pa.Table:
+        """The vertices, with the attributes of the run's `--vertices` if there are any."""
+        rows = self.to_arrow()
+        try:
+            attributes = self._others().attributes.to_arrow()
+        except UsageError:
+            return rows
+        index = pc.index_in(rows["id"], attributes["id"].combine_chunks())
+        for name in attributes.column_names[1:]:
+            if name not in rows.column_names:
+                rows = rows.append_column(name, attributes[name].take(index))
+        return rows
+
+    def _dn_graphs(self) -> tuple[pa.Table, pa.Table]:
+        """The edges inside the DN-graphs of this table, and their vertices."""
+        result = self._others()
+        graphs = self.to_arrow(["id", "lambda"])
+        vertices = dn_graph_vertices(graphs, result.dn_graph_members.to_arrow())
+        edges = dn_graph_edges(vertices, result.edges._batches(), result.edges.schema)
+        return edges, vertices.drop_columns(["lambda"])
+
+    def _others(self) -> _Tables:
+        if self._tables is None:
+            raise UsageError("this table has lost its result: take it from Result again")
+        return self._tables()
+
+    def _no_graph(self) -> UsageError:
+        return UsageError(
+            f"the table {self._name} cannot be converted to this graph: edges, vertices and dn_graphs convert to "
+            "NetworkX and igraph, hierarchy to NetworkX"
+        )
+
+
+def _reading(folder: Folder | None) -> Any:
+    return nullcontext() if folder is None else read_errors(folder)

@@ -1,0 +1,103 @@
+"""Dense groups, and changes between two results, as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from rich.table import Table
+from rich.text import Text
+
+from ..messages.escaping import one_line
+from .compare.diff import Diff
+from .groups.members import MEMBER_COLUMNS
+from .groups.values import as_text
+from .rows import Group, Vertex
+from .terminal_table import grid
+
+
+def dn_graphs_table(rows: Iterable[dict[str, Any]], tracks: bool = False) -> Table:
+    """Rows of the table of DN-graphs, which may have `members` and `labels` of `with_members`. `tracks` adds tracks."""
+    rows = list(rows)
+    names = any("members" in row for row in rows)
+    table = grid(
+        *("DN-graph>", "lambda>", "vertices>", "edges>", "density>", "triangles>", "parent>"),
+        *(["track>"] if tracks else []),
+        *(["members"] if names else []),
+    )
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("lambda", "vertices", "edges"))
+        table.add_row(
+            *(str(row["id"]), *sizes, f"{row['density']:.4f}", f"{row['triangles']:,}", _component(row["parent"])),
+            *([_component(row["track"])] if tracks else []),
+            *([Text(_names(row))] if names else []),
+        )
+    return table
+
+
+def members_table(rows: pa.Table) -> Table:
+    """Rows of `members_of`, with attributes right after the id."""
+    own, others = MEMBER_COLUMNS, [name for name in rows.column_names if name not in MEMBER_COLUMNS]
+    titles = {"id": "vertex", "degree_inside": "edges inside>", "degree": "edges>"}
+    table = grid(
+        titles["id"],
+        *(one_line(name) for name in others),
+        *(titles.get(name, f"{name}>") for name in own if name != "id"),
+    )
+    for row in rows.to_pylist():
+        texts = (Text(one_line(as_text(row[name]))) for name in ("id", *others))
+        table.add_row(*texts, *(f"{row[name]:,}" for name in own if name != "id"))
+    return table
+
+
+def truss_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of `ktruss_groups`."""
+    table = grid("component>", "vertices>", "edges>", "density>", "highest k>")
+    for row in rows:
+        sizes = (f"{row[name]:,}" for name in ("vertices", "edges"))
+        table.add_row(str(row["component"]), *sizes, f"{row['density']:.4f}", f"{row['highest_k']:,}")
+    return table
+
+
+def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
+    """A vertex in one line: its id, label, λ, degree and triangles."""
+    name = as_text(vertex.id) if label is None else f"{as_text(vertex.id)} ({label})"
+    return Text(
+        f"vertex {one_line(name)}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+    )
+
+
+def groups_table(groups: Iterable[Group]) -> Table:
+    """Groups, one inside the next."""
+    table = grid("component>", "k>", "vertices>", "edges>", "density>", "")
+    for group in groups:
+        sizes = (f"{size:,}" for size in (group.k, group.vertices, group.edges))
+        kind = "DN-graph" if group.dn_graph else "" if group.parent is not None else "connected component"
+        table.add_row(_component(group.component), *sizes, f"{group.density:.4f}", kind)
+    return table
+
+
+def changes_table(found: Diff) -> Table:
+    """Counts of changes, a row for each kind of change. The table fits a terminal, whatever the numbers."""
+    sides = [(title, changes) for title, changes in (("edges", found.edges), ("DN-graphs", found.dn_graphs)) if changes]
+    table = grid("", *(f"{title}>" for title, _ in sides))
+    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped"):
+        counts = [getattr(changes, name) for _, changes in sides]
+        if any(count is not None for count in counts):
+            table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
+    for name, count in ({} if found.groups is None else asdict(found.groups)).items():
+        table.add_row(name, "", f"{count:,}")
+    return table
+
+
+def _names(row: dict[str, Any]) -> str:
+    labels = row.get("labels") or [None] * len(row["members"])
+    shown = [as_text(id) if label is None else label for id, label in zip(row["members"], labels, strict=True)]
+    more = ["…"] if len(shown) < row["vertices"] else []
+    return one_line(", ".join([*shown, *more]))
+
+
+def _component(number: int | None) -> str:
+    return "" if number is None else str(number)

@@ -1,0 +1,168 @@
+"""Look-ups in a sorted table. Only row groups whose statistics admit a match are read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import inf
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ...tasks.inputs.sources import FOOTER_READERS
+from ...tasks.storage.folders import Folder
+from .read_errors import read_errors
+from .result import Result
+
+CACHED_ROW_GROUPS = {"hierarchy": 4}
+"""Decoded row groups in a table's cache, 1 for tables not listed. The ancestors of a group lie in few row groups."""
+
+_tables: WeakKeyDictionary[Result, dict[str, SortedTable]] = WeakKeyDictionary()
+_tables_lock = Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """One row group of a file of a result, described by its footer."""
+
+    fragment: ds.ParquetFileFragment
+    rows: int
+    bounds: Mapping[str, tuple[Any, Any]]
+    """Column → its smallest and largest value. Columns without statistics are absent."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The rows that a search found."""
+
+    table: pa.Table
+    rows: int
+    """Rows in the row groups that were searched."""
+    more_rows: bool
+    """Whether further row groups were not searched."""
+    full: bool
+    """Whether the search stopped because it had found as many rows as were asked for."""
+
+
+def sorted_table(result: Result, name: str) -> SortedTable:
+    """The table `name` of a result. Its footers are read once for each `Result`.
+
+    Raises UsageError if the result has no such table, InputError for damage.
+    """
+    with _tables_lock:
+        known = _tables.setdefault(result, {})
+        if name not in known:
+            known[name] = SortedTable(result.place, getattr(result, name), CACHED_ROW_GROUPS.get(name, 1))
+        return known[name]
+
+
+class SortedTable:
+    """A table whose files are each sorted by the first column, the key. Several threads may use it at once.
+
+    All methods raise InputError for damage.
+    """
+
+    def __init__(self, folder: Folder, table: ds.Dataset, cached: int) -> None:
+        self._folder, self._table = folder, table
+        self._key: str = table.schema.names[0]
+        self.row_groups = _row_groups(folder, table)
+        """All row groups, in the order of the table."""
+        self._read = lru_cache(cached)(lambda group: group.fragment.to_table())
+        self._read_lock = Lock()
+
+    def row(self, key: int | str | bytes) -> dict[str, Any] | None:
+        """The row with the key `key`, or None. The table must be sorted over all of its files.
+
+        The row group that may hold the key is cached for the next call.
+        """
+        for group in self.row_groups:
+            low, high = group.bounds.get(self._key, (key, key))
+            if low <= key <= high:
+                with self._read_lock, read_errors(self._folder):
+                    rows = self._read(group)
+                at = bisect_left(range(len(rows)), key, key=_values(rows[self._key]))
+                for found in rows.slice(at, 1).to_pylist():
+                    if found[self._key] == key:
+                        return dict(found)
+        return None
+
+    def near(self, keys: pa.Array, least_lambda: int = 0) -> list[tuple[RowGroup, pa.Array]]:
+        """The row groups that can hold some of `keys`, each with the keys that it can hold. `keys` are ascending.
+
+        In a table with λ, row groups whose λ are all below `least_lambda` are left out.
+        """
+        found = (
+            (group, _between(keys, group.bounds.get(self._key)))
+            for group in self.row_groups
+            if group.bounds.get("lambda", (0, inf))[1] >= least_lambda
+        )
+        return [(group, inside) for group, inside in found if len(inside)]
+
+    def scan(
+        self, groups: Sequence[RowGroup], where: pc.Expression, columns: list[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of the rows of `groups` that meet `where`, in the order of `groups`."""
+        if groups:
+            fragments = [group.fragment for group in groups]
+            part = ds.FileSystemDataset(fragments, self._table.schema, self._table.format, self._table.filesystem)
+            with read_errors(self._folder):
+                yield from part.to_batches(columns=columns, filter=where)
+
+    def search(
+        self,
+        groups: Sequence[RowGroup],
+        where: pc.Expression,
+        columns: list[str],
+        most_found: int,
+        most_rows: float = inf,
+    ) -> SearchResult:
+        """The first `most_found` rows of `groups` that meet `where`.
+
+        Searches whole row groups while their rows add up to at most `most_rows`, and at least one row group.
+        """
+        sums = list(accumulate(group.rows for group in groups))
+        taken = max(1, bisect_right(sums, most_rows))
+        batches, size = [], 0
+        for batch in self.scan(groups[:taken], where, columns):
+            batches.append(batch)
+            size += batch.num_rows
+            if size >= most_found:
+                break
+        table = pa.Table.from_batches(batches, pa.schema([self._table.schema.field(name) for name in columns]))
+        rows = sums[:taken][-1] if groups else 0
+        return SearchResult(table.slice(0, most_found), rows, taken < len(groups), size >= most_found)
+
+
+def _row_groups(folder: Folder, table: ds.Dataset) -> list[RowGroup]:
+    def of_file(file: ds.ParquetFileFragment) -> list[RowGroup]:
+        parts = []
+        for fragment in file.split_by_row_group():
+            (info,) = fragment.row_groups
+            bounds = {name: (found["min"], found["max"]) for name, found in (info.statistics or {}).items()}
+            parts.append(RowGroup(fragment, info.num_rows, bounds))
+        return parts
+
+    with read_errors(folder), ThreadPoolExecutor(FOOTER_READERS) as readers:
+        return [part for parts in readers.map(of_file, table.get_fragments()) for part in parts]
+
+
+def _between(ascending: pa.Array, bounds: tuple[Any, Any] | None) -> pa.Array:
+    """The values in the closed interval `bounds`; all of them if it is None."""
+    if bounds is None:
+        return ascending
+    start = bisect_left(range(len(ascending)), bounds[0], key=_values(ascending))
+    stop = bisect_right(range(len(ascending)), bounds[1], key=_values(ascending))
+    return ascending.slice(start, stop - start)
+
+
+def _values(column: Any) -> Any:
+    """A function from index to value. Arrow orders text by its UTF-8, which equals Python's order."""
+    return lambda at: column[at].as_py()

@@ -1,0 +1,62 @@
+"""The styles, escaped text and tables of notebook output.
+
+Colours are transparent shades of the surrounding text's colour, so they suit light and dark pages. A viewer that
+removes styles, such as GitHub, shows plain tables.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from ...messages.escaping import one_line
+
+MOST_CHARACTERS = 60
+"""Longest text of a value."""
+_STYLE = """
+.edgemill { font-size: 13px; line-height: 1.45; max-width: 960px; }
+.edgemill p { margin: 0 0 8px; }
+.edgemill .faint { opacity: .7; }
+.edgemill .parts { display: flex; flex-wrap: wrap; gap: 12px 32px; align-items: flex-start; }
+.edgemill table.edgemill-table {
+  border-collapse: collapse; margin: 0 0 8px; font-size: inherit; background: transparent; }
+.edgemill table.edgemill-table tr { background: transparent; }
+.edgemill table.edgemill-table th, .edgemill table.edgemill-table td {
+  padding: 2px 12px 2px 0; border: 0; border-bottom: 1px solid rgba(128, 128, 128, .3); background: transparent;
+  text-align: left; vertical-align: top; font-weight: normal; color: inherit; }
+.edgemill table.edgemill-table th { opacity: .7; }
+.edgemill table.edgemill-table .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.edgemill svg { display: block; max-width: 100%; height: auto; color: inherit; }
+.edgemill svg text { fill: currentColor; font-size: 11px; }
+.edgemill svg rect { fill: #4a86c8; }
+.edgemill svg line { stroke: currentColor; opacity: .4; }
+.edgemill summary { cursor: pointer; }
+"""
+
+
+def framed(*parts: str) -> str:
+    """The HTML of a cell's output, from the HTML of its parts."""
+    return f'<div class="edgemill"><style>{_STYLE}</style>{"".join(parts)}</div>'
+
+
+def shown(value: object, most: int = MOST_CHARACTERS) -> str:
+    """A value as escaped text in one line, cut to `most` characters."""
+    text = one_line(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def many(number: int, what: str) -> str:
+    """A number with its noun: `1 edge`, `22 edges`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
+    """A table of cells that are HTML; the first `numbers` columns are numbers."""
+
+    def line(cells: list[str], tag: str) -> str:
+        kinds = [' class="number"' if column < numbers else "" for column in range(len(cells))]
+        return (
+            "<tr>" + "".join(f"<{tag}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)) + "</tr>"
+        )
+
+    top = f"<thead>{line(head, 'th')}</thead>" if head else ""
+    return f'<table class="edgemill-table">{top}<tbody>{"".join(line(row, "td") for row in rows)}</tbody></table>'

@@ -1,0 +1,247 @@
+"""Queries of the dense groups of a result: top groups, the groups around a vertex, the members and edges of a group.
+
+A vertex or a group is looked up by the statistics of row groups. Larger tables are read in batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from operator import index
+from typing import Literal, SupportsIndex, TypeAlias
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...tasks.errors import InputError, UsageError
+from ...tasks.ids.display import display_id, parse_id
+from ..calls.arguments import ResultOrPath, open_result, plain_id
+from .frames.group_edges import GroupEdges
+from .lookup import RowGroup, sorted_table
+from .read_errors import read_errors
+from .result import Result
+from .rows import Component, DNGraph, Group, Vertex, find, path_to_root
+from .streaming import stream_fragment
+from .top_k import top_k
+
+Order = Literal["lambda", "size", "density"]
+
+AnyId: TypeAlias = SupportsIndex | str | bytes | UUID
+"""The id of a vertex, or its text."""
+
+_COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "density"}
+
+
+def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
+    """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`.
+
+    `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
+    queries, open a Result once.
+
+    Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count).
+    Raises UsageError for another order or count < 1, or if the result has no DN-graphs; InputError for damage.
+    """
+    if by not in _COLUMN:
+        raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}, not by {by!r}")
+    if count < 1:
+        raise UsageError(f"count must be at least 1, got {count}")
+    return top_k(open_result(result), _COLUMN[by], count)
+
+
+def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
+    """The vertex with the id `vertex`. An integer or a UUID may be given as text, as on a command line.
+
+    Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
+    """
+    result = open_result(result)
+    _ = result.hierarchy  # raises if the result has no groups
+    key = parse_vertex_id(vertex, result)
+    found = find(result, Vertex, key)
+    if found is None:
+        raise UsageError(f"there is no vertex {display_id(key)!r} in {result.place}")
+    return found
+
+
+def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = None) -> list[Group]:
+    """The groups that contain a vertex, innermost first: all, or the first `count`. Empty for a vertex without edges.
+
+    Raises as `find_vertex` does.
+    """
+    result = open_result(result)
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    around = enumerate(islice(path_to_root(result, vertex.component), count))
+    # Only the innermost group can be a DN-graph.
+    return [_group(result, found) if not level else Group(**vars(found), dn_graph=False) for level, found in around]
+
+
+def find_dn_graph(result: ResultOrPath, dn_graph: SupportsIndex) -> Group:
+    """The DN-graph with that id. Raises UsageError if there is none, InputError for damage."""
+    result, dn_graph = open_result(result), plain_id(dn_graph, "the id of a DN-graph")
+    found = find(result, DNGraph, dn_graph)
+    if found is None:
+        other = find(result, Component, dn_graph)
+        hint = "edgemill top lists some" if other is None else "it is a component that contains others (--component)"
+        raise UsageError(f"there is no DN-graph {dn_graph} in {result.place}: {hint}")
+    return Group(found.id, found.lam, found.parent, found.vertices, found.edges, dn_graph=True)
+
+
+def find_group(result: ResultOrPath, component: SupportsIndex) -> Group:
+    """The component with that id. Raises UsageError if there is none or no hierarchy, InputError for damage."""
+    result, component = open_result(result), plain_id(component, "the id of a component")
+    found = find(result, Component, component)
+    if found is None:
+        raise UsageError(
+            f"there is no component {component} in {result.place}: edgemill of lists the components of a vertex"
+        )
+    return _group(result, found)
+
+
+def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: int) -> Group | None:
+    """The group around a vertex at a level: the connected component of the edges with λ ≥ `level` that contains it.
+
+    None if all edges of the vertex have a smaller λ. The group's own `k` may be higher than `level`: the same edges are
+    a component up to that k. Raises UsageError for a level below 0, and as `find_vertex` does.
+    """
+    if level < 0:
+        raise UsageError(f"level must be at least 0, got {level}")
+    result = open_result(result)
+    if not isinstance(vertex, Vertex):
+        vertex = find_vertex(result, vertex)
+    found: Component | None = None
+    for group in path_to_root(result, vertex.component):
+        if group.k < level:
+            break
+        found = group
+    return None if found is None else _group(result, found)
+
+
+def member_ids(result: ResultOrPath, group: Group | SupportsIndex) -> pa.Array:
+    """The ids of the vertices in a group, ascending. `group` is a Group, or the id of a component or DN-graph.
+
+    The members of a DN-graph are looked up. Another component takes one scan of two columns of the vertex table, and
+    24 bytes of memory for each component of a higher k. Raises UsageError if there is no such group, InputError for
+    damage.
+    """
+    result = open_result(result)
+    group = as_group(result, group)
+    if group.dn_graph:
+        found = dn_graph_members(result, group.component, group.vertices + 1)
+    else:
+        found = _component_members(result, group)
+    if len(found) != group.vertices:
+        raise InputError(
+            f"the result is damaged: {result.place}: component {group.component} has {len(found)} vertices, "
+            f"not {group.vertices}"
+        )
+    return found
+
+
+def dn_graph_members(result: Result, dn_graph: int, most: int) -> pa.Array:
+    """The ids of the first `most` stored vertices of a DN-graph, ascending. Raises InputError for damage."""
+    table = sorted_table(result, "dn_graph_members")
+    columns, where = ["dn_graph", "vertex"], pc.field("dn_graph") == dn_graph
+    parts = (stream_fragment(group.fragment, columns, where) for group, _ in table.near(pa.array([dn_graph])))
+    found, left = [pa.array([], result.dn_graph_members.schema.field("vertex").type)], most
+    with read_errors(result.place):
+        for batch in chain.from_iterable(parts):
+            found.append(batch["vertex"].slice(0, left))
+            left -= len(found[-1])
+            if left <= 0:
+                break
+    return _ascending(pa.chunked_array(found))
+
+
+def edges_of(result: ResultOrPath, group: Group | SupportsIndex, members: pa.Array | None = None) -> GroupEdges:
+    """The edges of a group, as rows of `Result.edges`, in their order: the edges with λ ≥ k between its members.
+
+    Read them as a `pyarrow.RecordBatchReader`, or convert them to a frame or graph (`to_pandas()`, `to_networkx()`, …).
+    One batch is in memory at a time, beside the members, which `member_ids` gives if `members` is None. Row groups
+    without members or without such λ are not read. Raises as `member_ids` does, and InputError while batches are read.
+    """
+    result = open_result(result)
+    group = as_group(result, group)
+    inside = member_ids(result, group) if members is None else members
+    return GroupEdges(
+        result.edges.schema,
+        lambda: _edges_of(result, group, inside),
+        lambda: [(row_group.fragment, where) for row_group, where in _row_groups(result, group, inside)],
+    )
+
+
+def _row_groups(result: Result, group: Group, members: pa.Array) -> Iterator[tuple[RowGroup, pc.Expression]]:
+    """The row groups that can hold edges of a group, each with the condition that its edges meet."""
+    source = result.manifest.input.source_column
+    for row_group, near in sorted_table(result, "edges").near(members, group.k):
+        # An edge with λ ≥ k and one end in the group is an edge of the group.
+        yield row_group, pc.field(source).isin(near) & (pc.field("lambda") >= group.k)
+
+
+def _edges_of(result: Result, group: Group, members: pa.Array) -> Iterator[pa.RecordBatch]:
+    edges, found = sorted_table(result, "edges"), 0
+    for row_group, where in _row_groups(result, group, members):
+        for batch in edges.scan([row_group], where):
+            if batch.num_rows:
+                found += batch.num_rows
+                yield batch
+    if found != group.edges:
+        raise InputError(
+            f"the result is damaged: {result.place}: component {group.component} has {found} edges, not {group.edges}"
+        )
+
+
+def as_group(result: Result, group: Group | SupportsIndex) -> Group:
+    """The group, looked up if `group` is an id. A DN-graph has the id of its component."""
+    return group if isinstance(group, Group) else find_group(result, group)
+
+
+def _group(result: Result, found: Component) -> Group:
+    return Group(**vars(found), dn_graph=find(result, DNGraph, found.component) is not None)
+
+
+def _component_members(result: Result, group: Group) -> pa.Array:
+    inner = pa.array(_descendants(result, group))
+    inside = pc.field("component").isin(inner) & (pc.field("lambda") >= group.k)
+    with read_errors(result.place):
+        rows = result.vertices.to_table(columns=["id"], filter=inside)
+    return _ascending(rows["id"])
+
+
+def _ascending(column: pa.ChunkedArray) -> pa.Array:
+    whole = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return whole.take(pc.sort_indices(whole))
+
+
+def _descendants(result: Result, group: Group) -> NDArray[np.int64]:
+    """Ids of a component and of all its descendants, which have a higher k."""
+    with read_errors(result.place):
+        higher = result.hierarchy.to_table(columns=["component", "parent"], filter=pc.field("k") > group.k)
+    higher = higher.filter(pc.is_valid(higher["parent"]))
+    component, parent = higher["component"].to_numpy(), higher["parent"].to_numpy()
+    order = np.argsort(parent, kind="stable")
+    component, parent = component[order], parent[order]
+    found = [np.array([group.component], np.int64)]
+    while len(found[-1]):
+        first, last = (np.searchsorted(parent, found[-1], side) for side in ("left", "right"))
+        children = last - first
+        before = np.cumsum(children) - children
+        found.append(component[np.repeat(first - before, children) + np.arange(children.sum())])
+    return np.concatenate(found)
+
+
+def parse_vertex_id(vertex: AnyId, result: Result) -> int | str | bytes:
+    """The id of a vertex in the result's type of ids. Raises UsageError if `vertex` does not have that type."""
+    id_type = result.vertices.schema.field("id").type
+    vertex = getattr(vertex, "as_py", lambda: vertex)()  # Arrow's scalars
+    try:
+        if isinstance(vertex, str):
+            return parse_id(vertex, id_type)
+        key = vertex.bytes if isinstance(vertex, UUID) else vertex if isinstance(vertex, bytes) else index(vertex)
+        pa.scalar(key, id_type)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        kinds = result.manifest.input.id_type
+        raise UsageError(f"{vertex!r} is not an id of {result.place}: its ids are {kinds}") from None
+    return key

@@ -1,0 +1,82 @@
+"""The distribution of λ in at most MOST_RANGES ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..result import Result
+from ..streaming import batches
+
+MOST_RANGES = 40
+EVEN_BELOW = 1000
+"""If the highest λ is below this, all ranges have one width; otherwise their width grows with λ."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Edges and vertices by range of λ. Each list has one entry for each range, ascending."""
+
+    first: list[int]
+    last: list[int]
+    edges: list[int]
+    """Edges with λ in the range."""
+    edges_above: list[int]
+    """Edges with λ ≥ `first`: the size of the (first + 2)-truss."""
+    vertices_above: list[int]
+    """Vertices of the edges in `edges_above`."""
+    high_above: list[int] | None
+    """Edges whose interval ends at `first` or above; None if the run converged."""
+
+    @property
+    def names(self) -> list[str]:
+        """The ranges as text."""
+        pairs = zip(self.first, self.last, strict=True)
+        return [str(first) if first == last else f"{first}-{last}" for first, last in pairs]
+
+
+def range_starts(top: int) -> NDArray[np.int64]:
+    """The first λ of each range of 0 … `top`: at most MOST_RANGES numbers, int64, ascending from 0."""
+    if top < EVEN_BELOW:
+        return np.arange(0, top + 1, -(-(top + 1) // MOST_RANGES), dtype=np.int64)
+    wide = np.geomspace(1, top + 1, MOST_RANGES)[:-1].round().astype(np.int64)
+    return np.unique(np.append(wide, 0))
+
+
+def levels(result: Result) -> Levels:
+    """Count edges by the manifest's histogram and vertices by their table, read in batches.
+
+    Raises InputError for damage.
+    """
+    manifest = result.manifest
+    high = manifest.lambda_high
+    top = max(manifest.lam.max, high.max if high else 0)
+    starts = range_starts(top)
+    edges = _counted(starts, manifest.lam.histogram)
+    column = "lambda" if manifest.converged else "lambda_low"
+    vertices = np.zeros_like(starts)
+    for batch in batches(result.vertices, [column, "degree"]):
+        lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]
+        vertices += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
+    return Levels(
+        first=starts.tolist(),
+        last=[*(starts[1:] - 1).tolist(), top],
+        edges=edges.tolist(),
+        edges_above=_from_above(edges),
+        vertices_above=_from_above(vertices),
+        high_above=_from_above(_counted(starts, high.histogram)) if high else None,
+    )
+
+
+def _counted(starts: NDArray[np.int64], histogram: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    pairs = np.array(histogram, np.int64).reshape(-1, 2)
+    counts = np.zeros_like(starts)
+    np.add.at(counts, np.searchsorted(starts, pairs[:, 0], "right") - 1, pairs[:, 1])
+    return counts
+
+
+def _from_above(counts: NDArray[np.int64]) -> list[int]:
+    return list(counts[::-1].cumsum()[::-1].tolist())

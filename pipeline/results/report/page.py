@@ -1,0 +1,121 @@
+"""The page: one HTML file that loads nothing from the network, whatever the result contains.
+
+Jinja escapes all text. The Content-Security-Policy in the page's head lets the browser run the page's two scripts,
+identified by their SHA-256, and load nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from bokeh.util.paths import bokehjs_path
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from ....tasks.storage.passwords import without_passwords
+from ...messages.escaping import one_line
+from ...output.manifest import DenseRecord, Manifest
+from ..result import Result
+from . import run_sections
+from .changes import SinceLastNight, changes
+from .dense import dense
+from .notices import notices
+from .parts import Fact, Section, clipped, duration, number, share
+
+LEAD = (
+    "This page shows the dense groups of a graph. A dense group is a set of vertices with many more edges among "
+    "themselves than to the rest of the graph.",
+    "λ (lambda) measures how dense a group is. In a group of λ = 5, every edge forms triangles with at least 5 other "
+    "members.",
+)
+"""An introduction for readers who do not know λ."""
+
+
+def page(result: Result, location: str, since: SinceLastNight | None = None) -> bytes:
+    """The report of a result as UTF-8 HTML.
+
+    `location` is the path or URL that the result has, or will have once it is published. `since` is the comparison with
+    the night before, if there is one. Raises InputError for damage.
+    """
+    manifest = result.manifest
+    shown = dense(result, location)
+    scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
+    pages = Environment(
+        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
+    )
+    pages.policies["json.dumps_kwargs"] = {}  # sorted keys would put references to Bokeh's models before the models
+    html = pages.get_template("report.html").render(
+        place=without_passwords(location),
+        name=clipped(PurePosixPath(without_passwords(location)).name),
+        manifest=manifest,
+        made=datetime.now(UTC),
+        lead=LEAD,
+        notices=notices(manifest),
+        facts=_facts(manifest),
+        sections=[*shown[:2], *([] if since is None else [changes(since)]), *shown[2:]],
+        folded=_run_sections(manifest),
+        style=Markup(_file("report.css")),
+        scripts=scripts,
+        policy=_policy(scripts),
+    )
+    return html.encode()
+
+
+def _run_sections(manifest: Manifest) -> list[Section]:
+    """The sections about the run, closed at the end of the page."""
+    makers = (
+        run_sections.read,
+        run_sections.stages,
+        run_sections.bounding,
+        run_sections.partitions,
+        run_sections.plan,
+        run_sections.settings,
+    )
+    return [replace(make(manifest), folded=True) for make in makers]
+
+
+def _visible(value: object) -> object:
+    """A value that Jinja is about to insert; text becomes one line with visible control characters."""
+    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _facts(manifest: Manifest) -> list[Fact]:
+    counts, record = manifest.counts, manifest.dense
+    top = number(manifest.lam.max)
+    if manifest.lambda_high is not None:
+        top = f"{top} to {number(manifest.lambda_high.max)}"
+    dropped = counts.rows - counts.edges
+    return [
+        Fact("edges", number(counts.edges), f"of {number(counts.rows)} rows" if dropped else ""),
+        Fact("vertices", number(counts.vertices)),
+        Fact("triangles", number(counts.triangles)),
+        Fact("highest λ", top),
+        *([] if record is None else [_groups(record, counts.vertices)]),
+        Fact("time", duration(manifest.seconds), clipped(manifest.device)),
+    ]
+
+
+def _groups(record: DenseRecord, vertices: int) -> Fact:
+    inside = share(record.members, vertices)
+    return Fact("dense groups", number(record.dn_graphs), f"with {inside} of the vertices" if record.members else "")
+
+
+def _bokeh() -> str:
+    """The script of BokehJS, without widgets and tables."""
+    return (bokehjs_path() / "js" / "bokeh.min.js").read_text("utf-8")
+
+
+def _file(name: str) -> str:
+    return files("edgemill.pipeline.results.report").joinpath(name).read_text("utf-8")
+
+
+def _policy(scripts: list[Markup]) -> str:
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    ours = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    load = f"default-src 'none'; script-src {ours}; style-src 'unsafe-inline'; img-src data:"
+    return f"{load}; base-uri 'none'; form-action 'none'"

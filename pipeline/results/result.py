@@ -1,0 +1,242 @@
+"""The result of a finished run on a disk or in an object store, opened for reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Self
+
+from ...tasks.errors import InputError, UsageError
+from ...tasks.storage.folders import Folder, folder_at
+from ...tasks.storage.pointer import follow_pointer
+from ..output.manifest import Counts, Manifest, PlanRecord, read_manifest
+
+if TYPE_CHECKING:
+    from ..calls.temporary import TemporaryFolder
+    from .frames.table import ResultTable
+
+_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members")
+
+
+class Result:
+    """The result in the folder or at the fsspec URL `path`: its manifest, and its tables, which are pyarrow datasets.
+
+    A pointer such as `latest` is followed once, on opening. `storage_options` are fsspec's options for a URL.
+
+    Raises UsageError if the folder does not exist, InputError if it is not a result, or if a file is missing or does
+    not have the size in the manifest. The first access to a table checks its footers and raises InputError for damage.
+    Reading checks the pages and raises OSError for damage.
+    """
+
+    def __init__(self, path: Folder | str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
+        self._folder: TemporaryFolder | None = None
+        self.place = follow_pointer(folder_at(path, storage_options))
+        """The folder or URL of the result."""
+        self.manifest: Manifest = read_manifest(self.place)
+        outputs = self.manifest.outputs
+        for output, size in zip(outputs, self.place.sizes([output.path for output in outputs]), strict=True):
+            if size != output.bytes:
+                found = "is missing" if size is None else f"has {size} bytes, not {output.bytes}"
+                raise InputError(f"the result is damaged: {self.place}/{output.path} {found}")
+
+    @classmethod
+    def unpublished(cls, place: Folder, manifest: Manifest) -> Self:
+        """The tables that a run has written at `place` and not yet published."""
+        made = cls.__new__(cls)
+        made.place, made.manifest, made._folder = place, manifest, None
+        return made
+
+    @classmethod
+    def in_temporary(cls, folder: TemporaryFolder) -> Self:
+        """The result in a temporary folder. The folder lasts as long as this object and the readers of its tables."""
+        made = cls(folder.result)
+        made._folder = folder
+        return made
+
+    @property
+    def counts(self) -> Counts:
+        """Rows read and left out, edges, vertices and triangles."""
+        return self.manifest.counts
+
+    @property
+    def plan(self) -> PlanRecord | None:
+        """The plan's estimates before the run; None in results of earlier releases."""
+        return self.manifest.plan
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the result was temporary and its folder is removed."""
+        return self._folder is not None and self._folder.is_removed
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the folder is removed with this object, because `mine` had no output. `save` makes a copy."""
+        return self._folder is not None
+
+    def close(self) -> None:
+        """Remove the folder of a temporary result now. A result with an output of its own is left as it is."""
+        if self._folder is not None:
+            self._folder.remove()
+            for table in _TABLES:
+                self.__dict__.pop(table, None)  # their files are gone
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Copy this result to the new folder or fsspec URL `path`, and open the copy.
+
+        `overwrite` replaces an earlier result. The report is not copied; `edgemill report` makes a new one. Raises
+        UsageError if `path` exists and is not a result, or cannot be written; OutOfRoom for a full disk.
+        """
+        from ..calls.saving import save
+
+        self._refuse_removed()
+        save(self.place, self.manifest, path, overwrite, storage_options)
+        return Result(path, storage_options)
+
+    @property
+    def path(self) -> Path:
+        """The folder of a result on a disk. Raises UsageError for a result in an object store, which has `place`."""
+        if not self.place.is_local:
+            raise UsageError(f"{self.place} is in an object store and has no path: use Result.place")
+        return Path(self.place.url)
+
+    @property
+    def converged(self) -> bool:
+        """Whether λ is exact. Otherwise the tables have `lambda_low` and `lambda_high` instead of `lambda`."""
+        return self.manifest.converged
+
+    @property
+    def in_series(self) -> bool:
+        """Whether it is part of a series of nights, in which DN-graphs keep their tracks."""
+        return self.manifest.tracks is not None and bool(self.manifest.settings.get("nightly", {}).get("series"))
+
+    @cached_property
+    def edges(self) -> ResultTable:
+        """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32."""
+        return self._dataset("edges")
+
+    @cached_property
+    def vertices(self) -> ResultTable:
+        """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
+        int64 (the innermost component that contains it; null for a vertex without edges).
+        """
+        return self._dataset("vertices")
+
+    @cached_property
+    def attributes(self) -> ResultTable:
+        """Attributes of vertices, one row for each vertex, sorted by id: id, and the columns of the run's `--vertices`.
+
+        A vertex without a row in that file has nulls. Raises UsageError if the run had no attributes.
+        """
+        if self.manifest.input.vertices is None:
+            raise UsageError(f"{self.place} has no table attributes: run again with --vertices FILE")
+        return self._dataset("attributes")
+
+    @cached_property
+    def hierarchy(self) -> ResultTable:
+        """Connected components of {λ ≥ k}, sorted by component: component int64, k int32, parent int64 (null for a
+        connected component of the whole graph), vertices int64, edges int64.
+
+        A row is a set of edges that is a component at every level above the k of its parent, up to its own k. Raises
+        UsageError if the run did not converge, or if the release that made the result had no such table.
+        """
+        return self._dense("hierarchy")
+
+    @cached_property
+    def dn_graphs(self) -> ResultTable:
+        """DN-graphs, the components of the hierarchy with k > 0 that contain no other component, sorted by id: id int64
+        (of the component), lambda int32, vertices int64, edges int64, density float64, triangles int64 (inside), parent
+        int64, track int64 (constant over the nights of a series; absent in results of earlier releases).
+
+        Raises as `hierarchy` does.
+        """
+        return self._dense("dn_graphs")
+
+    @cached_property
+    def dn_graph_members(self) -> ResultTable:
+        """dn_graph int64, vertex (an id of the input), sorted by both within each file. A vertex has at most one row.
+
+        Raises as `hierarchy` does.
+        """
+        return self._dense("dn_graph_members")
+
+    def _dense(self, table: str) -> ResultTable:
+        if self.manifest.dense is None:
+            why = "was made by an earlier release: run again" if self.converged else "did not converge"
+            raise UsageError(f"{self.place} has no table {table}, as the run {why}")
+        return self._dataset(table)
+
+    def _dataset(self, table: str) -> ResultTable:
+        import pyarrow.dataset as ds
+
+        from ...tasks.inputs.sources import FOOTER_READERS
+        from .frames.table import ResultTable
+
+        # Only files that the manifest lists are read: the folder may have others.
+        self._refuse_removed()
+        paths = sorted(output.path for output in self.manifest.outputs)
+        files = [self.place.path(path) for path in paths if PurePosixPath(path).parent.name == table]
+        with ThreadPoolExecutor(FOOTER_READERS) as readers:
+            list(readers.map(lambda file: _check_footer(self.place, file), files))
+        scan = ds.ParquetFragmentScanOptions(
+            page_checksum_verification=True,
+            arrow_extensions_enabled=False,  # Arrow compares UUIDs as bytes, but not as its UUID type
+        )
+        dataset = ds.dataset(
+            files,
+            format=ds.ParquetFileFormat(default_fragment_scan_options=scan),
+            filesystem=self._files(),
+        )
+        rows = sum(output.rows for output in self.manifest.outputs if PurePosixPath(output.path).parent.name == table)
+        # The table gets a new Result: this one refers to the table, and a cycle would keep both alive.
+        others = partial(type(self).unpublished, self.place, self.manifest)
+        return ResultTable.of(dataset, table, rows, self.place, others)
+
+    def _files(self) -> Any:
+        """The file system for Arrow; None for a disk, where Arrow uses its own."""
+        if self._folder is None:
+            return None if self.place.is_local else self.place.files
+        from ..calls.folder_files import folder_files
+
+        return folder_files(self._folder)
+
+    def _refuse_removed(self) -> None:
+        if self.is_removed:
+            raise UsageError(f"the temporary result in {self.place} is removed: name an output to keep a result")
+
+    def _repr_html_(self) -> str:
+        # Imported by name: the page needs queries, which import this module.
+        html: str = import_module(".notebook.page", __package__).page(self)
+        return html
+
+    def __repr__(self) -> str:
+        counts, state = self.manifest.counts, "" if self.converged else ", not converged"
+        if self._folder is not None:
+            state += ", temporary: removed" if self.is_removed else ", temporary"
+        return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
+
+
+def _check_footer(place: Folder, path: str) -> None:
+    from ...tasks.inputs.opening import READ_ERRORS, error_reason
+    from ...tasks.storage.parquet_checksum import read_footer
+    from ...tasks.storage.stores import store_errors
+
+    try:
+        with store_errors("read", str(place)), place.files.open(path, "rb") as file:
+            read_footer(file)
+    except READ_ERRORS as error:
+        raise InputError(f"the result is damaged: {path}: {error_reason(error)}") from error

@@ -1,0 +1,63 @@
+"""A plan as a JSON document, printed by `plan --json`. docs/json.md lists its keys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ....tasks.ids.display import type_name
+from ....tasks.storage.passwords import without_passwords
+from ...plan.fit import excess
+from ...plan.plan import Plan
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """The document of a plan, as JSON values. Sizes are in bytes; null means no limit, or not known."""
+    source, graph, capacity = plan.source, plan.graph, plan.capacity
+    return {
+        "input": {
+            "path": without_passwords(source.path),
+            "files": len(source.files),
+            "bytes": source.bytes,
+            "rows": source.rows,
+            "rows_are_counted": source.is_counted,
+            "source_column": source.source_column,
+            "target_column": source.target_column,
+            "id_type": type_name(source.id_type),
+            "table": None if source.table is None else asdict(source.table),
+            "format": source.format,
+            "layout": None if source.layout is None else source.layout.facts(),
+            "where": None if source.where is None else source.where.condition.text,
+            "files_left_out": source.files_left_out,
+            "bipartite": source.bipartite,
+            "notes": [without_passwords(note) for note in source.notes],
+        },
+        "rows_looked_at": graph.rows_looked_at,
+        "edges": asdict(graph.edges),
+        "vertices": asdict(graph.vertices),
+        "share_in_triangles": round(graph.with_triangles, 4),
+        "workers": capacity.workers,
+        "threads_per_worker": capacity.threads,
+        "memory_limit_bytes": capacity.memory_bytes or None,
+        "device": "gpu" if plan.device_bytes else "cpu",
+        "device_memory_bytes": capacity.device_bytes or None,
+        "blocks": len(plan.blocks),
+        "partitions": plan.partitions,
+        "partitioning": plan.partitioning,
+        "shards": plan.shards,
+        "reason": plan.reason,
+        "method": plan.method,
+        "tasks": plan.tasks,
+        "copies_of_an_edge": round(plan.replication, 3),
+        "partition_bytes": plan.partition_bytes,
+        "worker_bytes": plan.unspilled_bytes,
+        "worker_bytes_that_stay": plan.worker_bytes,
+        "device_bytes": plan.device_bytes or None,
+        "compact_rows": plan.compact_rows,
+        "spilled_bytes": plan.spilled_bytes,
+        "checkpoint_bytes": plan.checkpoint_bytes,
+        "output_bytes": graph.output_bytes,
+        "disk_bytes": plan.disk_bytes,
+        "fits": plan.fits(),
+        "tight": None if plan.fits() else excess(plan),
+    }

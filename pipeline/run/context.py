@@ -1,0 +1,58 @@
+"""The context of one call of `mine`: its settings and output, and the run that it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...tasks.attributes import AttributeSource
+from ...tasks.device import MemorySpace
+from ...tasks.inputs.sources import Source
+from ..cluster.engine import Engine
+from ..monitor.events import Events
+from ..nightly.night import Night
+from ..output.delta.publishing import DeltaTables
+from ..output.staging import Staging
+from ..plan.plan import Plan
+from ..settings.models import Settings
+from .inputs.run_input import RunInput
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of `mine`: its arguments, and the output that it has locked."""
+
+    settings: Settings
+    events: Events
+    input: RunInput
+    staging: Staging
+    night: Night | None
+    """The night of a series that the result belongs to, if any."""
+    tables: DeltaTables | None
+    """The Delta tables that the call also writes, if any."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A planned run on a cluster."""
+
+    call: Call
+    source: Source
+    vertices: AttributeSource | None
+    """Attributes of vertices that are joined to the result, if any."""
+    engine: Engine
+    plan: Plan
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the call."""
+        return self.call.settings
+
+    @property
+    def events(self) -> Events:
+        """The events of the call."""
+        return self.call.events
+
+    @property
+    def space(self) -> MemorySpace:
+        """The memory of blocks and buckets."""
+        return MemorySpace.DEVICE if self.plan.ingest_on_device else MemorySpace.HOST

@@ -1,0 +1,92 @@
+"""A call of `mine` whose output already holds a result: reasons to replace it, and the work left if it is kept.
+
+`follow_up` does the work after a complete result, whether this run or an earlier one made the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ...tasks.errors import EdgemillError, StoreLost
+from ...tasks.storage.folders import folder_at
+from ...tasks.storage.passwords import without_passwords
+from ..checkpoint.checkpoint import Checkpoint
+from ..checkpoint.index import checkpoint_place, clear_earlier
+from ..messages.exits import message
+from ..output.folder_staging import LOG_NAME
+from ..output.staging import Staging
+from ..results.result import Result
+from ..stages.attributes import open_vertices
+from .context import Call
+from .inputs.up_to_date import differences, input_differences
+
+
+def reasons_to_replace(call: Call) -> list[str]:
+    """All reasons why the existing result differs from the one that this call would make; empty if it does not.
+
+    Opens the input if this is possible.
+    """
+    try:
+        manifest = Result(folder_at(call.staging.out)).manifest
+    except StoreLost:
+        raise
+    except EdgemillError as error:
+        return [str(error)]
+    reasons = differences(manifest, call.settings)
+    if reasons and call.input.is_written:  # a reader of batches can only be read once
+        return reasons
+    try:
+        source = call.input.open()
+    except EdgemillError:
+        if not reasons:
+            raise
+        return reasons  # the run that replaces the result raises the error again
+    return [*reasons, *input_differences(manifest, source, open_vertices(call.settings, source))]
+
+
+def keep_existing(call: Call) -> Result:
+    """The existing result. Completes the work of a run that ended right after it published the result."""
+    staging, settings, events = call.staging, call.settings, call.events
+    result = Result(folder_at(staging.out))
+    path, out = settings.checkpoint.path, folder_at(staging.out)
+    options = out.options if path is None else settings.checkpoint.storage_options
+    checkpoints = folder_at(checkpoint_place(out, path), options)
+    with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
+        events.emit("nothing_to_do", result=result.manifest.run)
+        try:
+            clear_earlier(checkpoints, result.manifest.finished)
+        except (EdgemillError, OSError) as error:
+            events.emit("not_removed", place=str(checkpoints), reason=message(error))
+        with _noting_result(staging):
+            if call.night is not None:
+                call.night.succeeded(events)
+            if call.tables is not None:
+                call.tables.publish(events)
+    with suppress(EdgemillError, OSError):  # the result is complete even if the log is not
+        staging.add_to_log()
+    return result
+
+
+def follow_up(call: Call, checkpoint: Checkpoint, converged: bool) -> None:
+    """Do the work after a complete result: remove the checkpoint, end the night, and write the Delta tables."""
+    events = call.events
+    with _noting_result(call.staging):
+        try:
+            checkpoint.clear()
+        except EdgemillError as error:
+            events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
+        if call.night is not None:
+            call.night.succeeded(events) if converged else call.night.move_latest(events)
+        if call.tables is not None and converged:
+            call.tables.publish(events)
+
+
+@contextmanager
+def _noting_result(staging: Staging) -> Iterator[None]:
+    """Add a note to errors of the block: the result itself is complete."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"the result is at {staging.out}; run the same command again for the remaining steps")
+        raise

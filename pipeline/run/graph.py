@@ -1,0 +1,116 @@
+"""Makes the graph for bounding from the input, or from the latest checkpoint.
+
+Until the graph is complete, a run saves its edges in checkpoints: first in buckets, then in partitions. A later
+checkpoint replaces an earlier one, and the checkpoint of the graph replaces both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.shards.group_edges import ShardCounts
+from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
+from ..stages import ingesting, partitioning, sharding, triangulating
+from ..stages.ingesting import Buckets, RowCounts
+from ..stages.publishing import Partitions
+from ..stages.task_engine import Future
+from .context import RunContext
+
+_NUMBERED = "edges"
+"""Name of the checkpoint of the edges in buckets."""
+_OWNED = "owned"
+"""Name of the checkpoint of the edges in partitions."""
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """The clean edges in buckets, with dense numbers in place of ids."""
+
+    rows: RowCounts
+    buckets: Buckets
+
+
+@dataclass(frozen=True)
+class _Owned:
+    """The same edges in partitions, and the buckets, which publishing needs."""
+
+    numbered: _Numbered
+    degrees: list[Future]
+    """[buckets] BucketDegrees"""
+    edges: list[Future]
+    """[partitions] OwnedEdges"""
+
+
+def find_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
+    """The graph in partitions, or in groups of shards. Saves checkpoints when they are due."""
+    graph = checkpoint.load_graph(run.engine, run.events)
+    if graph is None:
+        graph = _build_graph(run, checkpoint)  # its edges are released on return, before the graph is saved
+        if checkpoint.due():
+            checkpoint.save_graph(run.engine, run.events, graph)
+    return graph
+
+
+def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
+    owned = _load_owned(run, checkpoint)
+    if owned is None:
+        numbered = _load_numbered(run, checkpoint) or _read_and_number(run, checkpoint)
+        if run.plan.in_shards:
+            return _build_shards(run, numbered)
+        owned = _partition(run, checkpoint, numbered)
+    rows, subgraphs, counts = triangulating.triangulate_partitions(run.engine, run.events, owned.edges)
+    partitions = Partitions(rows, owned.degrees)
+    return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
+
+
+def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
+    engine, events, plan, source = run.engine, run.events, run.plan, run.source
+    blocks, rows = ingesting.read(engine, events, source, plan.blocks, run.settings.input.nulls, run.space)
+    buckets = ingesting.number(engine, events, source, blocks, plan.buckets, run.space)
+    if checkpoint.due():
+        parts = {"ids": buckets.ids, "edges": buckets.edges}
+        checkpoint.save_step(engine, events, _NUMBERED, parts, facts_of(rows, buckets))
+    return _Numbered(rows, buckets)
+
+
+def _partition(run: RunContext, checkpoint: Checkpoint, numbered: _Numbered) -> _Owned:
+    engine, events, plan, buckets = run.engine, run.events, run.plan, numbered.buckets
+    edges, degrees = partitioning.partition(engine, events, buckets, plan.partitions, plan.partitioning, run.space)
+    if checkpoint.due():
+        parts = {"ids": buckets.ids, "edges": buckets.edges, "degrees": degrees, "owned": edges}
+        checkpoint.save_step(engine, events, _OWNED, parts, facts_of(numbered.rows, buckets))
+    return _Owned(numbered, degrees, edges)
+
+
+def _build_shards(run: RunContext, numbered: _Numbered) -> Graph:
+    engine, events, plan = run.engine, run.events, run.plan
+    ordered = partitioning.order(engine, events, numbered.buckets, run.space)
+    shards = sharding.triangulate_shards(engine, events, ordered, plan.partitions, plan.shards)
+    partitions = Partitions(shards.rows, ordered.degrees)
+    counts = [_partition_counts(own) for own in shards.counts]
+    return Graph(numbered.rows, numbered.buckets, partitions, shards.edges, counts, shards.supports)
+
+
+def _partition_counts(own: ShardCounts) -> PartitionCounts:
+    """The counts of a group of shards, in the form of a partition without ghosts.
+
+    An edge with both ends in the group has two entries there.
+    """
+    inner = own.entries - own.edges
+    return PartitionCounts(own.group, own.owned, 0, inner, 0, own.owned - inner, own.vertices, own.owned)
+
+
+def _load_numbered(run: RunContext, checkpoint: Checkpoint) -> _Numbered | None:
+    return checkpoint.load_step(
+        run.engine, run.events, _NUMBERED, lambda facts, futures: _Numbered(*edges_of(facts, futures))
+    )
+
+
+def _load_owned(run: RunContext, checkpoint: Checkpoint) -> _Owned | None:
+    return checkpoint.load_step(
+        run.engine,
+        run.events,
+        _OWNED,
+        lambda facts, futures: _Owned(_Numbered(*edges_of(facts, futures)), futures["degrees"], futures["owned"]),
+    )

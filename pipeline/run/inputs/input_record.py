@@ -1,0 +1,81 @@
+"""The input in the manifest, the log and the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from hashlib import sha256
+
+from ....tasks.ids.display import type_name
+from ....tasks.inputs.sources import Frame, Source
+from ....tasks.storage.passwords import without_passwords
+from ...monitor.events import Events
+from ...output.manifest import Counts, FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+
+
+def input_record(source: Source) -> InputRecord:
+    """The record of an input, without its fingerprint."""
+    where, layout = source.where, source.layout
+    return InputRecord(
+        files=[]
+        if source.frame is not None
+        else [
+            InputFile(path=without_passwords(f.path), bytes=f.bytes, rows=f.rows if source.is_counted else None)
+            for f in source.files
+        ],
+        id_type=type_name(source.id_type),
+        source_column=source.source_column,
+        target_column=source.target_column,
+        table=None if source.table is None else TableRecord(**asdict(source.table)),
+        frame=None if source.frame is None else frame_record(source.frame, source.rows),
+        format=source.format,
+        layout=None if layout is None else LayoutRecord(**layout.facts()),
+        where=None
+        if where is None
+        else WhereRecord(
+            condition=where.condition.text,
+            types={name: str(kind) for name, kind in where.types},
+            files_left_out=source.files_left_out,
+        ),
+        bipartite=source.bipartite,
+        directed=source.directed,
+        notes=[without_passwords(note) for note in source.notes],
+    )
+
+
+def frame_record(frame: Frame, rows: int) -> FrameRecord:
+    """The record of a frame with `rows` rows."""
+    own = frame.sha256
+    return FrameRecord(
+        kind=frame.kind, rows=rows, sha256=own[0] if len(own) == 1 else sha256("".join(own).encode()).hexdigest()
+    )
+
+
+def report_input(source: Source, events: Events) -> None:
+    """Emit an event that says how the input is read, and a note for each guess about it."""
+    where, layout = source.where, source.layout
+    events.emit(
+        "input",
+        format=source.format,
+        files=len(source.files),
+        columns=[source.source_column, source.target_column],
+        id_type=type_name(source.id_type),
+        layout=None if layout is None else layout.facts(),
+        where=None if where is None else where.condition.text,
+        files_left_out=source.files_left_out,
+        bipartite=source.bipartite,
+        directed=source.directed,
+    )
+    for note in source.notes:
+        events.emit("note", text=without_passwords(note))
+
+
+def no_triangle(counts: Counts, events: Events) -> list[str]:
+    """The note for a graph with edges and without triangles; empty for other graphs. Emits the note as well."""
+    if counts.triangles or not counts.edges:
+        return []
+    note = (
+        "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "
+        "people and what they bought, never has one; docs/inputs.md says what to do with such a table"
+    )
+    events.emit("note", text=note)
+    return [note]

@@ -1,0 +1,111 @@
+"""The input of one run: it is opened once, written to files first if it is a frame, and named in errors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ....tasks.errors import EdgemillError, UsageError
+from ....tasks.inputs.sources import Source
+from ....tasks.storage.folders import Folder, folder_at
+from ...cluster.client import Client, compute
+from ...frames.frame_input import FrameInput, is_frame_input
+from ...frames.input_object import InputObject
+from ...frames.path_list import PathList
+from ...frames.row_groups import FOLDER
+from ...monitor.events import Events
+from ...output.staging import Staging
+from ...plan.choice import open_input, refuse_few_rows
+from ...settings.models import Settings
+from ...settings.overlap import refuse_input_overlap
+
+
+def accepted_input(given: object) -> str | InputObject:
+    """A path as text, or another kind of input. Raises UsageError for a type that cannot be mined."""
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    if isinstance(given, list | tuple):
+        return PathList.of(given)
+    if is_frame_input(given):
+        return FrameInput(given)
+    raise UsageError(
+        f"mine cannot read a {type(given).__module__}.{type(given).__qualname__}: give a path, a list of paths, "
+        "a table (pandas, polars, Arrow, DuckDB, Dask, cudf) or a graph (networkx, igraph, scipy.sparse)"
+    )
+
+
+def refuse_overlap(given: InputObject | None, settings: Settings) -> None:
+    """Raises UsageError if one of several inputs lies in the output folder, or contains it."""
+    out = folder_at(settings.output.path, settings.output.storage_options)
+    for path in () if given is None else given.paths:
+        refuse_input_overlap(folder_at(path, settings.input.storage_options), out)
+
+
+class RunInput:
+    """The input of a run with these settings. `given` is the input if it is not a path; `client` has its cluster."""
+
+    def __init__(
+        self, settings: Settings, given: InputObject | None, staging: Staging, client: Client | None, events: Events
+    ) -> None:
+        self._settings, self._given, self._client, self._events = settings, given, client, events
+        self._place = _place(settings, staging, client)
+        self._source: Source | None = None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the input is a frame, which is written to files when it is opened."""
+        return isinstance(self._given, FrameInput)
+
+    def open(self) -> Source:
+        """The files of the input. A frame is written at the first call. Raises InputError, UsageError, OutOfRoom."""
+        if self._source is None:
+            if self._given is None:
+                self._source = open_input(self._settings)
+            else:
+                with self.named():
+                    self._source = self._given.open(self._settings.input, self._place, self._compute)
+                    self._tell(self._source)
+                    refuse_few_rows(self._source, self._settings.input.least_rows)
+        return self._source
+
+    def _tell(self, source: Source) -> None:
+        if source.frame is not None:
+            size = {"rows": source.rows, "files": len(source.files), "bytes": source.bytes}
+            self._events.emit("input_written", input=source.frame.kind, **size)
+
+    def remove(self) -> None:
+        """Remove the files of a frame, after they have been read for the last time."""
+        if self._source is not None and self._source.frame is not None:
+            self._place.remove(FOLDER)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Context in which errors about a frame name the frame instead of its files."""
+        try:
+            yield
+        except EdgemillError as error:
+            if isinstance(self._given, FrameInput):
+                error.args = tuple(self._told(part) if isinstance(part, str) else part for part in error.args)
+            raise
+
+    def _told(self, text: str) -> str:
+        """The text with the name of the frame instead of its files."""
+        name = "" if self._given is None else self._given.name
+        for file in () if self._source is None else self._source.files:
+            text = text.replace(file.path, name)
+        return re.sub(rf"{re.escape(str(self._place.subfolder(FOLDER)))}(/part-[0-9]+\.parquet)?", name, text)
+
+    def _compute(self, *tasks: Any) -> Any:
+        return compute(self._client, tasks)
+
+
+def _place(settings: Settings, staging: Staging, client: Client | None) -> Folder:
+    """The folder in which a frame is written.
+
+    All workers can read it, and the next run removes files that a killed run left there.
+    """
+    here = client is None and settings.cluster.is_started_here
+    return folder_at(staging.scratch) if here else staging.tables

@@ -1,0 +1,46 @@
+"""Attempts to find λ and write the tables, until one succeeds."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ...tasks.errors import StateLost
+from ..bounding.bounding_checkpoint import BoundingCheckpoint
+from ..checkpoint.checkpoint import Graph
+from ..nightly.lineage import Lineage, lineage_of
+from ..output.manifest import Manifest
+from ..results.report.run_report import import_early
+from .context import RunContext
+from .tables import make_tables
+
+MAX_ATTEMPTS = 3
+"""Most consecutive attempts that lose a worker and reach no later checkpoint or exchange than the previous attempt."""
+
+
+def find_lambda(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Manifest:
+    """Bound, extract and publish. Returns the manifest of the tables.
+
+    If a worker is lost with its bounding state, bounding resumes from the last checkpoint. Raises StateLost after
+    MAX_ATTEMPTS without progress.
+    """
+    if run.settings.output.report:
+        import_early()
+
+    @cache
+    def lineage() -> Lineage:
+        return lineage_of(run.call.night, run.source.id_type, run.events)
+
+    events = run.events
+    exchanges, saves, attempts = -1, 0, 0
+    while True:
+        try:
+            return make_tables(run, graph, progress, lineage)
+        except StateLost as error:
+            # Peeling makes no exchanges, so only its checkpoints show progress.
+            further = len(events.exchanges) > exchanges or progress.saves > saves
+            attempts = 1 if further else attempts + 1
+            exchanges, saves = max(exchanges, len(events.exchanges)), progress.saves
+            if attempts == MAX_ATTEMPTS:
+                raise
+            events.emit("rolled_back", **events.reached)
+            error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures

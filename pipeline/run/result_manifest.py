@@ -1,0 +1,121 @@
+"""The manifest of a result: the input, the findings, and the files that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tasks.errors import InternalError
+from ...tasks.publish.columns import merge_histograms
+from ..bounding.schedule import BoundingResult
+from ..checkpoint.checkpoint import Graph
+from ..output.manifest import (
+    Counts,
+    DenseRecord,
+    LambdaRecord,
+    Manifest,
+    OutputRecord,
+    PartitionRecord,
+    PlanRecord,
+    ProgramRecord,
+    TracksRecord,
+    versions,
+)
+from ..plan.plan import Plan
+from ..stages.publishing import Published
+from .context import RunContext
+from .inputs.input_record import input_record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The findings of a run that the manifest needs."""
+
+    bounded: BoundingResult
+    unsettled: int
+    """Edges whose λ is not known."""
+    published: Published
+    dense: DenseRecord | None
+    tracks: TracksRecord | None
+    programs: list[ProgramRecord] | None
+
+
+def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
+    """The manifest of the result. Raises InternalError if rows, edges or triangles do not add up."""
+    summaries, bounded = found.published.summaries, found.bounded
+    manifest = Manifest(
+        run=run.events.run_id,
+        versions=versions(),
+        device=run.engine.execution.device,
+        settings=run.settings.model_dump(),
+        started=run.events.started,
+        finished=datetime.now(UTC),
+        input=input_record(run.source),
+        counts=_counts(graph, found.published),
+        partitions=[
+            PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
+            for own in graph.counts
+        ],
+        bounding=bounded.record,
+        exchanges=run.events.exchanges,
+        stages=run.events.stages,
+        lam=_lambda_record([summary.low for summary in summaries]),
+        lambda_high=None if bounded.converged else _lambda_record([summary.high for summary in summaries]),
+        converged=bounded.converged,
+        unsettled=found.unsettled,
+        dense=found.dense,
+        outputs=[
+            OutputRecord(path=run.call.staging.prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256)
+            for f in found.published.files
+        ],
+    )
+    programs = {} if found.programs is None else {"programs": found.programs}
+    return manifest.model_copy(update={"tracks": found.tracks, "plan": plan_record(run.plan)} | programs)
+
+
+def plan_record(plan: Plan) -> PlanRecord:
+    """The record of a plan's projections."""
+    return PlanRecord(
+        rows_looked_at=plan.graph.rows_looked_at,
+        edges=plan.edges,
+        vertices=plan.graph.vertices.likely,
+        replication=round(plan.replication, 3),
+        worker_bytes=plan.unspilled_bytes,
+        reason=plan.reason,
+    )
+
+
+def _counts(graph: Graph, published: Published) -> Counts:
+    summaries, rows = published.summaries, graph.rows
+    edges = sum(summary.edges for summary in summaries)
+    support = sum(summary.support for summary in summaries)
+    duplicates = rows.duplicates + graph.buckets.duplicates
+    dropped = rows.nulls + rows.filtered
+    if rows.rows != edges + rows.self_loops + duplicates + dropped or support % 3:
+        raise InternalError(
+            f"rows do not add up: {rows.rows} read, {rows.self_loops} self-loops, {duplicates} duplicates, "
+            f"{rows.nulls} nulls, {rows.filtered} left out by input.where, {edges} edges; supports add up to {support}"
+        )
+    return Counts(
+        rows=rows.rows,
+        self_loops=rows.self_loops,
+        duplicates=duplicates,
+        nulls_dropped=rows.nulls,
+        filtered=rows.filtered,
+        edges=edges,
+        vertices=sum(summary.vertices for summary in summaries),
+        triangles=support // 3,
+    )
+
+
+def _lambda_record(histograms: Sequence[NDArray[np.int64]]) -> LambdaRecord:
+    histogram = merge_histograms(histograms)
+    return LambdaRecord(
+        max=max((value for value, _ in histogram), default=0),
+        sum=sum(value * edges for value, edges in histogram),
+        histogram=histogram,
+    )

@@ -1,0 +1,85 @@
+"""The steps from the graph to the tables: bounding, programs, dense groups, tracks, and publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...tasks.publish.writing import TableFormat
+from ..bounding.bounding_checkpoint import BoundingCheckpoint
+from ..checkpoint.checkpoint import Graph
+from ..cluster.engine import Engine
+from ..nightly.lineage import Lineage
+from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
+from ..output.manifest import Manifest
+from ..programs.catalogue import LAMBDA
+from ..stages.extracting import Groups, KnownLambda, extract
+from ..stages.publishing import Findings, publish_results, tables_to_write
+from .bounding import bound_graph
+from .context import RunContext
+from .result_manifest import Outcome, manifest_of
+
+
+def make_tables(
+    run: RunContext, graph: Graph, progress: BoundingCheckpoint, lineage: Callable[[], Lineage]
+) -> Manifest:
+    """Find λ and the values that depend on it, and write all tables. Returns the manifest.
+
+    `lineage` returns the earlier results from which DN-graphs may take tracks. Raises StateLost if a worker is lost
+    together with state that is not in a checkpoint.
+    """
+    events, source, buckets = run.events, run.source, graph.buckets
+    engine = run.engine.for_tasks(len(buckets.edges))
+    known = bound_graph(run, graph, progress)
+    degrees = graph.partitions.degrees
+    ran = None
+    if set(run.settings.programs.run) - {LAMBDA}:
+        from ..programs.running import run_programs
+
+        ran = run_programs(engine, events, run.settings, source, buckets, degrees)
+    groups = tracked = None
+    if known.bounded.converged:
+        graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
+        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space)
+    files = run.plan.files
+    with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
+        if groups is not None:
+            tracked = _follow(run, engine, graph, groups, lineage())
+        output = run.settings.output
+        published = publish_results(
+            engine,
+            stage,
+            Findings(
+                buckets,
+                degrees,
+                known.results,
+                groups,
+                tracked.tracks if tracked else [],
+                None if ran is None else ran.columns,
+            ),
+            TableFormat(
+                run.call.staging.tables,
+                source,
+                groups is not None,
+                output.compression,
+                output.row_group_rows,
+                files,
+            ),
+        )
+    return manifest_of(
+        run,
+        graph,
+        Outcome(
+            known.bounded,
+            known.unsettled,
+            published,
+            groups.record if groups else None,
+            tracked.record if tracked else None,
+            None if ran is None else ran.records,
+        ),
+    )
+
+
+def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, lineage: Lineage) -> TrackedGroups:
+    buckets = graph.buckets
+    found = Buckets(buckets.ids, groups.found, buckets.starts, groups.highest, run.source.id_type)
+    return assign_tracks(engine, run.events, found, lineage)

@@ -1,0 +1,39 @@
+"""Compilation of the kernels by every worker, before the first stage is timed."""
+
+from __future__ import annotations
+
+from ...kernels.runtime.warm import WarmUp, warm
+from ...tasks.device import MemorySpace
+from ...tasks.shards import warm_shards, warm_shards_on_gpu
+from ...tasks.warm import run_clique
+from ..programs.catalogue import LAMBDA
+from ..stages.tiny_run import run_stages
+from .context import RunContext
+
+
+def warm_workers(run: RunContext) -> None:
+    """Make every worker compile the kernels of the run, or load them from its cache."""
+    engine, plan = run.engine, run.plan
+    with run.events.stage("compile", 0):
+        on_gpu = bool(engine.capacity.device_bytes)
+        reports: list[WarmUp] = engine.on_every_worker(
+            warm, plan.method, plan.partitions, on_gpu, plan.source.kind == "string"
+        )
+        if on_gpu:
+            engine.on_every_worker(_run_clique, plan.method, plan.partitions, plan.compact_rows)
+        if plan.ingest_on_device:
+            engine.on_every_worker(run_stages, MemorySpace.DEVICE)
+        if on_gpu and plan.partitions > 1:
+            engine.on_every_worker(warm_shards_on_gpu)
+        elif plan.in_shards:
+            engine.on_every_worker(warm_shards, engine.capacity.threads)
+        if set(run.settings.programs.run) - {LAMBDA}:
+            from ..programs.running import warm_programs
+
+            warm_programs(engine, run.settings)
+    run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
+
+
+def _run_clique(method: str, partitions: int, compact_rows: bool) -> None:
+    # The result stays on the worker: this process may have no GPU.
+    run_clique(method, partitions, MemorySpace.DEVICE, compact_rows)

@@ -1,0 +1,94 @@
+"""Settings of the algorithms: partitions, bounding of λ, and vertex programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, PlainValidator, field_validator, model_validator
+
+from ..programs.catalogue import CATALOGUE, LAMBDA
+from .section import Section
+
+MAX_PARTITIONS = 4096
+"""Largest number of partitions of a run."""
+
+
+def _partition_count(value: object) -> int | str:
+    if value == "auto" or (type(value) is int and 1 <= value <= MAX_PARTITIONS):
+        return value
+    raise ValueError(f"must be auto or a whole number from 1 to {MAX_PARTITIONS}")
+
+
+class PartitioningSettings(Section):
+    """How the edges are divided among partitions."""
+
+    count: Annotated[int | Literal["auto"], PlainValidator(_partition_count)] = "auto"
+    """Partitions or shard groups, 1 to 4096. `auto` takes the fastest number that fits, see docs/planning.md."""
+    method: Literal["auto", "range", "hash"] = "auto"
+    """Assignment of vertices to partitions, see docs/partitioning.md; `auto` is `range`. Shards ignore it."""
+
+
+class BoundingSettings(Section):
+    """How λ is found."""
+
+    method: Literal["auto", "peel", "band", "fixpoint"] = "auto"
+    """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
+    carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
+    """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
+    operator: Literal["hindex", "tridn"] = "hindex"
+    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
+    max_exchanges: int | None = Field(None, ge=1)
+    """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
+    max_seconds: float | None = Field(None, gt=0)
+    """Stop bounding after this many seconds, with λ intervals and exit code 5; null: no limit."""
+
+    @model_validator(mode="after")
+    def _check_operator(self) -> Self:
+        if self.operator != "hindex" and self.method != "fixpoint":
+            raise ValueError(f"bounding.operator={self.operator} needs bounding.method=fixpoint, not {self.method}")
+        return self
+
+
+class ProgramsSettings(Section):
+    """What is computed."""
+
+    run: tuple[str, ...] = ("lambda",)
+    """`lambda`, and vertex programs that add vertex columns, such as `lambda,pagerank`, see docs/programs.md."""
+
+    @field_validator("run", mode="before")
+    @classmethod
+    def _split_names(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("run")
+    @classmethod
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = (LAMBDA, *CATALOGUE)
+        for name in names:
+            if name not in known:
+                raise ValueError(f"unknown program {name!r}; known programs: {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise ValueError("names a program twice")
+        if LAMBDA not in names:
+            raise ValueError(f"must include {LAMBDA}, such as {','.join((LAMBDA, *names))}")
+        return names
+
+
+class PagerankSettings(Section):
+    """The program pagerank."""
+
+    damping: float = Field(0.85, ge=0, lt=1)
+    """Probability that a random walk follows an edge and does not restart."""
+    tolerance: float = Field(1e-9, ge=1e-14)
+    """Stop when the sum of all rank changes in a superstep is below this."""
+    iterations: int | None = Field(None, ge=1)
+    """Stop after this many supersteps; null stops by `tolerance`."""
+
+
+class LabelsSettings(Section):
+    """The program labels."""
+
+    iterations: int = Field(10, ge=1)
+    """Most supersteps; it stops earlier once no label changes."""

@@ -1,0 +1,154 @@
+"""Settings of the input: which edges and vertex attributes are read, and how."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_serializer, field_validator, model_validator
+
+from ...tasks.errors import UsageError
+from ...tasks.inputs.formats.form import Form
+from ...tasks.storage.own_files import plain_name
+from ...tasks.storage.passwords import without_passwords
+from ...tasks.where.condition import parse_where
+from .section import Section, input_location
+
+
+class InputSettings(Section):
+    """The edges, and attributes of their vertices."""
+
+    path: str = Field(min_length=1)
+    """Edges: a file, a folder, a glob, a table (see docs/tables.md) or an fsspec URL of one of these."""
+    format: Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"] = "auto"
+    """File format. `auto` infers it from the file names, see docs/inputs.md."""
+    where: str | None = Field(None, min_length=1)
+    """SQL condition that selects rows, such as `weight > 0.5`, see docs/inputs.md; null reads all rows."""
+    table_version: int | None = Field(None, ge=0)
+    """Version of a Delta table, or snapshot id of an Iceberg table; null reads the current one."""
+    source_column: str | None = None
+    """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
+    target_column: str | None = None
+    """Column of the second endpoint; null takes `dst` or `target`, or else one of two columns."""
+    bipartite: Literal["prefix", "refuse"] | None = None
+    """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
+    directed: bool = False
+    """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
+    id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
+    """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
+    header: bool | None = None
+    """Whether CSV and TSV files start with a line of column names; null detects it."""
+    delimiter: str | None = None
+    """Field separator of CSV and TSV: one character, `tab` or `space`; null detects it."""
+    comment: str | None = None
+    """Skip CSV and TSV lines that start with this text; "" skips none; null takes `#` or `%` if the file starts so."""
+    nulls: Literal["refuse", "drop"] = "refuse"
+    """Rows with a null id: `refuse` ends the run; `drop` skips and counts them."""
+    complete_marker: str | None = None
+    """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
+    least_rows: int | None = Field(None, ge=1)
+    """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
+    vertices: str | None = Field(None, min_length=1)
+    """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
+    vertex_id: str | None = None
+    """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    vertex_columns: tuple[str, ...] | None = None
+    """Columns of `input.vertices` to publish; null publishes all."""
+    vertex_label: str | None = None
+    """Column of `input.vertices` to show beside ids; null takes `label`, `name` or the only text column."""
+    storage_options: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+    """fsspec options such as credentials; never printed, never written to the result."""
+
+    @property
+    def form(self) -> Form:
+        """How the files are parsed and which rows are selected."""
+        return Form(
+            self.format,
+            self.header,
+            {"tab": "\t", "space": " "}.get(self.delimiter or "", self.delimiter),
+            self.comment,
+            self.id_type,
+            self.where,
+            self.bipartite,
+            directed=self.directed,
+        )
+
+    @field_serializer("path", "vertices")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
+
+    @field_validator("path", "vertices")
+    @classmethod
+    def _check_path(cls, path: str | None) -> str | None:
+        return None if path is None else input_location(path)
+
+    @field_validator("vertex_columns", mode="before")
+    @classmethod
+    def _split_columns(cls, names: object) -> object:
+        if isinstance(names, str):
+            return tuple(name.strip() for name in names.split(","))
+        return tuple(names) if isinstance(names, list) else names
+
+    @field_validator("vertex_columns")
+    @classmethod
+    def _check_columns(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and (not names or len(set(names)) < len(names) or "" in names):
+            raise ValueError("must name one or more columns, each once, such as name,city")
+        return names
+
+    @field_validator("delimiter")
+    @classmethod
+    def _check_delimiter(cls, delimiter: str | None) -> str | None:
+        if delimiter is None or delimiter in ("tab", "space"):
+            return delimiter
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"' or delimiter.isalnum():
+            raise ValueError("must be one character, such as ; or |, or tab or space")
+        return delimiter
+
+    @field_validator("comment")
+    @classmethod
+    def _check_comment(cls, comment: str | None) -> str | None:
+        if comment is not None and ("\n" in comment or "\r" in comment):
+            raise ValueError("must not contain a line break")
+        return comment
+
+    @field_validator("where")
+    @classmethod
+    def _check_condition(cls, where: str | None) -> str | None:
+        try:
+            _ = where if where is None else parse_where(where)
+        except UsageError as error:
+            raise ValueError(str(error).removeprefix("input.where: ")) from error
+        return where
+
+    @field_validator("complete_marker")
+    @classmethod
+    def _check_marker(cls, marker: str | None) -> str | None:
+        try:
+            return marker if marker is None else plain_name(marker)
+        except ValueError as error:
+            raise ValueError("must be the name of a file in the input folder") from error
+
+    @model_validator(mode="after")
+    def _check_endpoint_columns(self) -> Self:
+        if (self.source_column is None) != (self.target_column is None):
+            raise ValueError("input.source_column and input.target_column must be set together: set both or neither")
+        if self.source_column is not None and self.source_column == self.target_column:
+            raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_attributes(self) -> Self:
+        if self.vertices is None:
+            for name in ("vertex_id", "vertex_columns", "vertex_label"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"input.{name} applies to vertex attributes: name their file with --vertices")
+        return self
+
+
+class IngestSettings(Section):
+    """How the input is read."""
+
+    rows_per_block: int = Field(2_000_000, ge=1)
+    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
+    sample_rows: int = Field(20_000_000, ge=1)
+    """Most rows that planning reads before the run; figures of a larger input are estimates."""

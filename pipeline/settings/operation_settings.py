@@ -1,0 +1,60 @@
+"""Settings of operation: nightly series and monitoring."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_serializer, field_validator
+
+from ...tasks.storage.passwords import without_passwords
+from .dates import parse_day
+from .section import Section
+
+
+class NightlySettings(Section):
+    """A series of runs, one per day, with `{date}` in their paths."""
+
+    date: str | None = None
+    """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    keep: int | None = Field(None, ge=1)
+    """Results to keep; a successful run removes older ones; null keeps all."""
+    latest: bool = True
+    """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
+    compare: bool = True
+    """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
+    series: str | None = None
+    """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
+
+    @field_validator("date")
+    @classmethod
+    def _check_date(cls, day: str | None) -> str | None:
+        return None if day is None else parse_day(day)
+
+    @field_serializer("series")
+    def _without_password(self, series: str | None) -> str | None:
+        return None if series is None else without_passwords(series)
+
+
+class MonitoringSettings(Section):
+    """Metrics and performance reports."""
+
+    metrics_port: int | None = Field(None, ge=0, le=65535)
+    """Port that serves metrics to Prometheus, see docs/monitoring.md; 0 takes a free port; null serves none."""
+    metrics_host: str = Field("127.0.0.1", min_length=1)
+    """Address that `metrics_port` binds to. It has no password: bind to another only in a trusted network."""
+    textfile: str | None = Field(None, min_length=1)
+    """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
+    performance_report: str | None = Field(None, min_length=1)
+    """Local HTML file for Dask's performance report; an existing HTML file is replaced; null: none."""
+
+    @field_validator("performance_report", "textfile")
+    @classmethod
+    def _check_local(cls, file: str | None) -> str | None:
+        if file is not None and "://" in file:
+            raise ValueError("must be a file on a disk of this machine, not a URL")
+        return file
+
+    @field_validator("textfile")
+    @classmethod
+    def _check_suffix(cls, file: str | None) -> str | None:
+        if file is not None and not file.endswith(".prom"):
+            raise ValueError("must end in .prom: node_exporter reads no other files")
+        return file

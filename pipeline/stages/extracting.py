@@ -1,0 +1,164 @@
+"""The stage `extract`: finds the hierarchy of components, the DN-graphs and their triangles from the λ of all edges.
+
+All edges of a DN-graph have one λ, and edges of two DN-graphs never meet. So a triangle whose edges are all in
+DN-graphs lies in one of them. The edges of DN-graphs are usually few. If they fit one partition, they go to one task,
+which counts their triangles and answers the buckets: two exchanges. Otherwise groups of shards count them, as in the
+stage `triangulate`.
+
+The λ stage does not count these triangles, because that would cost time and memory. Peeling visits each of them once,
+when its first edge is removed, but would have to store one more number for each edge. Bands and fixpoint rounds do not
+remove edges one by one. They would have to visit all triangles again, with the λ of ghosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...tasks import dense
+from ...tasks.dense import BucketGroups, DnEdgeEnds, DnEdges, Sums
+from ...tasks.device import MemorySpace
+from ...tasks.graph.triangulate import count_triangles
+from ...tasks.messages import Bundle, bundle
+from ...tasks.partition import RangePartitioner
+from ...tasks.publish.lambda_columns import BucketResults
+from ...tasks.shards.supports import BucketSupports
+from ..monitor.events import Events
+from ..output.manifest import DenseRecord
+from .exchange import exchange, send
+from .partitioning import collect_owned, order_by_degree
+from .sequential import SequentialEngine
+from .sharding import count_supports_by_shards
+from .task_engine import Future, TaskEngine
+
+FAN_IN = 4
+"""Outlines that one task joins. This bounds the memory of a task for any number of buckets."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The dense groups of all buckets."""
+
+    found: list[Future]
+    """[buckets] BucketGroups"""
+    triangles: list[Future]
+    """[buckets] int64, triangles inside each DN-graph of the bucket"""
+    highest: int
+    """The highest λ."""
+    record: DenseRecord
+
+
+@dataclass(frozen=True)
+class KnownLambda:
+    """The graph in its buckets, with the λ of each edge."""
+
+    edges: Sequence[Future]
+    """[buckets] BucketEdges"""
+    degrees: Sequence[Future]
+    """[buckets] BucketDegrees"""
+    results: Sequence[Future]
+    """[buckets] BucketResults"""
+    starts: NDArray[np.int64]
+    """[buckets + 1] first dense number of each bucket"""
+
+
+def extract(engine: TaskEngine, events: Events, graph: KnownLambda, partitions: int, space: MemorySpace) -> Groups:
+    """Find the dense groups of a graph that was cut into `partitions` partitions.
+
+    `space` is the memory that holds the buckets' arrays.
+    """
+    edges, starts = graph.edges, graph.starts
+    engine = engine.for_tasks(len(edges)).for_partitions()
+    with events.stage("extract", 2 * len(edges)) as stage:
+        highest = max(engine.peek(graph.results, _highest), default=0)
+        tasks = list(zip(edges, graph.degrees, graph.results, strict=True))
+        trees = engine.map("grow-tree", dense.grow_tree, tasks)
+        sent = send(
+            engine,
+            "send-outline",
+            "outlines",
+            dense.send_outline,
+            [(tree, b // FAN_IN) for b, tree in enumerate(trees)],
+        )
+        engine.wait(trees, stage)
+        while (count := -(-len(sent) // FAN_IN)) > 1:
+            joins = [(t, t // FAN_IN) for t in range(count)]
+            sent = exchange(engine, "outlines", sent, dense.join_outlines, joins, forward="outlines")
+        (merged,) = exchange(engine, "outlines", sent, dense.merge_outlines, [(starts, highest)])
+        del sent
+        answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
+        found = exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees])
+        del answers, merged
+        kept = engine.map("dn-edges", dense.dn_edges, list(zip(edges, trees, found, strict=True)))
+        del trees
+        total, inside = sum(engine.peek(edges, len)), sum(engine.peek(kept, len))
+        count = max(1, -(-partitions * inside // max(total, 1)))
+        if count == 1:
+            sums = sum_in_one_task(engine, kept, starts, highest, space)
+        else:
+            sums = sum_by_shards(engine, kept, found, starts, highest, count, space)
+        del kept
+        triangles = exchange(engine, "triangles", sums, dense.collect_triangles, [(own,) for own in found])
+        engine.wait(triangles, stage)
+        sizes = np.array(engine.peek(found, _sizes), np.int64).reshape(-1, 4).sum(axis=0).tolist()
+    return Groups(found, triangles, highest, DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True))))
+
+
+def sum_in_one_task(
+    engine: TaskEngine, kept: Sequence[Future], starts: NDArray[np.int64], highest: int, space: MemorySpace
+) -> list[Future]:
+    """One bundle of Sums for the exchange `triangles`. `kept` [buckets] are DnEdges."""
+    sent = send(engine, "send-dn-edges", "dn-edges", dense.send_dn_edges, [(own,) for own in kept])
+    return exchange(engine, "dn-edges", sent, _sum_here, [(starts, highest, space)], forward="triangles")
+
+
+def _sum_here(
+    starts: NDArray[np.int64], highest: int, space: MemorySpace, parts: Mapping[int, DnEdgeEnds]
+) -> Bundle[Sums]:
+    """Task: count the triangles of the DN-graphs' edges, and sum them up by DN-graph."""
+    if not parts:
+        return bundle(0, {})
+    ids, place, edges = dense.merge_dn_edges(parts)
+    graph = order_by_degree(SequentialEngine(), [edges], edges.vertices, space)
+    (owned,) = collect_owned(graph, RangePartitioner())
+    support = count_triangles(owned, {}).support
+    return dense.send_sums(0, starts, highest, ids, place[kernels.scatter_index(owned.row)], support)
+
+
+def sum_by_shards(
+    engine: TaskEngine,
+    kept: Sequence[Future],
+    found: Sequence[Future],
+    starts: NDArray[np.int64],
+    highest: int,
+    groups: int,
+    space: MemorySpace,
+) -> list[Future]:
+    """[buckets] bundles of Sums for the exchange `triangles`, counted by `groups` groups of shards."""
+    edges = engine.map("dn-edges-alone", attrgetter("edges"), [(own,) for own in kept])
+    graph = order_by_degree(engine, edges, int(starts[-1]), space)
+    supports = count_supports_by_shards(graph, groups)
+    tasks = [(own, starts, highest, *more) for own, *more in zip(found, kept, supports, strict=True)]
+    return send(engine, "send-triangles", "triangles", _send_triangles, tasks)
+
+
+def _send_triangles(
+    groups: BucketGroups, starts: NDArray[np.int64], highest: int, kept: DnEdges, supports: BucketSupports
+) -> Bundle[Sums]:
+    return dense.send_sums(groups.bucket, starts, highest, kept.ids, kept.place, supports.support)
+
+
+def _highest(results: BucketResults) -> int:
+    return int(results.low.max()) if len(results) else 0
+
+
+def _sizes(groups: BucketGroups) -> tuple[int, int, int, int]:
+    """Sizes in the order of the fields of DenseRecord."""
+    components = groups.components
+    roots, graphs = int((components.parent < 0).sum()), int(components.is_dn_graph.sum())
+    return len(components), roots, graphs, int(groups.is_member.sum())

@@ -1,0 +1,151 @@
+"""The stages `read` and `number`: make buckets of clean edges with dense vertex numbers from blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tasks import ingest
+from ...tasks.device import MemorySpace
+from ...tasks.errors import InputError
+from ...tasks.ingest.blocks import BlockEdges
+from ...tasks.ingest.left_out import LeftOut, refuse_nulls
+from ...tasks.inputs.sources import Block, Source
+from ...tasks.storage.passwords import without_passwords
+from ..cluster.connecting.start import WORKER_BYTES
+from ..cluster.execution import Capacity
+from ..monitor.events import Events
+from ..plan.limits import FILL, MOST_BUCKETS
+from .exchange import exchange, send
+from .task_engine import Future, TaskEngine
+
+NUMBERING_FACTOR = 3
+"""Memory for numbering a bucket, in bytes for each byte of the ids that blocks send to it."""
+MERGING_BYTES = 60
+"""Memory for merging a bucket, in bytes for each edge that blocks send to it."""
+MIN_NUMBERING_BYTES = 32 * 2**20
+"""Memory that a bucket may use while it is numbered, even on a smaller worker."""
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """The number of rows read, and the numbers of rows that cleaning dropped, by reason."""
+
+    rows: int
+    self_loops: int
+    duplicates: int
+    """Repeated edges within one block."""
+    nulls: int
+    filtered: int
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """The clean graph in buckets, which are ranges of ids."""
+
+    ids: list[Future]
+    """[buckets] BucketIds"""
+    edges: list[Future]
+    """[buckets] BucketEdges"""
+    starts: NDArray[np.int64]
+    """[buckets + 1] the first dense number of each bucket; the last entry is the number of vertices."""
+    duplicates: int
+    """Repeated edges from different blocks."""
+
+
+def read(
+    engine: TaskEngine, events: Events, source: Source, blocks: Sequence[Block], nulls: str, space: MemorySpace
+) -> tuple[list[Future], RowCounts]:
+    """Read and clean all blocks. Returns [blocks] BlockEdges and the counts of their rows.
+
+    Arrays are placed in `space`, here and in the stages that follow. Raises InputError for null ids, with their number
+    in all blocks, unless `nulls` is "drop".
+    """
+    engine = engine.for_tasks(len(blocks))
+    with events.stage("read", len(blocks)) as stage:
+        tasks = engine.map("read", ingest.read_block, [(source, block, space) for block in blocks])
+        engine.wait(tasks, stage)
+        counts = engine.peek(tasks, _row_counts)
+    left_out = sum((count.left_out for count in counts), LeftOut())
+    if nulls == "refuse":
+        refuse_nulls(without_passwords(source.path), (source.source_column, source.target_column), left_out)
+    rows, self_loops, duplicates = (
+        sum(getattr(count, name) for count in counts) for name in ("rows", "self_loops", "duplicates")
+    )
+    return tasks, RowCounts(rows, self_loops, duplicates, left_out.nulls, left_out.filtered)
+
+
+@dataclass(frozen=True)
+class _BlockCounts:
+    rows: int
+    self_loops: int
+    duplicates: int
+    left_out: LeftOut
+
+
+def _row_counts(block: BlockEdges) -> _BlockCounts:
+    return _BlockCounts(block.rows, block.self_loops, block.duplicates, block.left_out)
+
+
+def number(
+    engine: TaskEngine, events: Events, source: Source, blocks: list[Future], buckets: int, space: MemorySpace
+) -> Buckets:
+    """Number the vertices densely in id order, and send each edge once to the bucket of its smaller end.
+
+    Makes `buckets` buckets, or more if these do not fit a worker's memory. Empties the list `blocks`: futures of
+    blocks and of exchanges are released as soon as no task needs them, so that workers spill each array at most once.
+
+    Raises InputError if `input.bipartite` is "refuse" and ids are in both columns.
+    """
+    if space is MemorySpace.HOST:
+        buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
+    numbers = range(buckets)
+    engine = engine.for_tasks(buckets)
+    with events.stage("number", 2 * buckets) as stage:
+        every = ingest.sample_interval(source.rows, buckets)
+        samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
+        splitters = ingest.choose_splitters(samples, buckets)
+        sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks])
+        blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks])
+        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in numbers])
+        del sent
+        engine.wait(ids, stage)
+        if source.bipartite == "refuse":
+            _refuse_ids_in_both_columns(source, sum(engine.peek(ids, attrgetter("in_both"))))
+        starts = ingest.bucket_starts(engine.peek(ids, len))
+        answers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(own, starts) for own in ids])
+        ids = engine.map("ids-alone", ingest.without_requests, [(own,) for own in ids])
+        pairs = [(block, starts) for block in blocks]
+        sent = exchange(engine, "numbers", answers, ingest.send_pairs, pairs, forward="pairs")
+        del answers, pairs, blocks[:]
+        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space) for b in numbers])
+        del sent
+        engine.wait(edges, stage)
+        duplicates = engine.peek(edges, attrgetter("duplicates"))
+    return Buckets(ids, edges, starts, sum(duplicates))
+
+
+def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:
+    if ids:
+        raise InputError(
+            f"input.bipartite is refuse, and {ids:,} {'id is' if ids == 1 else 'ids are'} both in column "
+            f"{source.source_column!r} and in column {source.target_column!r}: each would be one vertex; keep them "
+            "apart with --bipartite prefix, or leave it out if they mean the same"
+        )
+
+
+def _numbering_bytes(block: BlockEdges) -> int:
+    """Memory that the ids and edges of a block add to the buckets while these are numbered."""
+    return NUMBERING_FACTOR * int(block.ids.nbytes) + MERGING_BYTES * len(block)
+
+
+def _buckets_for(numbering_bytes: Sequence[int], capacity: Capacity) -> int:
+    """The number of buckets for which each thread of a worker can number one bucket within the worker's memory."""
+    if not capacity.memory_bytes:
+        return 1
+    room = max(FILL * capacity.memory_bytes - WORKER_BYTES, MIN_NUMBERING_BYTES) / capacity.threads
+    return min(-(-sum(numbering_bytes) // int(room)), MOST_BUCKETS)

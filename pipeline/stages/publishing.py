@@ -1,0 +1,173 @@
+"""The stage `publish`: sends λ from partitions to buckets, sums values of vertices, and writes the result's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...tasks import ingest
+from ...tasks.bound.intervals import Intervals
+from ...tasks.dense import BucketGroups
+from ...tasks.device import MemorySpace, move_arrays
+from ...tasks.graph.subgraph import Subgraph
+from ...tasks.ids.identity import Ids, Kind
+from ...tasks.ingest import OwnedRows
+from ...tasks.messages import Bundle
+from ...tasks.publish import lambda_columns as publish
+from ...tasks.publish.columns import EdgeValues
+from ...tasks.publish.dense_tables import write_groups
+from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
+from ...tasks.publish.names import answer_names, join_names
+from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
+from ...tasks.publish.writing import OutputFile, TableFormat
+from ..monitor.events import Stage
+from .exchange import exchange, send
+from .extracting import Groups
+from .ingesting import Buckets
+from .task_engine import Future, TaskEngine
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The data of the partitions, or of groups of shards, that the stage needs."""
+
+    rows: list[Future]
+    """[partitions] OwnedRows"""
+    degrees: list[Future]
+    """[buckets] BucketDegrees"""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of a run, in buckets."""
+
+    buckets: Buckets
+    degrees: Sequence[Future]
+    """[buckets] BucketDegrees"""
+    results: Sequence[Future]
+    """[buckets] BucketResults"""
+    groups: Groups | None = None
+    """None if λ is known as intervals only."""
+    tracks: Sequence[Future] = ()
+    """[buckets] int64, the tracks of the bucket's DN-graphs; needed with `groups`"""
+    columns: Sequence[Future] | None = None
+    """[buckets] lists of TableColumn, which are added to the table of vertices"""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The files of the tables, and the values of each bucket that the manifest needs."""
+
+    files: list[OutputFile]
+    summaries: list[BucketSummary]
+
+
+def collect_results(
+    engine: TaskEngine,
+    buckets: Buckets,
+    partitions: Partitions,
+    subgraphs: Sequence[Future],
+    intervals: Sequence[Future],
+) -> list[Future]:
+    """Send supports and λ back to the buckets. Returns [buckets] BucketResults.
+
+    `subgraphs` and `intervals` [partitions] are Subgraph and Intervals. This ends the stage of bounding, because later
+    stages need λ in buckets only.
+    """
+    engine = engine.for_tasks(len(buckets.edges))
+    ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
+    sent = send(engine, "send-results", "results", _send_results, ends)
+    results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
+    engine.wait(results)
+    return results
+
+
+def tables_to_write(buckets: int, files: int, groups: bool) -> int:
+    """Writing tasks: for each bucket `files` for edges, `files` for vertices, and one for DN-graphs if any."""
+    return (2 * files + groups) * buckets
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The data that the tables need in addition to the findings."""
+
+    vertices: list[Future]
+    """[buckets] BucketVertices"""
+    names: list[Future]
+    """[buckets] Ids of the larger ends of the bucket's edges"""
+
+
+def sum_and_name(engine: TaskEngine, found: Findings, kind: Kind) -> _Rows:
+    """Sum supports and λ by vertex, and look up the ids of larger ends. `kind` is their kind. Takes two exchanges."""
+    edges, results, degrees = found.buckets.edges, found.results, found.degrees
+    sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
+    own = list(zip(edges, degrees, results, strict=True))
+    vertices = exchange(engine, "sums", sums, publish.collect_vertices, own)
+    del sums  # released as soon as no task needs it, as in `ingesting.number`
+    answers = send(engine, "answer-names", "names", answer_names, list(zip(found.buckets.ids, degrees, strict=True)))
+    return _Rows(vertices, exchange(engine, "names", answers, join_names, [(own, kind) for own in edges]))
+
+
+def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, how: TableFormat) -> Published:
+    """Write all tables. `stage` counts the `tables_to_write` tasks as they finish."""
+    edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
+    rows = sum_and_name(engine, found, how.source.kind)
+    parts = [(b, file) for b in range(len(edges)) for file in range(how.files)]
+    members = groups.found if groups else [None] * len(edges)
+    added: list[Any] = [()] * len(edges) if found.columns is None else list(found.columns)
+    written = engine.map(
+        "write-edges", _write_edges, [(how, file, edges[b], ids[b], rows.names[b], results[b]) for b, file in parts]
+    ) + engine.map(
+        "write-vertices",
+        _write_vertices,
+        [(how, file, ids[b], rows.vertices[b], members[b], added[b]) for b, file in parts],
+    )
+    tables = []
+    if groups:
+        own = list(zip(ids, groups.found, groups.triangles, found.tracks, strict=True))
+        tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
+    summaries = engine.map("summarise", publish.summarise, list(zip(results, rows.vertices, strict=True)))
+    engine.wait([*written, *tables], stage)
+    dense = [file for own in engine.gather(tables) for file in own]
+    return Published([*engine.gather(written), *dense], engine.gather(summaries))
+
+
+def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[EdgeValues]:
+    support = subgraph.support
+    if kernels.on_host(owned.row):
+        support, ends = kernels.to_host(support), move_arrays(ends, MemorySpace.HOST)
+    return publish.send_results(owned, support, ends.low, ends.high)
+
+
+def _write_edges(
+    how: TableFormat, file: int, edges: ingest.BucketEdges, ids: ingest.BucketIds, names: Ids, results: BucketResults
+) -> OutputFile:
+    columns = publish.edge_columns(results, how.converged)
+    return write_edges(how, edges, ids.ids, names, columns, file=file)
+
+
+def _write_vertices(
+    how: TableFormat,
+    file: int,
+    ids: ingest.BucketIds,
+    vertices: BucketVertices,
+    groups: BucketGroups | None,
+    columns: Sequence[TableColumn],
+) -> OutputFile:
+    own = publish.vertex_columns(vertices, None if groups is None else groups.innermost, how.converged)
+    return write_vertices(how, vertices.bucket, ids.ids, [*own, *columns], file=file)
+
+
+def _write_groups(
+    how: TableFormat,
+    ids: ingest.BucketIds,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
+) -> list[OutputFile]:
+    return write_groups(how, ids.ids, groups, triangles, tracks)

@@ -1,0 +1,63 @@
+"""The interface of an engine that runs the tasks of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from ..cluster.execution import Capacity
+    from ..monitor.events import Stage
+
+T = TypeVar("T")
+
+Future: TypeAlias = Any
+"""The result of a task: a Dask future, or the value itself where tasks run in the calling thread."""
+
+
+class TaskEngine(Protocol):
+    """Runs tasks and holds their results. `cluster.engine.Engine` documents each member."""
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """Threads and memory of the workers."""
+
+    @property
+    def partition_workers(self) -> list[int] | None:
+        """[partitions] index of the worker that holds each; None if the scheduler chooses."""
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether all tasks run in this process."""
+
+    def map(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        at: Sequence[int] | None = None,
+        soon: bool = False,
+    ) -> list[Future]:
+        """Start one task for each element of `arguments`."""
+
+    def wait(self, futures: Sequence[Future], stage: Stage | None = None) -> None:
+        """Wait for tasks and report each to `stage`."""
+
+    def gather(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of tasks, in order."""
+
+    def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
+        """`part(result)` for each result, in order. The results are not moved."""
+
+    def for_tasks(self, tasks: int) -> Self:
+        """The engine with each worker's threads shared among `tasks` tasks in all."""
+
+    def receiver_workers(self, receivers: Sequence[int]) -> list[int] | None:
+        """The worker of each receiver; None if the scheduler chooses."""
+
+    def for_partitions(self) -> Self:
+        """The engine for tasks that hold partitions on the device that computes."""

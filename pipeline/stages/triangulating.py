@@ -1,0 +1,52 @@
+"""The stage `triangulate` of partitions: finds every triangle once, and makes each partition's subgraph with ghosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from ...tasks import ingest
+from ...tasks.graph import subgraph, triangulate
+from ...tasks.graph.subgraph import PartitionCounts
+from ..monitor.events import Events, Stage
+from .exchange import exchange, send
+from .task_engine import Future, TaskEngine
+
+
+def triangulate_partitions(
+    engine: TaskEngine, events: Events, owned: Sequence[Future]
+) -> tuple[list[Future], list[Future], list[PartitionCounts]]:
+    """Find every triangle once. Returns [partitions] OwnedRows, Subgraph and PartitionCounts.
+
+    `owned` [partitions] are OwnedEdges. From here to the end of bounding all arrays are on the device that computes.
+    """
+    partitions = len(owned)
+    engine = engine.for_tasks(partitions)
+    with events.stage("triangulate", 2 * partitions) as stage:
+        rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
+        holding = engine.for_partitions()
+        subgraphs = build_subgraphs(holding, owned, stage)
+        counts = holding.peek(subgraphs, attrgetter("counts"))
+    return rows, subgraphs, counts
+
+
+def build_subgraphs(engine: TaskEngine, owned: Sequence[Future], stage: Stage | None = None) -> list[Future]:
+    """[partitions] Subgraph, in two exchanges among the partitions."""
+    partitions, workers = len(owned), engine.partition_workers
+    if engine.capacity.device_bytes:
+        owned = engine.map("to-device", ingest.owned_to_device, [(o,) for o in owned], workers)
+    lists = send(
+        engine,
+        "send-lists",
+        "lists",
+        triangulate.send_lists,
+        [(o, partitions) for o in owned],
+        workers,
+    )
+    counted = exchange(engine, "lists", lists, triangulate.count_triangles, [(o,) for o in owned], workers)
+    engine.wait(counted, stage)
+    replies = send(engine, "replies", "subgraph", attrgetter("replies"), [(c,) for c in counted])
+    arguments = [(o, c, partitions) for o, c in zip(owned, counted, strict=True)]
+    subgraphs = exchange(engine, "subgraph", replies, subgraph.build_subgraph, arguments, workers)
+    engine.wait(subgraphs, stage)
+    return subgraphs

@@ -1,0 +1,37 @@
+"""The values of bounding that checkpoints store, beside those of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import graph_values
+from .bound.band import KeptBands
+from .bound.fixpoint import FallenBounds, KeptBounds
+from .bound.peel import Peeled
+from .shards.gpu.shard import ShardOnGpu
+from .shards.state import Figures, ShardState
+from .storage import array_files
+from .storage.array_files import StoredFile
+
+TYPES: Mapping[str, type[Any]] = {
+    **graph_values.TYPES,
+    "FallenBounds": FallenBounds,
+    "Figures": Figures,
+    "KeptBands": KeptBands,
+    "KeptBounds": KeptBounds,
+    "Peeled": Peeled,
+    "ShardOnGpu": ShardOnGpu,
+    "ShardState": ShardState,
+}
+"""As `graph_values.TYPES`."""
+
+
+def store(value: Any, url: str, options: Mapping[str, Any]) -> StoredFile:
+    """Write a value of TYPES to a new file; `options` are fsspec's. Raises UsageError or OutOfRoom."""
+    return array_files.store(value, url, options, TYPES)
+
+
+def restore(stored: StoredFile, options: Mapping[str, Any]) -> Any:
+    """The value in a file, with its arrays on the host or the GPU as they were. Raises DamagedFile."""
+    return array_files.restore(stored, options, TYPES)

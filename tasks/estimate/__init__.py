@@ -1,0 +1,5 @@
+"""Estimates of a graph from footers and samples, before it is read: edges, vertices, copies of edges, output bytes.
+
+May import `ids`, `ingest.reading`, `inputs`, `partition` and `publish.writing`. Start with `estimate`; `sampling` reads
+the sample, `counting` extrapolates counts, `replication` estimates the copies of edges over partitions.
+"""

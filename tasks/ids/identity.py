@@ -1,0 +1,157 @@
+"""Operations on ids of either kind: integers (an int64 array) or strings (a pyarrow LargeStringArray).
+
+Only this module tells the two kinds apart. Strings are ordered by their UTF-8 bytes. Ids are never converted to
+floating point.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.cpu.arrays.strings import hash_strings, sort_strings
+from ..device import MemorySpace
+from . import order
+from .splitmix64 import GOLDEN_GAMMA, splitmix64
+
+Kind: TypeAlias = Literal["integer", "string"]
+"""The kind of a graph's ids."""
+
+Ids: TypeAlias = Any
+"""Ids of one graph: `NDArray[np.int64]`, or `pyarrow.LargeStringArray` without nulls (pyarrow is not typed)."""
+
+
+def no_ids(kind: Kind, space: MemorySpace = MemorySpace.HOST) -> Ids:
+    """An empty array of ids."""
+    return space.place(np.zeros(0, np.int64)) if kind == "integer" else pa.array([], pa.large_string())
+
+
+def encode(first: Ids, second: Ids) -> tuple[Ids, NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct ids of two columns, ascending, and each column as positions in them.
+
+    Raises OutOfRoom for more than `order.MAX_CODES` distinct ids.
+    """
+    if not isinstance(first, pa.Array):
+        values, (first_code, second_code) = order.encode(first, second)
+        return values, first_code, second_code
+    ids, (first_code, second_code) = encode_all([first, second])
+    return ids, first_code, second_code
+
+
+def merge(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
+    """Merge non-empty ascending arrays: the distinct ids, ascending, and each array as positions in them.
+
+    Raises OutOfRoom for more than `order.MAX_CODES` distinct ids, as `encode` does.
+    """
+    if len(runs) == 1:
+        order.check_codes(len(runs[0]))
+        return runs[0], [np.arange(len(runs[0]), dtype=np.int32, **_like(runs[0]))]
+    if not isinstance(runs[0], pa.Array):
+        return order.encode_runs(runs)
+    return encode_all(runs)
+
+
+def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+    """The distinct strings of at least one column, ascending, and each column as positions in them.
+
+    Raises OutOfRoom as `encode` does.
+    """
+    texts = pa.concat_arrays(columns)
+    ascending, repeats = sort_strings(*_bytes(texts))
+    first = ~repeats
+    order.check_codes(int(np.count_nonzero(first)))
+    code = np.empty(len(texts), np.int32)
+    code[ascending] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    sizes = [len(column) for column in columns]
+    return texts.take(pa.array(ascending[first])), np.split(code, np.cumsum(sizes)[:-1])
+
+
+def _bytes(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The offsets of the strings [strings + 1] and their bytes."""
+    _, offsets, content = texts.buffers()
+    starts = np.frombuffer(offsets or bytes(8), np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return starts, np.frombuffer(content or b"", np.uint8)
+
+
+def lengths(ids: Ids) -> NDArray[np.int64] | None:
+    """Length of each id in bytes; None for integers."""
+    return np.diff(_bytes(ids)[0]) if isinstance(ids, pa.Array) else None
+
+
+def hashes(ids: Ids) -> NDArray[np.uint64]:
+    """A 64-bit hash of each id, equal in every process. Arrays on the host only."""
+    if not isinstance(ids, pa.Array):
+        return splitmix64(ids.astype(np.uint64))
+    return splitmix64(hash_strings(*_bytes(ids), np.uint64(GOLDEN_GAMMA)))
+
+
+def to_host(ids: Ids) -> Ids:
+    """The ids in host memory."""
+    return ids if isinstance(ids, pa.Array) else kernels.to_host(ids)
+
+
+def _like(ids: Ids) -> dict[str, Any]:
+    return {} if isinstance(ids, pa.Array) else {"like": ids}
+
+
+def sample(ids: Ids, every: int) -> Ids:
+    """Every n-th id, starting in the middle of the first n."""
+    if isinstance(ids, pa.Array):
+        return ids.take(pa.array(np.arange(every // 2, len(ids), every)))
+    return ids[every // 2 :: every]
+
+
+def quantiles(ids: Ids, parts: int) -> Ids:
+    """The parts - 1 ids that cut a sample into equal parts. The sample is unordered and may repeat ids."""
+    if not len(ids):
+        ids = np.zeros(1, np.int64) if isinstance(ids, np.ndarray) else pa.array([""], ids.type)
+    cuts = np.arange(1, parts) * len(ids) // parts
+    if isinstance(ids, np.ndarray):
+        return np.sort(ids)[cuts]
+    return ids.take(pc.sort_indices(ids)).take(pa.array(cuts))
+
+
+def take(ids: Ids, positions: NDArray[Any]) -> Ids:
+    """The ids at the positions."""
+    return ids.take(pa.array(positions)) if isinstance(ids, pa.Array) else ids[positions]
+
+
+def part(ids: Ids, start: int, stop: int) -> Ids:
+    """The ids from start to stop. Strings are copied: Arrow would pickle the whole array with a slice."""
+    return pa.concat_arrays([ids.slice(start, stop - start)]) if isinstance(ids, pa.Array) else ids[start:stop]
+
+
+def concatenate(runs: Sequence[Ids]) -> Ids:
+    """All ids of at least one array, in order."""
+    if len(runs) == 1:
+        return runs[0]
+    return pa.concat_arrays(runs) if isinstance(runs[0], pa.Array) else np.concatenate(runs)
+
+
+def split(ids: Ids, splitters: Ids) -> NDArray[np.int64]:
+    """Cut ascending ids at the splitters. Range b is ids[cuts[b] : cuts[b + 1]]: splitters[b - 1] ≤ id < splitters[b].
+
+    Returns the cuts, int64 [len(splitters) + 2].
+    """
+    cuts = np.zeros(len(splitters) + 2, np.int64)
+    cuts[-1] = len(ids)
+    if not isinstance(ids, pa.Array):
+        cuts[1:-1] = kernels.to_host(np.searchsorted(ids, np.asarray(splitters, like=ids)))
+    else:
+        cuts[1:-1] = [_bisect(ids, splitters[i]) for i in range(len(splitters))]
+    return cuts
+
+
+def _bisect(ids: pa.LargeStringArray, splitter: pa.LargeStringScalar) -> int:
+    return bisect_left(range(len(ids)), _utf8(splitter), key=lambda i: _utf8(ids[i]))
+
+
+def _utf8(value: pa.LargeStringScalar) -> bytes:
+    return bytes(value.as_buffer())

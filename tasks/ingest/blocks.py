@@ -1,0 +1,171 @@
+"""Read one block of rows and clean it: count and drop self-loops and repeated edges, orient edges by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.runtime.sizes import SizedArrays
+from ..device import MemorySpace
+from ..ids import identity, order
+from ..ids.identity import Ids
+from ..inputs.sources import Block, Source
+from .directions import DOWN, UP, distinct_edges
+from .left_out import LeftOut
+from .reading import IdRows, read_parts, read_rows
+from .string_codes import StringCodes
+
+SAMPLES = 256
+"""Ids sampled per bucket. The driver holds all samples. The largest bucket is about a tenth larger than the mean."""
+
+
+@dataclass(frozen=True)
+class BlockEdges(SizedArrays):
+    """The distinct edges of one block, as positions in the block's own ids. `len()` is the number of edges."""
+
+    number: int
+    """Number of the block."""
+
+    ids: Ids
+    """[ids] the ids of all rows, dropped self-loops included; ascending, distinct."""
+
+    low: NDArray[np.int32]
+    """[edges] position of the smaller end in `ids`."""
+
+    high: NDArray[np.int32]
+    """[edges] position of the larger end in `ids`. Edges are sorted by (low, high)."""
+
+    rows: int
+    """Rows read: edges + self_loops + duplicates + left_out.rows."""
+
+    self_loops: int
+    duplicates: int
+
+    left_out: LeftOut
+    """Rows with a null id, and rows that do not meet the condition."""
+
+    sides: NDArray[np.uint8] | None = None
+    """[ids] 1 for an id in the source column, 2 in the target column, 3 in both; None unless requested."""
+
+    ways: NDArray[np.uint8] | None = None
+    """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class LocalEdges(SizedArrays):
+    """The edges of a block after its ids have been sent to buckets. `len()` is the number of edges."""
+
+    number: int
+    """Number of the block."""
+
+    vertices: int
+    """Number of ids in the block."""
+
+    low: NDArray[np.int32]
+    """[edges] as in BlockEdges."""
+
+    high: NDArray[np.int32]
+    """[edges] as in BlockEdges."""
+
+    ways: NDArray[np.uint8] | None = None
+    """[edges] as in BlockEdges."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+def without_ids(block: BlockEdges) -> LocalEdges:
+    """A block without its ids, which take most of its memory. They are not needed while buckets number them."""
+    return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways)
+
+
+def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
+    """Read and clean one block. Integer ids are placed in `space`. Raises InputError as `reading.read_rows` does."""
+    with_sides = source.bipartite == "refuse"
+    if source.kind == "string":
+        found = _read_strings(source, block, with_sides)
+    else:
+        found = clean(block.number, read_rows(source, block), space, with_sides, source.directed)
+    if space is MemorySpace.HOST:
+        pa.default_memory_pool().release_unused()  # Arrow would keep the memory it used for reading
+    return found
+
+
+def clean(
+    number: int, rows: IdRows, space: MemorySpace = MemorySpace.HOST, with_sides: bool = False, directed: bool = False
+) -> BlockEdges:
+    """Clean the rows of one block. Integer ids are placed in `space`.
+
+    `with_sides` records the columns that each id is in, `directed` the directions of each edge.
+    """
+    if isinstance(rows.source, pa.Array):
+        coded = identity.encode(rows.source, rows.target)
+    else:
+        coded = identity.encode(space.place(rows.source), space.place(rows.target))
+    return _edges(number, *coded, rows.left_out, with_sides, directed)
+
+
+def _read_strings(source: Source, block: Block, with_sides: bool) -> BlockEdges:
+    codes = StringCodes()
+    for part in read_parts(source, block):
+        codes.add(part)
+    return _edges(block.number, *codes.end(), codes.left_out, with_sides, source.directed)
+
+
+def _edges(
+    number: int,
+    ids: Ids,
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    left_out: LeftOut,
+    with_sides: bool,
+    directed: bool,
+) -> BlockEdges:
+    """The block of rows whose ends `first` and `second` [rows] are positions in `ids`."""
+    sides = None
+    if with_sides:
+        sides = np.zeros_like(first, dtype=np.uint8, shape=len(ids))
+        sides[first] |= 1
+        sides[second] |= 2
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    ways = np.where(first < second, np.uint8(UP), np.uint8(DOWN)) if directed else None
+    proper = low != high
+    edges = int(np.count_nonzero(proper))
+    self_loops = len(low) - edges
+    if self_loops:
+        low, high = low[proper], high[proper]
+        ways = None if ways is None else ways[proper]
+    if ways is None:
+        low, high = order.distinct_pairs(low, high, len(ids), len(ids))
+    else:
+        low, high, ways = distinct_edges(low, high, ways, len(ids), len(ids))
+    rows = len(first) + left_out.rows
+    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides, ways)
+
+
+def sample_interval(rows: int, buckets: int) -> int:
+    """The `every` of `sample_ids` for an input of `rows` rows: SAMPLES ids per bucket, no ids for a single bucket."""
+    return max(1, rows // (SAMPLES * buckets)) if buckets > 1 else rows + 1
+
+
+def sample_ids(block: BlockEdges, every: int) -> Ids:
+    """Sample one id for every `every` rows that buckets get from this block: the low ends of its edges, and its ids.
+
+    Blocks sampled with the same `every` are weighted by their rows.
+    """
+    edges = identity.take(block.ids, block.low[every // 2 :: every])
+    return identity.to_host(identity.concatenate([edges, identity.sample(block.ids, every)]))
+
+
+def choose_splitters(samples: Sequence[Ids], buckets: int) -> Ids:
+    """The buckets - 1 ids, ascending, that cut the id space into ranges of about equally many rows. Ranges may be
+    empty.
+    """
+    return identity.quantiles(identity.concatenate(samples), buckets)

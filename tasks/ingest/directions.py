@@ -1,0 +1,33 @@
+"""Directions of edges. An edge is stored once, with a uint8 of two direction bits.
+
+UP: the edge leads from its smaller end to its larger end. DOWN: it leads from the larger end to the smaller one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ids import order
+from ..ids.order import Ints
+
+UP = 1
+DOWN = 2
+
+
+def distinct_edges(
+    low: Ints, high: Ints, ways: NDArray[np.uint8], lows: int, highs: int
+) -> tuple[Ints, Ints, NDArray[np.uint8]]:
+    """The distinct pairs, sorted by (low, high), each with the union of its direction bits.
+
+    `lows` and `highs` bound the values as in `order.distinct_pairs`. Sorts one entry for each direction of each pair.
+    """
+    up, down = (ways & UP) > 0, (ways & DOWN) > 0
+    wide = high.astype(np.int64) * 2  # the last bit is the direction
+    both = np.concatenate([low[up], low[down]]), np.concatenate([wide[up], wide[down] + 1])
+    ends, wide = order.distinct_pairs(*both, lows, 2 * highs)
+    one = (wide >> 1).astype(high.dtype)
+    first = order.heads(ends) | order.heads(one)
+    found = ((wide & 1) + UP).astype(np.uint8)[first]
+    found[(np.cumsum(first) - 1)[~first]] = UP | DOWN
+    return ends[first], one[first], found

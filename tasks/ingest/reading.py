@@ -1,0 +1,331 @@
+"""Read two columns of ids from files. Nulls, damage and values out of range are detected here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InputError
+from ..ids import identity
+from ..ids.id_types import to_internal, with_prefix
+from ..ids.identity import Ids
+from ..inputs.formats.ipc import ipc_batches
+from ..inputs.formats.parquet import open_parquet
+from ..inputs.formats.pruning import matching_row_groups
+from ..inputs.formats.text import explain_text, text_batches
+from ..inputs.opening import READ_ERRORS, error_reason, open_version
+from ..inputs.sources import Block, Piece, Source, SourceFile
+from .left_out import NONE, LeftOut
+
+BATCH_ROWS = 65_536
+"""Rows of a batch."""
+
+MAX_ID_BYTES = 2**16
+"""The most bytes of a string id in UTF-8."""
+
+TEXT_BATCH_BYTES = 2**24
+"""Target size of the strings of a batch."""
+MAX_TEXT_ROWS = 8192
+"""The most rows of a batch of strings. With dictionary encoding, a long string can repeat in every row."""
+MIN_TEXT_ROWS = 64
+"""The fewest rows of a batch of strings, except for the last batch."""
+TEXT_AHEAD_BYTES = 2**28
+"""Row groups with more bytes of strings are fetched in parts instead of at once."""
+
+
+@dataclass(frozen=True)
+class IdRows(SizedArrays):
+    """Rows of a block in the order of the file, as internal ids. `len()` is the number of rows."""
+
+    source: Ids
+    target: Ids
+
+    left_out: LeftOut = NONE
+    """Rows that were read and left out."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def read_rows(source: Source, block: Block) -> IdRows:
+    """Read the two id columns of a block, and the columns of the condition.
+
+    Rows that do not meet the condition, and other rows with a null id, are counted and left out. Raises InputError with
+    file and location for damage, ids that do not fit the input's id type, and strings that are not UTF-8 or longer than
+    MAX_ID_BYTES.
+    """
+    none = IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind))
+    parts = list(read_parts(source, block)) or [none]
+    return IdRows(
+        identity.concatenate([part.source for part in parts]),
+        identity.concatenate([part.target for part in parts]),
+        sum((part.left_out for part in parts), NONE),
+    )
+
+
+def read_parts(source: Source, block: Block) -> Iterator[IdRows]:
+    """As `read_rows`, in parts. Strings come a few rows at a time: they can take far more memory than in the file."""
+    for piece in block.pieces:
+        file, groups = source.files[piece.file], tuple(_matching(source, piece))
+        skipped = sum(file.row_groups[group] for group in piece.row_groups if group not in set(groups))
+        if skipped:
+            none = identity.no_ids(source.kind)
+            yield IdRows(none, none, LeftOut(filtered=skipped))
+        if source.kind == "string" and source.is_counted:
+            for group in groups:
+                yield from _read_piece(source, Piece(piece.file, (group,)))
+        elif groups:
+            yield from _read_piece(source, Piece(piece.file, groups))
+
+
+def _read_piece(source: Source, piece: Piece) -> Iterator[IdRows]:
+    file, rows = source.files[piece.file], 0
+    for table in _tables(source, piece):
+        yield _rows(source, piece, table, rows)
+        rows += table.num_rows
+    if source.is_counted and rows != sum(file.row_groups[group] for group in piece.row_groups):
+        raise InputError(_other_rows(file.path))
+
+
+def read_batches(source: Source, piece: Piece, rows: int | None) -> Iterator[IdRows]:
+    """The first `rows` rows of a piece, or all rows, in batches. Memory does not depend on the size of row groups.
+
+    Raises InputError as `read_rows` does.
+    """
+    read = 0
+    most = _batch_rows(source, piece)
+    for table in _batches(source, piece, most if rows is None else min(rows, most), ahead=False):
+        part = table if rows is None else table.slice(0, rows - read)
+        yield _rows(source, piece, part, read)
+        read += part.num_rows
+        if rows is not None and read >= rows:
+            return
+    if rows is not None and source.is_counted:
+        raise InputError(_other_rows(source.files[piece.file].path))
+
+
+def count_rows(source: Source) -> int:
+    """The number of rows of the input, left-out rows included. Reads files that do not store it. Raises InputError."""
+    if source.is_counted:
+        return source.rows
+    pieces = (Piece(number, tuple(range(len(file.row_groups)))) for number, file in enumerate(source.files))
+    return sum(
+        table.num_rows
+        for piece in pieces
+        if piece.row_groups
+        for table in _batches(source, piece, BATCH_ROWS, ahead=False)
+    )
+
+
+def _rows(source: Source, piece: Piece, table: pa.Table, first: int) -> IdRows:
+    """The ids of a table whose rows begin at row `first` of the piece."""
+    matching = table
+    if source.where is not None:
+        columns = [_storage(column) for column in table.columns]
+        matching = pa.table(columns, table.column_names).filter(source.where.expression(_constants(source, piece)))
+    ends = matching.select([source.source_column, source.target_column])
+    nulls = [ends.column(position).null_count for position in range(2)]
+    left_out = LeftOut(filtered=table.num_rows - matching.num_rows)
+    if any(nulls):
+        whole = ends.filter(pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1))))
+        location = _location_of_null(source, piece, ends, first)
+        left_out += LeftOut(ends.num_rows - whole.num_rows, nulls[0], nulls[1], location=location)
+        ends = whole
+    ids = [_ids(source, piece, ends.column(position), position, first) for position in range(2)]
+    return IdRows(ids[0], ids[1], left_out)
+
+
+def _constants(source: Source, piece: Piece) -> dict[str, object]:
+    return dict(source.files[piece.file].constants)
+
+
+def _storage(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without extension types and dictionaries, which conditions cannot compare."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _location_of_null(source: Source, piece: Piece, ends: pa.Table, first: int) -> str:
+    path = source.files[piece.file].path
+    if not source.is_counted or source.where is not None:
+        return path
+    is_null = pc.or_(pc.is_null(ends.column(0)), pc.is_null(ends.column(1)))
+    return f"{path}: {_row_group_of(source, piece, first + pc.index(is_null, True).as_py())}"
+
+
+def _columns(source: Source) -> list[str]:
+    """The columns to read from each file."""
+    others = source.where.columns if source.where is not None else ()
+    return list(dict.fromkeys([source.source_column, source.target_column, *others]))
+
+
+def _tables(source: Source, piece: Piece) -> Iterator[pa.Table]:
+    if source.is_counted and source.kind == "integer":
+        return iter([_read_whole(source, piece)])
+    ahead = source.is_counted and _text_bytes(source, piece) <= TEXT_AHEAD_BYTES
+    return _batches(source, piece, _batch_rows(source, piece), ahead)
+
+
+def _text_bytes(source: Source, piece: Piece) -> int:
+    return source.id_bytes(piece) if source.kind == "string" else 0
+
+
+def _batch_rows(source: Source, piece: Piece) -> int:
+    """Rows of a batch of about TEXT_BATCH_BYTES, assuming that no string is dictionary-encoded."""
+    if source.kind == "integer":
+        return BATCH_ROWS
+    rows = sum(source.files[piece.file].row_groups[group] for group in piece.row_groups)
+    return min(MAX_TEXT_ROWS, max(MIN_TEXT_ROWS, TEXT_BATCH_BYTES * rows // max(1, source.id_bytes(piece))))
+
+
+def _batches(source: Source, piece: Piece, rows: int, ahead: bool) -> Iterator[pa.Table]:
+    """The columns of a piece in batches, of `rows` rows if it is Parquet. `ahead` fetches all bytes of the piece at
+    once.
+    """
+    file, columns = source.files[piece.file], _columns(source)
+    if not source.is_counted:
+        yield from _text_or_ipc(source, file, piece)
+        return
+    try:
+        with open_parquet(file.path, file.version, source.storage_options, pre_buffer=ahead) as opened:
+            for batch in opened.iter_batches(rows, list(piece.row_groups), columns):
+                yield pa.Table.from_batches([batch]).select(columns)
+    except READ_ERRORS as error:
+        raise _unreadable(source, piece, error) from error
+
+
+def _text_or_ipc(source: Source, file: SourceFile, piece: Piece) -> Iterator[pa.Table]:
+    """The batches of a text file or an Arrow IPC file."""
+    layout = source.layout
+    assert layout is not None  # only Parquet has no layout
+    span = file.spans[piece.row_groups[0]][0], file.spans[piece.row_groups[-1]][1]
+    try:
+        with open_version(file.path, file.version, source.storage_options) as opened:
+            if layout.format == "arrow":
+                found = ipc_batches(opened, _columns(source), span)
+            else:
+                found = text_batches(opened, file.path, layout, file.names, span)
+            for batch in found:
+                yield pa.Table.from_batches([batch])
+    except READ_ERRORS as error:
+        explained = None
+        if layout.format != "arrow":
+            with open_version(file.path, file.version, source.storage_options) as opened:
+                explained = explain_text(opened, file.path, layout, file.names, span, error)
+        raise explained or InputError(
+            f"{file.path} cannot be read: {error_reason(error)}; the file is damaged or changed during the run: "
+            "write it again"
+        ) from error
+
+
+def _matching(source: Source, piece: Piece) -> Sequence[int]:
+    """The row groups of a piece whose statistics allow rows that meet the condition."""
+    if source.where is None or not source.is_counted:
+        return piece.row_groups
+    file = source.files[piece.file]
+    condition = source.where.expression(_constants(source, piece))
+    types = {name: kind for name, kind in source.where.types if name in source.where.columns}
+    try:
+        return matching_row_groups(file.path, file.version, source.storage_options, piece.row_groups, types, condition)
+    except READ_ERRORS as error:
+        raise _unreadable(source, piece, error) from error
+
+
+def _read_whole(source: Source, piece: Piece) -> pa.Table:
+    file, columns = source.files[piece.file], _columns(source)
+    try:
+        with open_parquet(file.path, file.version, source.storage_options) as opened:
+            return opened.read_row_groups(list(piece.row_groups), columns=columns).select(columns)
+    except READ_ERRORS as error:
+        raise _unreadable(source, piece, error) from error
+
+
+def _unreadable(source: Source, piece: Piece, error: BaseException) -> InputError:
+    return InputError(
+        f"{source.files[piece.file].path}: {_damaged_group(source, piece)} cannot be read: {error_reason(error)}; "
+        "the file is damaged or changed during the run: write it again"
+    )
+
+
+def _other_rows(path: str) -> str:
+    return f"{path} has other rows than its footer said: it changed during the run, or is damaged; write it again"
+
+
+def _damaged_group(source: Source, piece: Piece) -> str:
+    """The first row group of a piece that cannot be read by itself, for a message."""
+    file = source.files[piece.file]
+    for group in piece.row_groups:
+        try:
+            with open_parquet(file.path, file.version, source.storage_options) as opened:
+                opened.read_row_groups([group], columns=_columns(source))
+        except READ_ERRORS:
+            return f"row group {group}"
+    return "row groups " + ", ".join(map(str, piece.row_groups))
+
+
+def _ids(source: Source, piece: Piece, column: pa.ChunkedArray, position: int, first: int) -> Ids:
+    """The internal ids of a column whose rows begin at row `first` of the piece."""
+    name = (source.source_column, source.target_column)[position]
+    if source.prefixes is not None:
+        return _text(source, piece, with_prefix(column, source.prefixes[position]), name, first)
+    if pa.types.is_string(source.id_type) or pa.types.is_large_string(source.id_type):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return _text(source, piece, column.cast(pa.large_string()), name, first)
+    if pa.types.is_uint64(column.type) and not pa.types.is_uint64(source.id_type):
+        too_large = pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))
+        if pc.any(too_large).as_py():
+            row = pc.index(too_large, True).as_py()
+            raise InputError(
+                f"{source.files[piece.file].path}: {_location(source, piece, row)}column {name!r} has the id "
+                f"{column[row]}, above 2^63-1, and others of the input are of signed types: cast all to uint64, or use "
+                "strings"
+            )
+    return to_internal(column, source.id_type)
+
+
+def _text(source: Source, piece: Piece, column: pa.ChunkedArray, name: str, first: int) -> pa.LargeStringArray:
+    """The column as one array, checked for UTF-8 and length, which Parquet readers do not check."""
+    text = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    path = source.files[piece.file].path
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        where = f"row groups {', '.join(map(str, piece.row_groups))}: " if source.is_counted else ""
+        raise InputError(
+            f"{path}: {where}ids are not UTF-8 text: {error_reason(error)}; "
+            "the file is damaged, or holds bytes and calls them text: write it again"
+        ) from error
+    length = pc.max(pc.binary_length(text)).as_py() or 0
+    if length > MAX_ID_BYTES:
+        row = first + pc.index(pc.binary_length(text), length).as_py()
+        raise InputError(
+            f"{path}: {_location(source, piece, row)}column {name!r} has an id of "
+            f"{length:,} bytes, over the {MAX_ID_BYTES:,} allowed, near row {row:,} there: use shorter "
+            "ids, such as hashes of these"
+        )
+    return text
+
+
+def _location(source: Source, piece: Piece, row: int) -> str:
+    return f"{_row_group_of(source, piece, row)}: " if source.is_counted else ""
+
+
+def _groups(source: Source, piece: Piece) -> Iterator[tuple[int, int, int]]:
+    """(row group, first row in the piece, rows) of each row group."""
+    first = 0
+    for group in piece.row_groups:
+        rows = source.files[piece.file].row_groups[group]
+        yield group, first, rows
+        first += rows
+
+
+def _row_group_of(source: Source, piece: Piece, row: int) -> str:
+    return next(
+        (f"row group {group}" for group, first, rows in _groups(source, piece) if row < first + rows), "its end"
+    )

@@ -1,0 +1,38 @@
+"""What the settings say about the files of an input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+FormatChoice = Literal["auto", "parquet", "csv", "tsv", "jsonl", "arrow"]
+IdTypeChoice = Literal["auto", "int64", "uint64", "string"]
+Bipartite = Literal["prefix", "refuse"]
+"""If the two columns are two sets of ids: add a prefix to each, or refuse an id that is in both columns."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the settings say about the files. None and "auto" are determined from the files."""
+
+    format: FormatChoice = "auto"
+
+    header: bool | None = None
+    """Whether the first line of CSV and TSV files has the names of the columns."""
+
+    delimiter: str | None = None
+    """The character between the fields of CSV and TSV files."""
+
+    comment: str | None = None
+    """Prefix of comment lines, which are skipped; "" if there are no comments."""
+
+    id_type: IdTypeChoice = "auto"
+    """Type of the ids in text files."""
+
+    where: str | None = None
+    """SQL condition that selects rows."""
+
+    bipartite: Bipartite | None = None
+
+    directed: bool = False
+    """Whether the direction of edges, from the source to the target column, is kept."""

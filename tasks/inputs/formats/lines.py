@@ -1,0 +1,120 @@
+"""Whole lines of a text file as a stream of bytes. One task reads one byte range of a large file.
+
+A range from `start` to `stop` has the lines whose first byte is in it, so that adjacent ranges share no line. A line
+ends at a line feed, even within quotes. A compressed file is one range.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+CHUNK_BYTES = 2**20
+"""Bytes per read."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def decompressed(file: Any, compression: str | None) -> Any:
+    """The file, or a decompressed stream of it. Arrow closes the stream at its end, which leaves the file open."""
+    return file if compression is None else pa.CompressedInputStream(pa.PythonFile(_LeftOpen(file), "r"), compression)
+
+
+class _LeftOpen:
+    """A file object whose `close` leaves the underlying file open."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> Any:
+        return self._file.read(size)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def chunks_of_lines(file: Any, compression: str | None, start: int, stop: int | None) -> Iterator[bytes]:
+    """The lines whose first byte is in `start` to `stop`, in chunks of whole lines."""
+    at = 0
+    if compression is None:
+        at = max(0, start - 1)
+        file.seek(at)
+    stream = decompressed(file, compression)
+    rest, skipping = b"", start > 0
+    while True:
+        read = stream.read(CHUNK_BYTES)
+        if not read:
+            break
+        if skipping:
+            end = read.find(b"\n")
+            if end < 0:
+                at += len(read)
+                continue
+            at, read, skipping = at + end + 1, read[end + 1 :], False
+            if stop is not None and at >= stop:
+                return
+        elif not start and not at and not rest and read.startswith(BYTE_ORDER_MARK):
+            at, read = len(BYTE_ORDER_MARK), read[len(BYTE_ORDER_MARK) :]
+        chunk = rest + read  # starts at byte `at`, at the start of a line
+        if stop is not None and at + len(chunk) >= stop:
+            end = chunk.find(b"\n", max(0, stop - 1 - at))  # end of the last line that begins before `stop`
+            if end >= 0:
+                yield chunk[: end + 1]
+                return
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield chunk[:end]
+        at, rest = at + end, chunk[end:]
+    if rest:
+        yield rest
+
+
+def without_comments(chunk: bytes, comment: bytes) -> bytes:
+    """Whole lines. Lines that begin with `comment` become empty, so that line numbers stay the same."""
+    if not comment or not (chunk.startswith(comment) or b"\n" + comment in chunk):
+        return chunk
+    return re.sub(rb"(?m)^" + re.escape(comment) + rb"[^\n]*", b"", chunk)
+
+
+def without_header(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks without the first line that is not empty."""
+    waiting = True
+    for chunk in chunks:
+        if waiting:
+            body = chunk.lstrip(b"\r\n")
+            if not body:
+                continue
+            chunk, waiting = body[(body.find(b"\n") + 1) or len(body) :], False
+        if chunk:
+            yield chunk
+
+
+class LineStream(io.RawIOBase):
+    """Chunks of bytes as a readable file object."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the chunks; returns the number of bytes, less than its size only at the end."""
+        target, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(target):
+            if not self._rest:
+                self._rest = memoryview(next(self._chunks, b""))
+                if not self._rest:
+                    break
+            taken = min(len(self._rest), len(target) - filled)
+            target[filled : filled + taken] = self._rest[:taken]
+            self._rest = self._rest[taken:]
+            filled += taken
+        return filled

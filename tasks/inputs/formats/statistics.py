@@ -1,0 +1,146 @@
+"""Statistics of columns in the footer of a Parquet file: ranges and sizes.
+
+pyarrow aborts the process on metadata of a column chunk that contradict the schema or themselves (another physical
+type, histograms of another length). So they are parsed from the footer's bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from .thrift import Fields, read_struct
+
+Bounds: TypeAlias = dict[str, tuple[Any, Any]]
+"""Column → the smallest and the largest value in a row group without nulls in this column."""
+
+_WIDTHS = {1: 4, 2: 8}
+"""Physical type INT32 or INT64 → bytes of a value."""
+_DOUBLE = 5
+"""Number of the physical type DOUBLE."""
+
+# Numbers of fields in parquet.thrift.
+_SCHEMA, _ROW_GROUPS = 2, 4  # FileMetaData
+_CHUNKS = 1  # RowGroup
+_CHUNK = 3  # ColumnChunk: its ColumnMetaData
+_TYPE, _NAME, _CHILDREN = 1, 4, 5  # SchemaElement
+_CHUNK_TYPE, _PATH, _UNCOMPRESSED, _STATISTICS = 1, 3, 6, 12  # ColumnMetaData
+_NULLS, _MAX, _MIN = 3, 5, 6  # Statistics; older fields for these have no defined order
+
+
+def column_range(footer: bytes, columns: Mapping[str, pa.DataType]) -> tuple[int, int] | None:
+    """The smallest and the largest value over all integer `columns` (name → Arrow type); None if a row group lacks
+    statistics. `footer` comes without its length and the magic word.
+
+    Raises ValueError if the footer cannot be read, or stores a column in another physical type than its schema has.
+    """
+    values: list[int] = []
+    known = True
+    for _, leaf, name, chunk in _chunks(footer, columns):
+        own = None if name is None else _range(chunk.get(_STATISTICS), leaf.get(_TYPE), columns[name])
+        known = known and own is not None
+        values += own or ()
+    return (min(values), max(values)) if known and values else None
+
+
+def column_bytes(footer: bytes, columns: Collection[str]) -> tuple[int, ...]:
+    """[row groups] uncompressed bytes of all `columns`. `footer` comes without its length and the magic word.
+
+    Raises ValueError as `column_range` does, and for a column with a negative size or without a size.
+    """
+    sizes = [0] * len(_structs(read_struct(footer), _ROW_GROUPS))
+    for group, _, name, chunk in _chunks(footer, columns):
+        if name is not None:
+            size = chunk.get(_UNCOMPRESSED)
+            if not isinstance(size, int) or size < 0:
+                raise ValueError(f"row group {group} has no size of column {name!r}")
+            sizes[group] += size
+    return tuple(sizes)
+
+
+def column_bounds(footer: bytes, columns: Mapping[str, pa.DataType]) -> list[Bounds]:
+    """[row groups] bounds of `columns` (name → Arrow type), as values that Arrow converts to scalars. Columns without
+    statistics or with nulls are missing. `footer` comes without its length and the magic word.
+
+    Raises ValueError as `column_range` does.
+    """
+    found: list[Bounds] = [{} for _ in _structs(read_struct(footer), _ROW_GROUPS)]
+    for group, leaf, name, chunk in _chunks(footer, columns):
+        statistics = chunk.get(_STATISTICS)
+        if name is None or not isinstance(statistics, dict) or statistics.get(_NULLS) != 0:
+            continue
+        own = _bounds(statistics, leaf.get(_TYPE), columns[name])
+        if own is not None:
+            found[group][name] = own
+    return found
+
+
+def _bounds(statistics: Fields, physical: Any, kind: pa.DataType) -> tuple[Any, Any] | None:
+    is_time = pa.types.is_date32(kind) or (
+        pa.types.is_timestamp(kind) and kind.unit != "s"
+    )  # seconds are stored in another unit
+    if pa.types.is_integer(kind) or is_time:
+        signed = pa.int32() if pa.types.is_date32(kind) else pa.int64() if is_time else kind
+        return _range(statistics, physical, signed)
+    least, most = statistics.get(_MIN), statistics.get(_MAX)
+    if not isinstance(least, bytes) or not isinstance(most, bytes):
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return least.decode(), most.decode()  # truncated values are bounds as well
+        except UnicodeDecodeError:
+            return None
+    if pa.types.is_float64(kind) and physical == _DOUBLE and len(least) == len(most) == 8:
+        values = struct.unpack("<dd", least + most)
+        return None if any(map(math.isnan, values)) else values
+    return None
+
+
+def _chunks(footer: bytes, columns: Collection[str]) -> Iterator[tuple[int, Fields, str | None, Fields]]:
+    """Row group, schema element, name and metadata of each chunk; None and {} if its metadata are in another file."""
+    content = read_struct(footer)
+    leaves = [element for element in _structs(content, _SCHEMA)[1:] if not element.get(_CHILDREN)]
+    for number, group in enumerate(_structs(content, _ROW_GROUPS)):
+        chunks = [chunk.get(_CHUNK) for chunk in _structs(group, _CHUNKS)]
+        if len(chunks) != len(leaves):
+            raise ValueError(f"row group {number} has {len(chunks)} columns, and its schema {len(leaves)}")
+        for leaf, chunk in zip(leaves, chunks, strict=True):
+            if not isinstance(chunk, dict):
+                yield number, leaf, None, {}
+                continue
+            name = _name(chunk.get(_PATH))
+            if name is None or name not in columns:
+                continue
+            if (chunk.get(_CHUNK_TYPE), [name.encode()]) != (leaf.get(_TYPE), [leaf.get(_NAME)]):
+                raise ValueError(f"row group {number} stores column {name!r} in another type than its schema has")
+            yield number, leaf, name, chunk
+
+
+def _structs(content: Fields, number: int) -> list[Fields]:
+    found = content.get(number)
+    if not isinstance(found, list) or not all(isinstance(element, dict) for element in found):
+        raise ValueError(f"its field {number} is no list of structs")
+    return found
+
+
+def _name(path: Any) -> str | None:
+    """The name of a top-level column; None for a nested one."""
+    if isinstance(path, list) and len(path) == 1 and isinstance(path[0], bytes):
+        return path[0].decode(errors="replace")
+    return None
+
+
+def _range(statistics: Any, physical: Any, kind: pa.DataType) -> tuple[int, int] | None:
+    if not isinstance(statistics, dict) or not isinstance(physical, int):
+        return None
+    width = _WIDTHS.get(physical)
+    signed = pa.types.is_signed_integer(kind)
+    values = [value for key in (_MIN, _MAX) if isinstance(value := statistics.get(key), bytes)]
+    if [len(value) for value in values] != [width, width]:
+        return None
+    least, most = (int.from_bytes(value, "little", signed=signed) for value in values)
+    return (least, most) if least <= most else None  # Parquet lets readers ignore wrong statistics

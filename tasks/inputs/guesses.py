@@ -1,0 +1,62 @@
+"""What an input does not say and edgemill derives: row layouts, id prefixes, and notes on what was guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..where.filter import RowFilter
+from .formats.form import Form
+from .formats.formats import Format
+from .formats.layout import Layout
+from .head import Head
+
+
+def id_prefixes(ends: tuple[str, str]) -> tuple[str, str]:
+    """A prefix for the ids of each column, so that no id of one column equals an id of the other. Raises UsageError."""
+    first, second = (f"{column}:" for column in ends)
+    if first.startswith(second) or second.startswith(first):
+        raise UsageError(
+            f"input.bipartite is prefix, and ids of columns {ends[0]!r} and {ends[1]!r} could still be equal: "
+            "rename one column"
+        )
+    return first, second
+
+
+def row_layout(
+    format: Format, heads: Sequence[Head], ends: tuple[str, str], id_type: pa.DataType, where: RowFilter | None
+) -> Layout | None:
+    """The layout of the rows, with the types of the columns that a run reads; None for Parquet."""
+    if format == "parquet":
+        return None
+    text = heads[0].text
+    if text is None:
+        return Layout(format)
+    types = dict.fromkeys(ends, id_type)
+    for name, kind in where.types if where is not None else ():
+        if where is not None and name in where.columns:
+            types.setdefault(name, kind)
+    return Layout(format, text.delimiter, text.header, text.comment, tuple(types.items()))
+
+
+def guess_notes(heads: Sequence[Head], ends: tuple[str, str], guessed: bool, form: Form) -> tuple[str, ...]:
+    """Sentences on what was guessed, with the setting that says otherwise. `guessed` is about the columns `ends`."""
+    notes = []
+    text, first = heads[0].text, heads[0]
+    columns = ", ".join(first.names)
+    if text is not None and text.delimiter and not text.header and form.header is None:
+        notes.append(f"{first.path} has no names of columns in its first line: they are called {columns}")
+    elif text is not None and not text.header_certain:
+        notes.append(
+            f"the first line of {first.path} is taken as the names of its columns, {columns}: "
+            "if it is a row, say --set input.header=false"
+        )
+    if guessed:
+        notes.append(
+            f"columns {ends[0]!r} and {ends[1]!r} are taken as the two ends of an edge, with ids of one kind: "
+            "name them with --source-column and --target-column, or, if the same id means different things in "
+            "each, say --bipartite prefix"
+        )
+    return tuple(notes)

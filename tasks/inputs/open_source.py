@@ -1,0 +1,99 @@
+"""Finding the files of an input, reading their heads, and checking that together they hold edges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import pyarrow as pa
+
+from ..where.condition import parse_where
+from .columns import choose_columns, refuse_columns, refuse_reserved
+from .finding import find_input
+from .formats.form import Form
+from .formats.formats import is_text
+from .guesses import guess_notes, id_prefixes, row_layout
+from .head import read_heads
+from .partitioned import prune_files
+from .sizes import id_bytes, id_range
+from .sources import FOOTER_READERS, Source, SourceFile
+from .types import end_types, filter_of, input_type, refuse_form
+
+_DEFAULTS = Form()
+
+
+def open_source(
+    path: str | Sequence[str],
+    source_column: str | None = None,
+    target_column: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    reserved: Collection[str] = (),
+    table_version: int | None = None,
+    form: Form = _DEFAULTS,
+) -> Source:
+    """Describe an input: a file, folder, glob or fsspec URL, or several of these. Reads footers of Parquet files and
+    the beginning of other files.
+
+    A folder is searched at any depth; names that start with "." or "_" are skipped. A Delta or Iceberg table has the
+    files of its version `table_version`, or of the current one. Columns that are not named are USUAL_COLUMNS, or the
+    only two. `reserved` are names that the output uses itself. `form` is what the settings say about the files and
+    which rows they select.
+
+    Raises InputAbsent, an InputError, if nothing is found; InputError if a file cannot be read, a column is missing or
+    has an unusable type, or the files of a table have rows that are deleted; UsageError for a table that cannot be
+    read, a part of a table, a `table_version` without a table, or a condition that does not fit the columns.
+    """
+    options = dict(storage_options or {})
+    condition = None if form.where is None else parse_where(form.where)
+    path, found, live = find_input(path, options, form.format, table_version)
+    refuse_form(form, found.format, path, is_table=live is not None)
+    pruned = prune_files(found, condition, live)
+    with (
+        nullcontext() if live is None else live.all_there(),
+        ThreadPoolExecutor(min(FOOTER_READERS, len(pruned.paths))) as readers,
+    ):
+        heads = read_heads(readers, pruned.paths, found.format, form, options)
+    names = heads[0].names if live is None else list(live.columns)
+    source_column, target_column, guessed = choose_columns(pruned.paths[0], names, source_column, target_column)
+    ends = source_column, target_column
+    where = None if condition is None else filter_of(condition, heads, pruned)
+    refuse_reserved(path, ends, reserved)
+    if live is not None:
+        refuse_columns(live, heads, (*ends, *(where.columns if where is not None else ())))
+    types = end_types(heads, ends, found.format, form)
+    common = input_type(path, heads, types, found.format, form)
+    prefixes = id_prefixes(ends) if form.bipartite == "prefix" else None
+    ids_are_text = prefixes is not None or not pa.types.is_integer(common)
+    files = tuple(
+        SourceFile(
+            head.path,
+            head.bytes,
+            head.row_groups,
+            head.version,
+            id_bytes(heads, head, ends, prefixes) if ids_are_text else (),
+            head.spans,
+            head.names if is_text(found.format) else (),
+            constants,
+        )
+        for head, constants in zip(heads, pruned.constants, strict=True)
+    )
+    return Source(
+        path,
+        files,
+        source_column,
+        target_column,
+        common if prefixes is None else pa.string(),
+        options,
+        id_range=None if ids_are_text else id_range(heads, types),
+        table=None if live is None else live.table,
+        format=found.format,
+        layout=row_layout(found.format, heads, ends, common, where),
+        where=where,
+        files_left_out=pruned.left_out,
+        bipartite=form.bipartite,
+        directed=form.directed,
+        prefixes=prefixes,
+        notes=guess_notes(heads, ends, guessed, form),
+    )

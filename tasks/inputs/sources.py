@@ -1,0 +1,222 @@
+"""The input of a run as its files describe it, and blocks: the row groups that one task reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from ..storage.file_versions import refuse_changed
+from ..tables.live import Table
+from ..where.filter import RowFilter
+from .formats.form import Bipartite
+from .formats.formats import Format, compression_of, is_text
+from .formats.layout import Layout
+
+if TYPE_CHECKING:
+    from ..ids.identity import Kind  # planning a run reads footers only: it must not load what handles ids
+
+_MIN_LINE_BYTES = 4
+"""Bytes of the shortest line with two ids."""
+
+TEXT_PER_BLOCK = 2**28
+"""Bytes of strings that one task reads at most. One row group may have more."""
+
+FOOTER_READERS = 16
+"""Threads that read footers. They mostly wait for the storage."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of the input."""
+
+    path: str
+    """Absolute path, or URL."""
+
+    bytes: int
+    """Size of the file."""
+
+    row_groups: tuple[int, ...]
+    """Rows of each row group. In other formats than Parquet: estimated rows of each part that can be read alone."""
+
+    version: str | None
+    """Changes with the content (time and inode, ETag); None if the storage has no such information."""
+
+    id_bytes: tuple[int, ...] = ()
+    """[row groups] uncompressed bytes of both id columns, from the footer or estimated; empty if ids are integers."""
+
+    spans: tuple[tuple[int, int | None], ...] = ()
+    """[row groups] range of bytes (text) or record batches (Arrow), end excluded; empty for Parquet."""
+
+    names: tuple[str, ...] = ()
+    """Columns of a text file, in its order."""
+
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the condition whose value is in the path (`column=value`), and this value."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return sum(self.row_groups)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Edges that were passed to a run as a frame or graph in memory, or as a Dask DataFrame, not as files."""
+
+    kind: str
+    """Package and class, as `pandas.DataFrame`."""
+
+    sha256: tuple[str, ...]
+    """[files] digests of the temporary files with its edges."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The input as its files describe it. Picklable; its repr does not show the storage options."""
+
+    path: str
+    """As the user wrote it."""
+
+    files: tuple[SourceFile, ...]
+    """Sorted by path."""
+
+    source_column: str
+    target_column: str
+
+    id_type: pa.DataType
+    """The common type of both columns over all files, and of the ids in the output."""
+
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """For fsspec; may hold secrets."""
+
+    id_range: tuple[int, int] | None = None
+    """The smallest and the largest id, from the footers; None if these do not tell, and for strings."""
+
+    table: Table | None = None
+    """The Delta or Iceberg table of these files."""
+
+    frame: Frame | None = None
+    """The frame or graph whose edges are in these temporary files."""
+
+    format: Format = "parquet"
+
+    layout: Layout | None = None
+    """How rows are laid out in the files; None for Parquet."""
+
+    where: RowFilter | None = None
+    """The condition that selects rows; None selects all."""
+
+    files_left_out: int = 0
+    """Files that are not read, since their paths exclude a match of the condition."""
+
+    bipartite: Bipartite | None = None
+    """How equal ids in both columns are treated, if the columns are two sets of ids."""
+
+    directed: bool = False
+    """Whether the direction of edges, from the source to the target column, is kept."""
+
+    prefixes: tuple[str, str] | None = None
+    """Prefixes that are added to the ids of each column."""
+
+    notes: tuple[str, ...] = ()
+    """What was guessed, in sentences."""
+
+    @property
+    def most_rows(self) -> int | None:
+        """An upper limit of the rows; None if it is not known before they are read."""
+        if self.is_counted:
+            return self.rows
+        if not is_text(self.format) or any(compression_of(file.path) for file in self.files):
+            return None
+        return sum(file.bytes // _MIN_LINE_BYTES + 1 for file in self.files)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known before they are read."""
+        return self.format == "parquet"
+
+    @property
+    def kind(self) -> Kind:
+        """Whether ids are integers or strings."""
+        return "integer" if pa.types.is_integer(self.id_type) else "string"
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def id_bytes(self, piece: Piece) -> int:
+        """Uncompressed bytes of both id columns in the row groups of `piece`."""
+        return sum(self.files[piece.file].id_bytes[group] for group in piece.row_groups)
+
+
+class _Files(Protocol):
+    """Files that have the same storage options."""
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]: ...
+
+    @property
+    def storage_options(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Row groups of one file."""
+
+    file: int
+    """Index in `Source.files`."""
+
+    row_groups: tuple[int, ...]
+    """Consecutive indexes in the file."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive row groups, of one file or several, that one task reads."""
+
+    number: int
+    rows: int
+    pieces: tuple[Piece, ...]
+
+
+def plan_blocks(source: Source, rows_per_block: int, bytes_per_block: int = TEXT_PER_BLOCK) -> list[Block]:
+    """Cut the input into blocks, in file order: at least one, which may be empty.
+
+    A block has at most `rows_per_block` rows and, if ids are strings, `bytes_per_block` uncompressed bytes. A row group
+    is never cut: a larger one is a block by itself.
+    """
+    groups = [(f, g, rows) for f, file in enumerate(source.files) for g, rows in enumerate(file.row_groups) if rows]
+    blocks: list[list[tuple[int, int, int]]] = [[]]
+    filled = text = 0
+    for group in groups:
+        more = source.id_bytes(Piece(group[0], (group[1],))) if source.kind == "string" else 0
+        if blocks[-1] and (filled + group[2] > rows_per_block or text + more > bytes_per_block):
+            blocks.append([])
+            filled = text = 0
+        blocks[-1].append(group)
+        filled += group[2]
+        text += more
+    return [Block(number, sum(rows for *_, rows in block), _pieces(block)) for number, block in enumerate(blocks)]
+
+
+def refuse_changed_files(source: _Files) -> None:
+    """Raises InputError if a file of the input was changed or removed since its footer was read."""
+    with ThreadPoolExecutor(FOOTER_READERS) as readers:
+        list(readers.map(lambda file: refuse_changed(file.path, file.version, source.storage_options), source.files))
+
+
+def _pieces(block: Iterable[tuple[int, int, int]]) -> tuple[Piece, ...]:
+    by_file: dict[int, list[int]] = {}
+    for file, group, _ in block:
+        by_file.setdefault(file, []).append(group)
+    return tuple(Piece(file, tuple(row_groups)) for file, row_groups in by_file.items())

@@ -1,0 +1,74 @@
+"""Run a program on a graph in memory: in several blocks with a thread each, or in one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ...kernels.runtime.threads import kernel_threads, layer
+from ..errors import ClusterLost
+from ..ids import order
+from ..partition import Partitioner, RangePartitioner
+from ..shards.carriers.carrier import Carrier, MemoryCarrier
+from ..shards.local_groups import results_of
+from .block import Block, Entries, build_block, entries_of
+from .program import Program, View
+from .running import Outcome, run_program
+
+
+def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[Block]:
+    """The blocks of a graph with the vertices 0 … vertices - 1, one for each partition of `home`.
+
+    Edges of an undirected graph are given once each, in either direction. An edge that is given twice counts twice.
+    """
+    entries = entries_of(edges, directed, view)
+    targets = home(entries.target)
+    number = order.shifted(np.arange(vertices), 0, vertices)
+    homes = home(number)
+    return [
+        build_block(g, home.partitions, vertices, number[homes == g], entries.at(targets == g), directed, view)
+        for g in range(home.partitions)
+    ]
+
+
+def run_blocks(
+    program: Program,
+    blocks: Sequence[Block],
+    home: Partitioner,
+    carriers: Sequence[Carrier],
+    *,
+    threads: int,
+    most_steps: int | None = None,
+    seconds: float | None = None,
+) -> list[Outcome]:
+    """Run a program on the blocks of one process, which share its `threads`; see `run_program`.
+
+    If blocks fail, raises the error of the block that failed first, not the errors of blocks that lost it.
+    """
+    if len(blocks) == 1:
+        return [run_program(program, blocks[0], home, carriers[0], most_steps=most_steps, seconds=seconds)]
+    if layer() == "workqueue":
+        raise ClusterLost(
+            f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
+            "(libgomp1), and run again"
+        )
+    share = max(1, threads // len(blocks))
+
+    def run(at: int) -> Outcome:
+        with kernel_threads(share):
+            return run_program(program, blocks[at], home, carriers[at], most_steps=most_steps, seconds=seconds)
+
+    with ThreadPoolExecutor(len(blocks), "blocks") as pool:
+        running = [pool.submit(run, at) for at in range(len(blocks))]
+    return results_of(running)
+
+
+def run_in_one_block(
+    program: Program, edges: Entries, vertices: int, directed: bool, *, most_steps: int | None = None
+) -> Outcome:
+    """Run a program on a whole graph in one block, with the caller's threads. See `cut_blocks` and `run_program`."""
+    home = RangePartitioner()
+    blocks = cut_blocks(edges, vertices, home, directed, program.view)
+    return run_program(program, blocks[0], home, MemoryCarrier.open(1)[0], most_steps=most_steps)

@@ -1,0 +1,45 @@
+"""Messages between groups as arrays of 32-bit words: JSON values for all groups, and columns of values for one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..shards.carriers.carrier import Words
+from .program import Array
+
+NO_WORDS: Words = np.empty(0, np.uint32)
+"""An empty message."""
+
+
+def json_to_words(content: Any) -> Words:
+    """Encode a value that JSON can represent."""
+    text = json.dumps(content).encode()
+    padded = text + bytes(-len(text) % 4)
+    return np.concatenate([np.array([len(text)], np.uint32), np.frombuffer(padded, np.uint32)])
+
+
+def words_to_json(words: Words) -> Any:
+    """Decode the result of `json_to_words`."""
+    return json.loads(words[1:].tobytes()[: int(words[0])])
+
+
+def pack(*columns: Array) -> Words:
+    """Concatenate arrays of equal length with elements of four or eight bytes."""
+    return np.concatenate([np.ascontiguousarray(column).view(np.uint32) for column in columns])
+
+
+def unpack(words: Words, types: Sequence[Any]) -> list[Array]:
+    """The arrays of `pack`, by their types. Copies: words are valid until the next exchange only."""
+    widths = [np.dtype(kind).itemsize // 4 for kind in types]
+    count = len(words) // sum(widths)
+    found: list[NDArray[Any]] = []
+    first = 0
+    for kind, width in zip(types, widths, strict=True):
+        found.append(words[first : first + width * count].copy().view(kind))
+        first += width * count
+    return found

@@ -1,0 +1,152 @@
+"""The columns of λ: the support of each edge, and the interval that contains its λ.
+
+Both ends of the interval are the same array where all λ are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InternalError
+from ..ingest import OwnedRows
+from ..ingest.degrees import BucketDegrees
+from ..ingest.numbering import BucketEdges
+from ..messages import Bundle
+from .columns import (
+    Columns,
+    EdgeColumn,
+    EdgeValues,
+    VertexValues,
+    collect_columns,
+    collect_reduced,
+    histogram,
+    send_columns,
+    send_reduced,
+)
+from .tables import TableColumn
+
+VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+"""Value columns of the edge files. An input's id columns must not have these names."""
+
+COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
+
+
+@dataclass(frozen=True)
+class BucketResults(SizedArrays):
+    """Support and λ of one bucket's edges, in the order of its BucketEdges. `len()` counts edges."""
+
+    bucket: int
+    support: NDArray[np.int32]
+    """[edges] triangles of the edge."""
+    low: NDArray[np.int32]
+    """[edges] λ is at least this."""
+    high: NDArray[np.int32]
+    """[edges] λ is at most this; the same array as `low` if all λ are known."""
+
+    def __len__(self) -> int:
+        return len(self.support)
+
+    @property
+    def columns(self) -> Columns:
+        """The arrays by name."""
+        return {"support": self.support, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class BucketVertices(SizedArrays):
+    """The results of one bucket's vertices, in id order. `len()` counts vertices."""
+
+    bucket: int
+    degree: NDArray[np.int64]
+    triangles: NDArray[np.int64]
+    """[vertices] triangles that the vertex is in: half the sum of its edges' supports."""
+    low: NDArray[np.int32]
+    """[vertices] maximum over the vertex's edges, 0 without edges."""
+    high: NDArray[np.int32]
+    """[vertices] maximum over the vertex's edges, 0 without edges."""
+
+    def __len__(self) -> int:
+        return len(self.degree)
+
+
+@dataclass(frozen=True)
+class BucketSummary:
+    """What one bucket adds to the manifest."""
+
+    edges: int
+    vertices: int
+    support: int
+    """Sum over the edges; over all buckets it is three times the number of triangles."""
+    low: NDArray[np.int64]
+    """[distinct values, 2] ascending (lower end of λ, edges that have it)."""
+    high: NDArray[np.int64]
+    """[distinct values, 2] ascending (upper end of λ, edges that have it); equal to `low` if the run has converged."""
+
+
+def send_results(
+    owned: OwnedRows, support: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32]
+) -> Bundle[EdgeValues]:
+    """Partition → buckets: the results of owned edges (each [owned edges]).
+
+    Pass one array as `low` and `high` if all λ are known: it is sent once.
+    """
+    return send_columns(owned, {"support": support, "low": low, "high": high})
+
+
+def collect_results(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> BucketResults:
+    """The results of a bucket's edges in row order. Raises InternalError unless each row arrives exactly once."""
+    return BucketResults(edges.bucket, **collect_columns(edges, COLUMNS, parts))
+
+
+def send_sums(edges: BucketEdges, results: BucketResults) -> Bundle[VertexValues]:
+    """Bucket → buckets: what the bucket's edges add to their larger ends."""
+    return send_reduced(edges, COLUMNS, results.columns)
+
+
+def collect_vertices(
+    edges: BucketEdges, degrees: BucketDegrees, results: BucketResults, parts: Mapping[int, VertexValues]
+) -> BucketVertices:
+    """The results of a bucket's vertices. Raises InternalError if the supports of a vertex add up to an odd number."""
+    reduced = collect_reduced(edges, COLUMNS, results.columns, parts)
+    support = reduced["support"]
+    if (support & 1).any():
+        raise InternalError(f"bucket {edges.bucket} has a vertex whose supports add up to an odd number")
+    return BucketVertices(edges.bucket, degrees.degree, support >> 1, reduced["low"], reduced["high"])
+
+
+def summarise(results: BucketResults, vertices: BucketVertices) -> BucketSummary:
+    """What one bucket adds to the manifest."""
+    support = int(results.support.sum(dtype=np.int64))
+    return BucketSummary(len(results), len(vertices), support, histogram(results.low), histogram(results.high))
+
+
+def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:
+    """The value columns of the table of edges: support and λ, or the two ends of its interval."""
+    return [TableColumn("support", pa.int32(), results.support), *_interval(results, converged)]
+
+
+def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
+    """The value columns of the table of vertices: degree, triangles, λ, and the innermost component if it is known.
+
+    `component` [vertices] is its id, -1 if there is none.
+    """
+    columns = [
+        TableColumn("degree", pa.int64(), vertices.degree),
+        TableColumn("triangles", pa.int64(), vertices.triangles),
+        *_interval(vertices, converged),
+    ]
+    if component is not None:
+        columns.append(TableColumn("component", pa.int64(), component, missing=-1))
+    return columns
+
+
+def _interval(values: BucketResults | BucketVertices, converged: bool) -> list[TableColumn]:
+    if converged:
+        return [TableColumn("lambda", pa.int32(), values.low)]
+    return [TableColumn("lambda_low", pa.int32(), values.low), TableColumn("lambda_high", pa.int32(), values.high)]

@@ -1,0 +1,64 @@
+"""SHA-256 checksums: of a file while it is written, and inside of JSON texts.
+
+JSON comes in two layouts, since results and checkpoints of earlier releases have one each: a last key `sha256`
+(manifest.json), and a first line (indexes of checkpoints).
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import BinaryIO
+
+_KEY = b',\n "sha256": "'
+_END = b'"\n}\n'
+
+
+class HashedFile:
+    """A binary file, written from start to end, that counts its bytes and computes their SHA-256."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = sha256()
+        self.bytes = 0
+
+    def write(self, content: bytes) -> int:
+        """Write all of `content`, of bytes or a buffer, and return its size in bytes."""
+        self._hash.update(content)
+        size = memoryview(content).nbytes
+        self.bytes += size
+        self._file.write(content)
+        return size
+
+    def flush(self) -> None:
+        """Flush the file, without fsync."""
+        self._file.flush()
+
+    @property
+    def sha256(self) -> str:
+        """Digest of what was written, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+def with_checksum_key(text: str) -> bytes:
+    """A JSON object, indented by one, with a last key `sha256`: the digest of all bytes before this key."""
+    body = text.rstrip().removesuffix("}").rstrip().encode()
+    return body + _KEY + sha256(body).hexdigest().encode() + _END
+
+
+def is_intact(content: bytes) -> bool:
+    """Whether the key `sha256` matches. True if there is no such key: another program wrote the file."""
+    body, key, digest = content.rpartition(_KEY)
+    return not key or digest == sha256(body).hexdigest().encode() + _END
+
+
+def with_checksum_line(text: bytes) -> bytes:
+    """The text after a line with its digest."""
+    return sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def after_checksum_line(content: bytes) -> bytes:
+    """The text after the first line. Raises ValueError if the digest in this line does not match."""
+    digest, _, text = content.partition(b"\n")
+    if sha256(text).hexdigest().encode() != digest:
+        raise ValueError("it was cut off or changed")
+    return text

@@ -1,0 +1,209 @@
+"""Files and folders that edgemill creates on a disk: for their user alone, and never through a symbolic link.
+
+A path that a user names may lead through symbolic links. The names that edgemill adds to it can be guessed, so another
+user may plant a link there. Functions here take a path and `own`, the number of its last components that edgemill
+chose. None of these components may be a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UsageError
+
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_REMOVAL_TRIES = 21
+_ANY_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_OWN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_PERMISSIONS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of file systems that store no permissions."""
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Permissions that new files and folders get in a folder, by the umask and its access lists."""
+
+    folder: int
+    file: int
+
+
+def plain_name(name: str) -> str:
+    """Return the name if it is one path component. Raises ValueError for "", ".", "..", a slash or a NUL."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r} is not a plain name of a file or folder")
+    return name
+
+
+def plain_path(path: str) -> str:
+    """Return the relative path if each of its components is a plain name. Raises ValueError."""
+    for name in path.split("/"):
+        plain_name(name)
+    return path
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether `path` is a folder of this user; False if nothing is there.
+
+    Raises UsageError if a link, a file or another user's folder is there.
+    """
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise UsageError(f"cannot look at {path}: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise UsageError(f"{path} is {_kind(found.st_mode)}, not a folder that edgemill made: remove it")
+    if found.st_uid not in _user_ids(path.parent, found.st_uid):
+        raise UsageError(f"{path} belongs to another user (uid {found.st_uid}), so nothing is read or written there")
+    return True
+
+
+def make_own_folder(path: Path, own: int = 1) -> None:
+    """Make a folder that only its user can enter. Raises FileExistsError if anything is there, OSError."""
+    with _parent(path, own) as folder:
+        os.mkdir(path.name, _FOLDER_MODE, dir_fd=folder)
+
+
+def open_own(path: Path, flags: int, own: int = 1, mode: int = _FILE_MODE) -> int:
+    """Open the regular file at `path` with `flags` of os.open; returns a file descriptor. `mode` is for a new file.
+
+    Raises OSError, with ELOOP for a link and EINVAL for a pipe or a device.
+    """
+    with _parent(path, own) as folder:
+        handle = os.open(path.name, flags | _OWN_FILE, mode, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return handle
+
+
+def read_own(path: Path, own: int = 1) -> bytes | None:
+    """The content of the file at `path`; None if there is no file. Raises OSError."""
+    try:
+        with open(open_own(path, os.O_RDONLY, own), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def remove_own(path: Path, own: int = 1) -> None:
+    """Remove a file, a link (not its target), or a folder with its content; a missing path is fine. Raises OSError."""
+    with suppress(FileNotFoundError), _parent(path, own) as folder:
+        if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(path.name, dir_fd=folder)
+        else:
+            os.unlink(path.name, dir_fd=folder)
+
+
+def remove_busy_folder(path: Path, own: int = 1) -> None:
+    """Remove a folder into which tasks of an ended run may still write: retry when a new file appears meanwhile.
+
+    Rename the folder first, so that no task opens another file in it. Raises OSError if the folder stays.
+    """
+    for tries_left in reversed(range(_REMOVAL_TRIES)):
+        try:
+            remove_own(path, own)
+        except OSError as error:
+            if not tries_left or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        if not os.path.lexists(path):
+            return
+
+
+def default_permissions(folder: Path) -> Permissions:
+    """The permissions that new files and folders get in `folder`. Creates one of each to find out. Raises OSError."""
+    probe = folder / f".edgemill-{secrets.token_hex(8)}"
+    probe.mkdir()
+    try:
+        of_folder = probe.lstat().st_mode
+    finally:
+        probe.rmdir()
+    handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o666)
+    try:
+        return Permissions(stat.S_IMODE(of_folder), stat.S_IMODE(os.fstat(handle).st_mode))
+    finally:
+        os.close(handle)
+        probe.unlink()
+
+
+def resolved(path: Path) -> Path:
+    """The path without symbolic links: the user's own links and links of parent folders are followed.
+
+    Raises UsageError if the last component is another user's link.
+    """
+    try:
+        found = path.lstat()
+    except OSError:
+        return Path(os.path.realpath(path))
+    if stat.S_ISLNK(found.st_mode) and found.st_uid not in _user_ids(path.parent, found.st_uid) | {0}:
+        raise UsageError(f"{path} is a symbolic link of another user (uid {found.st_uid}): name the folder itself")
+    return Path(os.path.realpath(path))
+
+
+def finalize(path: Path, permissions: Permissions) -> None:
+    """Set the permissions of a file, or of a folder and its content, and flush all of it to the disk (fsync).
+
+    Raises OSError, also for a link in the folder.
+    """
+    for folder, subfolders, files in os.walk(path, topdown=False):
+        links = [name for name in subfolders if os.path.islink(Path(folder, name))]
+        for name in files + links:
+            _finalize(Path(folder, name), permissions.file)
+        _finalize(Path(folder), permissions.folder)
+    if not path.is_dir():
+        _finalize(path, permissions.file)
+
+
+def _finalize(path: Path, mode: int) -> None:
+    handle = os.open(path, os.O_RDONLY | _OWN_FILE)
+    try:
+        if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+            try:
+                os.fchmod(handle, mode)
+            except OSError as error:
+                if error.errno not in _NO_PERMISSIONS:
+                    raise
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _parent(path: Path, own: int) -> Iterator[int]:
+    """A descriptor of the parent folder of `path`. Its last `own - 1` components are opened without following links."""
+    named_by_user = max(len(path.parts) - own, 0)
+    handle = os.open(Path(*path.parts[:named_by_user]), _ANY_FOLDER)
+    try:
+        for name in path.parts[named_by_user:-1]:
+            inner = os.open(plain_name(name), _OWN_FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _user_ids(parent: Path, owner: int) -> set[int]:
+    """User ids that files of this process may have: a network file system may map the effective id to another."""
+    own = {os.geteuid()}
+    if owner not in own:
+        probe = parent / f".edgemill-{secrets.token_hex(8)}"
+        with suppress(OSError):
+            probe.mkdir(_FOLDER_MODE)
+            own.add(probe.lstat().st_uid)
+            probe.rmdir()
+    return own
+
+
+def _kind(mode: int) -> str:
+    return "a symbolic link" if stat.S_ISLNK(mode) else "a file" if stat.S_ISREG(mode) else "a pipe or a device"

@@ -1,0 +1,164 @@
+"""Compute the dense groups of a result again, level by level with NumPy alone, and compare them row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..storage.folders import Folder
+from .forest import find_roots, join
+from .reading import Flaw, Int, positions, read_table
+from .tables import EdgeTable, VertexTable
+
+_HIERARCHY = {
+    "component": pa.int64(),
+    "k": pa.int32(),
+    "parent": pa.int64(),
+    "vertices": pa.int64(),
+    "edges": pa.int64(),
+}
+_DN_GRAPHS = {
+    "id": pa.int64(),
+    "lambda": pa.int32(),
+    "vertices": pa.int64(),
+    "edges": pa.int64(),
+    "density": pa.float64(),
+    "triangles": pa.int64(),
+    "parent": pa.int64(),
+}
+
+
+def check_groups(
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, backed: Int
+) -> tuple[str, bool]:
+    """Compare hierarchy/, dn_graphs/, dn_graph_members/ and the vertices' component with the groups computed from λ.
+
+    `backed` [edges] is the number of triangles whose other edges have at least the edge's λ. For an edge of a DN-graph
+    these are the triangles inside the DN-graph, since it contains all adjacent edges of at least its λ. Raises Flaw.
+    """
+    size = len(vertices.ids)
+    found, home, of_edge = _components(edges, size)
+    parent = found["parent"]
+    has_child = np.zeros(parent.size, np.bool_)
+    has_child[parent[parent >= 0]] = True
+    is_graph = ~has_child & (found["k"] > 0)
+    top = int(edges.low.max(initial=0)) + 1
+    number = found["least"] * top + found["k"]
+    outer = np.where(parent >= 0, number[parent], -1) if parent.size else parent
+
+    hierarchy = {"component": number, **{name: found[name] for name in ("k", "vertices", "edges")}, "parent": outer}
+    _compare(_read(out, manifest, "hierarchy", _HIERARCHY), hierarchy, "component")
+    inside = np.bincount(of_edge, backed, minlength=number.size).astype(np.int64) // 3
+    graphs = {
+        "id": number,
+        "lambda": found["k"],
+        "vertices": found["vertices"],
+        "edges": found["edges"],
+        "density": 2 * found["edges"] / np.maximum(found["vertices"] * (found["vertices"] - 1), 1),
+        "triangles": inside,
+        "parent": outer,
+    }
+    tracks = manifest.get("tracks")  # results of earlier releases have no tracks
+    stored_graphs = _read(out, manifest, "dn_graphs", _DN_GRAPHS | ({} if tracks is None else {"track": pa.int64()}))
+    if tracks is not None:
+        _check_tracks(stored_graphs.pop("track"), tracks)
+    _compare(stored_graphs, {k: v[is_graph] for k, v in graphs.items()}, "id")
+
+    homes = np.append(number, -1)[home]
+    stored = vertices.component
+    assert stored is not None
+    for at in np.flatnonzero(stored != homes)[:1].tolist():
+        raise Flaw(f"vertex {vertices.name(at)}: component says {stored[at]}, but is {homes[at]} (-1 for none)")
+    table = read_table(out, manifest, "dn_graph_members", ["vertex"], {"dn_graph": pa.int64()}, first="dn_graph")
+    members = np.full(size, -1)
+    rows = positions(table["vertex"], vertices.ids)
+    if (rows < 0).any() or np.unique(rows).size != rows.size:
+        raise Flaw("dn_graph_members has vertices that are not in the vertex table, or twice")
+    members[rows] = table["dn_graph"].to_numpy()
+    expected = np.where(np.append(is_graph, False)[home], homes, -1)
+    for at in np.flatnonzero(members != expected)[:1].tolist():
+        raise Flaw(
+            f"vertex {vertices.name(at)} is in DN-graph {members[at]}, but should be in {expected[at]} (-1 for none)"
+        )
+
+    roots = int((parent < 0).sum())
+    counts = {"components": number.size, "roots": roots, "dn_graphs": int(is_graph.sum()), "members": rows.size}
+    if manifest["dense"] != counts:
+        raise Flaw(f"the manifest's dense is {manifest['dense']}; the tables give {counts}")
+    return f"{counts['components']:,} components, {counts['dn_graphs']:,} DN-graphs found again", True
+
+
+def _check_tracks(track: Int, record: dict[str, Any]) -> None:
+    """Check that DN-graphs have distinct tracks below the next free number, and the manifest's number of new ones."""
+    numbers = np.sort(track)
+    for at in np.flatnonzero(numbers[1:] == numbers[:-1])[:1].tolist():
+        raise Flaw(f"track {numbers[at]} is that of several DN-graphs")
+    for outside in numbers[(numbers < 1) | (numbers >= record["next"])][:1].tolist():
+        raise Flaw(f"track {outside} is not from 1 to {record['next'] - 1}, as the manifest says")
+    parts = [record[name] for name in ("continued", "again", "new")]
+    if sum(parts) != track.size or min(parts) < 0:
+        raise Flaw(f"the manifest's tracks are {parts}; the table has {track.size:,} DN-graphs")
+    first = record["next"] - record["new"]
+    if (found := int((numbers >= first).sum())) != record["new"]:
+        raise Flaw(f"{found:,} tracks are {first} or more; the manifest says that {record['new']:,} are new")
+
+
+def _components(edges: EdgeTable, size: int) -> tuple[dict[str, Int], Int, Int]:
+    """Components as columns, inner ones first; the innermost component of each vertex; the component of each edge."""
+    up, top, home = np.arange(size), np.full(size, -1), np.full(size, -1)
+    vertex_count, edge_count = np.ones(size, np.int64), np.zeros(size, np.int64)  # vertices and edges of each root
+    of_edge = np.full(edges.low.size, -1)
+    by_level = np.argsort(-edges.low.astype(np.int64), kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(edges.low[by_level]) != 0, by_level.size > 0)) + 1
+    columns: dict[str, list[Int]] = {name: [] for name in ("k", "least", "vertices", "edges")}
+    parent: list[tuple[Int, Int]] = []
+    count = start = 0
+    for end in ends.tolist():
+        own = by_level[start:end]
+        start = end
+        source, target = find_roots(up, edges.source[own]), find_roots(up, edges.target[own])
+        before = np.unique(np.concatenate([source, target]))
+        join(up, source, target)
+        after = find_roots(up, before)
+        source = find_roots(up, source)
+        lost = before != after
+        np.add.at(vertex_count, after[lost], vertex_count[before[lost]])
+        np.add.at(edge_count, after[lost], edge_count[before[lost]])
+        np.add.at(edge_count, source, 1)
+        new, position = np.unique(after, return_inverse=True)
+        previous = top[before]
+        parent.append((previous[previous >= 0], (count + position)[previous >= 0]))
+        first_seen = before[previous < 0]
+        home[first_seen] = (count + position)[previous < 0]
+        top[new] = count + np.arange(new.size)
+        of_edge[own] = top[source]
+        for name, column in (("k", np.full(new.size, edges.low[own[0]])), ("least", new)):
+            columns[name].append(column)
+        columns["vertices"].append(vertex_count[new])
+        columns["edges"].append(edge_count[new])
+        count += new.size
+    found = {name: np.concatenate([np.zeros(0, np.int64), *parts]) for name, parts in columns.items()}
+    found["parent"] = np.full(count, -1)
+    for inner, outer in parent:
+        found["parent"][inner] = outer
+    return found, home, of_edge
+
+
+def _read(out: Folder, manifest: dict[str, Any], name: str, columns: dict[str, pa.DataType]) -> dict[str, NDArray[Any]]:
+    """The table as arrays, with parent -1 for roots."""
+    table = read_table(out, manifest, name, [], columns, nulls=("parent",))
+    return {column: table[column].fill_null(-1).to_numpy() for column in columns}
+
+
+def _compare(stored: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]], key: str) -> None:
+    by_key = np.argsort(expected[key])
+    if stored[key].size != by_key.size:
+        raise Flaw(f"there are {stored[key].size:,} rows of {key}, but should be {by_key.size:,}")
+    for name, column in stored.items():
+        correct = expected[name][by_key]
+        wrong = np.abs(column - correct) > 1e-12 if name == "density" else column != correct
+        for at in np.flatnonzero(wrong)[:1].tolist():
+            raise Flaw(f"{key} {stored[key][at]}: {name} says {column[at]}, but is {correct[at]}")

@@ -1,0 +1,296 @@
+"""Run all checks of a finished result, and report each outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UsageError
+from ..ids.display import type_name
+from ..storage.folders import Folder, folder_at
+from ..storage.pointer import follow_pointer
+from ..tables.live import LiveFiles
+from .attributes import check_attributes
+from .bounds import Backing, Simple, not_falling, peel, survey
+from .groups import check_groups
+from .input import check_input, live_files
+from .programs import check_programs
+from .reading import Flaw, Int, reject
+from .tables import EdgeTable, VertexTable, check_files, edge_at, read_edges, read_manifest, read_vertices
+
+T = TypeVar("T")
+Progress = Callable[[str], None]
+"""Called with the name of each check as it starts."""
+
+
+class Check(NamedTuple):
+    """The outcome of one check."""
+
+    name: str
+    ok: bool
+    detail: str
+    """A summary, or the first flaw."""
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Outcomes in the order of the checks. Checks that a flaw makes impossible are not run."""
+
+    checks: list[Check]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(check.ok for check in self.checks)
+
+
+def verify(
+    out: Folder | str | Path,
+    input_path: str | Path | None = None,
+    progress: Progress | None = None,
+    table_version: int | None = None,
+) -> VerifyReport:
+    """Check the result at the folder or URL `out`; with `input_path`, also compare it with its input.
+
+    For a Delta or Iceberg table, the input is its version `table_version`; else the version in the manifest; else the
+    current version.
+
+    Checks the files against the manifest, the order of edges, the support of each edge, that no λ is too high or too
+    low, the vertex table, the dense groups, the vertex attributes, the columns of programs, and the totals. λ is
+    certified, not computed again (see `tasks/verify/bounds.py`). Takes about 200 bytes of memory an edge, and 50 bytes
+    a triangle for at most 2^25 triangles, or for those of one level if it has more.
+
+    Raises UsageError if there is no folder `out`, InputError if the input cannot be read, and for tables the errors of
+    `open_source`. Flaws of the result are in the report.
+    """
+    if table_version is not None and input_path is None:
+        raise UsageError(f"version {table_version} of the input is named, and no input: name both")
+    folder = follow_pointer(folder_at(out))
+    if not (Path(folder.url).is_dir() if folder.is_local else folder.names()):
+        raise UsageError(f"there is no result at {folder}: no such folder")
+    checklist = _Checklist(progress)
+    manifest = checklist.run("manifest", lambda: ("complete", read_manifest(folder)))
+    if manifest is None:
+        return VerifyReport(checklist.checks)
+    path, live = None if input_path is None else str(input_path), None
+    if path is not None:  # fail before the checks if the input cannot be read
+        live = live_files(path, table_version, manifest["input"].get("table"))
+    if checklist.run("files", lambda: _files(folder, manifest)) is not None:
+        _check_tables(checklist, folder, manifest, path, live)
+    return VerifyReport(checklist.checks)
+
+
+class _Checklist:
+    """Runs checks and records their outcomes."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.checks: list[Check] = []
+        self._progress = progress
+
+    def run(self, name: str, check: Callable[[], tuple[str, T]]) -> T | None:
+        """Run a check that returns a detail and a value. Returns the value, or None if the check raised Flaw."""
+        if self._progress is not None:
+            self._progress(name)
+        try:
+            detail, value = check()
+        except Flaw as flaw:
+            self.checks.append(Check(name, False, str(flaw)))
+            return None
+        self.checks.append(Check(name, True, detail))
+        return value
+
+
+def _check_tables(
+    checklist: _Checklist, folder: Folder, manifest: dict[str, Any], input_path: str | None, live: LiveFiles | None
+) -> None:
+    tables = checklist.run("tables", lambda: _tables(folder, manifest))
+    if tables is None:
+        return
+    edges, vertices = tables
+    if checklist.run("order", lambda: _order(edges, vertices)) is None:
+        return
+    graph = Simple(edges.source, edges.target, len(vertices.ids))
+    bounds = [
+        np.clip(bound, 0, graph.vertices) for bound in _distinct_bounds(edges)
+    ]  # wrong values must not take memory
+    found = checklist.run("triangles", lambda: _survey(graph, bounds))
+    assert found is not None  # it raises no Flaw
+    support, backings = found
+    checklist.run("support", lambda: _support(edges, vertices, support))
+    names = ("λ not too high", "λ not too low") if manifest["converged"] else ("lower bounds", "upper bounds")
+    low_holds = checklist.run(names[0], lambda: _low_holds(graph, edges, vertices, support, backings[0]))
+    if low_holds or not manifest["converged"]:  # the second check needs bounds that pass the first
+        checklist.run(names[1], lambda: _high_holds(graph, edges, vertices, bounds[-1], backings[-1]))
+    checklist.run("vertices", lambda: _vertices(edges, vertices, support))
+    if manifest.get("dense") is not None:
+        checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
+    if manifest["input"].get("vertices") is not None:
+        checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
+    if manifest.get("programs"):
+        checklist.run("programs", lambda: check_programs(manifest, edges, vertices))
+    checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
+    if input_path is not None:
+        checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))
+
+
+def _files(folder: Folder, manifest: dict[str, Any]) -> tuple[str, bool]:
+    check_files(folder, manifest["outputs"])
+    return f"{len(manifest['outputs'])} files with the manifest's rows and SHA-256", True
+
+
+def _tables(folder: Folder, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
+    vertices = read_vertices(folder, manifest)
+    if manifest["input"]["id_type"] != type_name(vertices.id_type):
+        raise Flaw(f"the ids are {type_name(vertices.id_type)}; the manifest says {manifest['input']['id_type']}")
+    columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
+    edges = read_edges(folder, *columns, vertices, manifest)
+    return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {type_name(vertices.id_type)}", (
+        edges,
+        vertices,
+    )
+
+
+def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    source, target = edges.source, edges.target
+    reject(source >= target, lambda at: f"{edge_at(edges, vertices, at)}: the source is not the smaller end")
+    behind = (source[1:] < source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] <= target[:-1]))
+    reject(behind, lambda at: f"{edge_at(edges, vertices, at + 1)} does not come after {edge_at(edges, vertices, at)}")
+    return "sorted, each edge once, source < target", True
+
+
+def _survey(graph: Simple, bounds: list[NDArray[np.int32]]) -> tuple[str, tuple[Int, list[Backing]]]:
+    support, backings = survey(graph, bounds)
+    return f"{int(support.sum()) // 3:,} found again", (support, backings)
+
+
+def _support(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    reject(
+        edges.support != support,
+        lambda at: (
+            f"{edge_at(edges, vertices, at)} is in {support[at]} triangles; its support says {edges.support[at]}"
+        ),
+    )
+    return "as many as the triangles of each edge", True
+
+
+def _low_holds(
+    graph: Simple, edges: EdgeTable, vertices: VertexTable, support: Int, backing: Backing
+) -> tuple[str, bool]:
+    low, count = edges.low, backing.count
+    converged = low is edges.high
+    reject(
+        (low < 0) | (low > support),
+        lambda at: f"{edge_at(edges, vertices, at)}: {low[at]} is not in 0 … {support[at]}, its support",
+    )
+    unbacked = count < low
+    if converged:
+        reject(
+            unbacked,
+            lambda at: (
+                f"{edge_at(edges, vertices, at)} has λ {low[at]}, "
+                f"but only {count[at]} triangles whose other edges have that or more"
+            ),
+        )
+    elif unbacked.any():
+        exact = peel(graph)
+        reject(
+            low > exact, lambda at: f"{edge_at(edges, vertices, at)} has lower bound {low[at]}, but λ is {exact[at]}"
+        )
+    return f"up to {int(low.max(initial=0))}", True
+
+
+def _high_holds(
+    graph: Simple, edges: EdgeTable, vertices: VertexTable, bound: NDArray[np.int32], backing: Backing
+) -> tuple[str, bool]:
+    high = edges.high
+    reject(
+        high < edges.low,
+        lambda at: f"{edge_at(edges, vertices, at)}: upper bound {high[at]} is below lower bound {edges.low[at]}",
+    )
+    too_low = not_falling(graph, bound, backing)
+    if too_low.size and high is edges.low:
+        raise Flaw(
+            f"{edge_at(edges, vertices, too_low[0])} has λ {high[too_low[0]]}, but is in a part of the graph"
+            f" in which every edge has more triangles than that (the first of {too_low.size:,})"
+        )
+    if too_low.size:
+        # All bounds below the first level with such an edge are proved. Peel the other edges.
+        within = np.flatnonzero(high >= high[too_low].min())
+        exact = peel(graph.only(within))
+        reject(
+            high[within] < exact,
+            lambda at: (
+                f"{edge_at(edges, vertices, within[at])} has upper bound {high[within[at]]}, but λ is {exact[at]}"
+            ),
+        )
+    return f"up to {int(high.max(initial=0))}", True
+
+
+def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    size = len(vertices.ids)
+    ends = np.concatenate([edges.source, edges.target])
+
+    def highest(bound: NDArray[np.int32]) -> Int:
+        most = np.zeros(size, np.int64)
+        np.maximum.at(most, ends, np.tile(bound, 2))
+        return most
+
+    triangles = (np.bincount(ends, np.tile(support, 2), minlength=size) / 2).astype(np.int64)  # exact below 2^53
+
+    def compare(name: str, stored: Int | NDArray[np.int32], expected: Int) -> None:
+        def message(at: int) -> str:
+            return f"vertex {vertices.name(at)}: {name} says {stored[at]}, but is {expected[at]}"
+
+        reject(stored != expected, message)
+
+    one_bound = edges.low is edges.high
+    compare("degree", vertices.degree, np.bincount(ends, minlength=size))
+    compare("triangles", vertices.triangles, triangles)
+    compare("λ" if one_bound else "lower bound", vertices.low, highest(edges.low))
+    compare("λ" if one_bound else "upper bound", vertices.high, highest(edges.high))
+    return "degree, triangles and λ follow from the edges", True
+
+
+def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:
+    counts = manifest["counts"]
+    expected = {
+        "counts.edges": edges.source.size,
+        "counts.vertices": len(vertices.ids),
+        "counts.triangles": int(support.sum()) // 3,
+        "counts.rows": sum(counts[part] for part in ("self_loops", "duplicates", "nulls_dropped", "edges"))
+        + counts.get("filtered", 0),
+    }
+    distributions = (
+        [("lambda", edges.low)] if edges.low is edges.high else [("lambda", edges.low), ("lambda_high", edges.high)]
+    )
+    for name, bound in distributions:
+        values, edges_of = np.unique(bound, return_counts=True)
+        expected[f"{name}.max"] = int(bound.max(initial=0))
+        expected[f"{name}.sum"] = int(bound.sum(dtype=np.int64))
+        expected[f"{name}.histogram"] = [list(pair) for pair in zip(values.tolist(), edges_of.tolist(), strict=True)]
+    for name, value in expected.items():
+        section, key = name.split(".")
+        stored = (manifest.get(section) or {}).get(key)
+        if stored != value:
+            raise Flaw(f"the manifest's {name} is {stored}; the tables give {value}")
+    owned = 0
+    for part in manifest["partitions"]:
+        parts = part["inner"] + part["peripheral"] + part["cut"]
+        if parts != part["owned"]:
+            raise Flaw(f"partition {part['partition']} owns {part['owned']} edges, but counts {parts} of all sorts")
+        owned += part["owned"]
+    edge_count, what = edges.source.size, "there are"
+    if (manifest.get("bounding") or {}).get("shards") is not None:  # shards do not have edges without triangles
+        edge_count, what = int(np.count_nonzero(support)), "those in triangles are"
+    if owned != edge_count:
+        raise Flaw(f"the partitions own {owned} edges; {what} {edge_count}")
+    return "the manifest's counts and histogram follow from the tables", True
+
+
+def _distinct_bounds(edges: EdgeTable) -> list[NDArray[np.int32]]:
+    return [edges.low] if edges.low is edges.high else [edges.low, edges.high]

@@ -1,0 +1,162 @@
+"""The manifest, files, edge table and vertex table of a result. Shares no code with ingest or publish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..ids.display import display_id
+from ..storage.checksums import is_intact
+from ..storage.folders import Folder
+from .reading import Flaw, Int, id_array, positions, read_table
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """All rows of edges/*.parquet in file order. Ends are positions in the vertex table."""
+
+    source: Int
+    target: Int
+    support: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    """λ is in [low, high]. Both are one array if the run converged."""
+
+
+@dataclass(frozen=True)
+class VertexTable:
+    """All rows of vertices/*.parquet in file order."""
+
+    ids: Any
+    """Arrow array of int64, uint64, large_string or large_binary."""
+    id_type: pa.DataType
+    """The type of ids in the files."""
+    degree: Int
+    triangles: Int
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    component: Int | None
+    """-1 for vertices in no component; None in a result without dense groups."""
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """Arrow columns of vertex programs, by name."""
+
+    def name(self, position: int) -> str:
+        """The id at a position, for a message."""
+        return repr(display_id(self.ids[position].as_py()))
+
+
+def edge_at(edges: EdgeTable, vertices: VertexTable, at: int) -> str:
+    """The edge at a position, for a message."""
+    return f"edge ({vertices.name(edges.source[at])}, {vertices.name(edges.target[at])})"
+
+
+def read_manifest(out: Folder) -> dict[str, Any]:
+    """The parsed manifest.json. Raises Flaw if it is missing, changed, or lacks keys that the checks use."""
+    path, content = f"{out}/manifest.json", out.read("manifest.json")
+    if content is None:
+        raise Flaw(f"{path} is not there, so this is not a complete result")
+    try:
+        if not is_intact(content):
+            raise Flaw(f"{path} has changed: it is not what edgemill wrote")
+        manifest: dict[str, Any] = json.loads(content)
+        for key, parts in {
+            "input": ("source_column", "target_column", "id_type"),
+            "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
+            "lambda": ("max", "sum", "histogram"),
+        }.items():
+            for part in parts:
+                manifest[key][part]
+        if not isinstance(manifest["converged"], bool):
+            raise TypeError("converged")
+        for entry in manifest["partitions"]:
+            _ = entry["partition"], entry["owned"], entry["inner"], entry["peripheral"], entry["cut"]
+        for entry in manifest["outputs"]:
+            _ = entry["path"], entry["rows"], entry["bytes"], entry["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Flaw(f"{path} cannot be read: {type(error).__name__} {error}") from error
+    return manifest
+
+
+def check_files(out: Folder, outputs: list[dict[str, Any]]) -> None:
+    """Compare the Parquet files in `out` with the manifest: names, bytes, SHA-256, rows. Raises Flaw.
+
+    An object store can have files of other runs too, in other folders.
+    """
+    listed = {entry["path"]: entry for entry in outputs}
+    files, root = out.files, out.path().rstrip("/") + "/"
+    own = "" if out.is_local else next(iter(listed), "").partition("/")[0]
+    found = {str(path).removeprefix(root): info["size"] for path, info in files.find(root + own, detail=True).items()}
+    present = {name for name in found if name.endswith(".parquet")}
+    for name in sorted(present ^ listed.keys()):
+        raise Flaw(f"{name} is not in the manifest" if name in present else f"{name} is missing")
+    for name, entry in sorted(listed.items()):
+        if found[name] != entry["bytes"]:
+            raise Flaw(f"{name} has {found[name]} bytes; the manifest says {entry['bytes']}")
+        with files.open(root + name, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != entry["sha256"]:
+            raise Flaw(f"{name} has changed: its SHA-256 is {digest}; the manifest says {entry['sha256']}")
+        try:
+            with files.open(root + name, "rb") as file:
+                rows = pq.read_metadata(file).num_rows
+        except pa.ArrowException as error:
+            raise Flaw(f"{name} cannot be read: {error}") from error
+        if rows != entry["rows"]:
+            raise Flaw(f"{name} has {rows} rows; the manifest says {entry['rows']}")
+
+
+def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
+    """The vertex table. Raises Flaw unless columns and types are as documented and the ids ascend."""
+    bounds = _bounds(manifest["converged"])
+    numbers = {"degree": pa.int64(), "triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
+    dense = manifest.get("dense") is not None
+    if dense:
+        numbers["component"] = pa.int64()
+    added = [name for program in manifest.get("programs", []) for name in program["columns"]]
+    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",), last=added)
+    vertices = VertexTable(
+        ids=id_array(table["id"]),
+        id_type=table["id"].type,
+        degree=table["degree"].to_numpy(),
+        triangles=table["triangles"].to_numpy(),
+        low=table[bounds[0]].to_numpy(),
+        high=table[bounds[-1]].to_numpy(),
+        component=table["component"].fill_null(-1).to_numpy() if dense else None,
+        added={name: table[name] for name in added},
+    )
+    behind = pc.greater_equal(vertices.ids[:-1], vertices.ids[1:]).to_numpy(zero_copy_only=False)
+    if behind.any():
+        at = int(behind.argmax())
+        raise Flaw(f"vertices do not ascend: {vertices.name(at)} is followed by {vertices.name(at + 1)}")
+    return vertices
+
+
+def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, manifest: dict[str, Any]) -> EdgeTable:
+    """The edge table. Raises Flaw unless columns and types are as documented and all ends are in the vertex table."""
+    bounds = _bounds(manifest["converged"])
+    numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
+    table = read_table(out, manifest, "edges", [source, target], numbers)
+    for column in (source, target):
+        if table[column].type != vertices.id_type:
+            raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
+    ends = [positions(table[column], vertices.ids) for column in (source, target)]
+    for column, end in zip((source, target), ends, strict=True):
+        if (end < 0).any():
+            row = int((end < 0).argmax())
+            raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
+    low = table[bounds[0]].to_numpy()
+    high = low if manifest["converged"] else table[bounds[1]].to_numpy()
+    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high)
+
+
+def _bounds(converged: bool) -> list[str]:
+    return ["lambda"] if converged else ["lambda_low", "lambda_high"]

@@ -1,0 +1,66 @@
+"""Each CUDA kernel compiles for each supported compute capability. This needs no GPU."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from cupy_backends.cuda.libs import nvrtc
+
+from edgemill.kernels.gpu.runtime import source
+from edgemill.kernels.gpu.tables import SIZES
+
+TABLES: list[dict[str, int]] = [
+    {"SIDE": side, "SLOTS": slots, "WARPS": warps, "ONE_WARP": one_warp}
+    for side in (0, 1)
+    for _, slots, warps, one_warp in SIZES
+]
+VARIANTS: dict[str, list[dict[str, int]]] = {
+    "cascade": [{}],
+    "shards/third_vertex": TABLES,
+    "compact/build": [{}],
+    "compact/peel": [{}],
+    "fixpoint": [{}],
+    "intersect": TABLES,
+    "nest": [{}],
+    "peel": [{}],
+    "reband": [{}],
+    "rows": [{}],
+    "shards/rows": [{}],
+    "shards/peel": [{"SYSTEM": 0}, {"SYSTEM": 1}, {"SYSTEM": 1, "PROFILE": 1}, {"SYSTEM": 1, "WARPS": 32}],
+}
+CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
+QUICK = (75, 80, 120)
+"""The first, the last, and both sides of each condition in the sources. The others compile the same code."""
+
+
+def test_all_sources_are_listed() -> None:
+    folder = Path(str(files("edgemill.kernels.cuda")))
+    assert {entry.relative_to(folder).as_posix() for entry in folder.rglob("*.cu")} == {f"{n}.cu" for n in VARIANTS}
+
+
+def test_quick_capabilities_read_all_code() -> None:
+    text = "".join(source.read(f"{name}.cu") for name in VARIANTS)
+    least = {int(capability) for capability in re.findall(r"^#if __CUDA_ARCH__ >= (\d+)0$", text, re.MULTILINE)}
+    assert len(re.findall("__CUDA_ARCH__", text)) == len(re.findall(r"^#if __CUDA_ARCH__ >= \d+0$", text, re.MULTILINE))
+    assert "#include" not in text  # headers of others may have conditions of their own
+    sides = {max(one for one in CAPABILITIES if one < border) for border in least} | least
+    assert set(QUICK) == sides | {CAPABILITIES[0], CAPABILITIES[-1]}
+
+
+@pytest.mark.parametrize(
+    "capability", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in CAPABILITIES]
+)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_compiles(name: str, capability: int) -> None:
+    for defines in VARIANTS[name]:
+        program = nvrtc.createProgram(source.read(f"{name}.cu"), f"{name}.cu", [], [])
+        options = [*source.options(name, defines), f"-arch=compute_{capability}"]
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            pytest.fail(nvrtc.getProgramLog(program))
+        finally:
+            nvrtc.destroyProgram(program)

@@ -1,0 +1,65 @@
+"""A run with a mistyped input leaves no log and no folder for its output."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import runs
+from edgemill.pipeline.cli import edgemill
+from edgemill.tasks.storage.locations import tidy_path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(edgemill, ["run", *map(str, arguments), "--device", "cpu"])
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--input", "rows.parqet"], "input 'rows.parqet' does not exist"),
+        (["--input", "./folder//../rows.parqet"], "input 'rows.parqet' does not exist"),
+        (["--input", "folder"], "input 'folder' is a folder without *.parquet files"),
+        (["--input", "rows.parquet", "--source-column", "from", "--target-column", "dst"], "'from'"),
+        (["--input", "rows.parquet", "--table-version", "3"], "--table-version is 3, but input"),
+    ],
+)
+@pytest.mark.parametrize("output", ["out", "new/folders/out"])
+def test_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], reason: str, output: str
+) -> None:
+    runs.write_rows(tmp_path / "rows.parquet", [(1, 2)])
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ended = call(*more, "--output", output)
+    assert ended.exit_code in (2, 3)
+    assert reason in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert sorted(os.listdir(tmp_path)) == ["folder", "rows.parquet"]
+
+
+def test_a_run_that_began_leaves_its_log_in_the_folder_that_it_made(tmp_path: Path) -> None:
+    rows = runs.write_rows(tmp_path / "rows.parquet", [(1, None), (2, 3)])
+    ended = call("--input", rows, "--output", tmp_path / "new/out")
+    assert ended.exit_code == 3
+    assert os.listdir(tmp_path / "new") == ["out.failed.log.jsonl"]
+
+
+def test_paths_are_told_without_detours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere/inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("elsewhere/inner")
+    told = {
+        ".//a/../b/": "b",
+        "./": ".",
+        "/": "/",
+        "a//b/./c": "a/b/c",
+        "../x": "../x",
+        "link/../x": "link/../x",  # x beside `inner`, not beside `link`
+        "a/*/../b": "a/*/../b",
+        "s3://bucket//a/../b": "s3://bucket//a/../b",
+    }
+    assert {path: tidy_path(path) for path in told} == told

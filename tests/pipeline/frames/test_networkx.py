@@ -1,0 +1,273 @@
+"""edgemill as a backend of NetworkX: NetworkX's own tests of its functions, and equal answers on drawn graphs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import warnings
+from importlib.metadata import entry_points
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from edgemill.pipeline.dispatch import backend
+from edgemill.pipeline.dispatch.graph import CountedGraph
+from edgemill.pipeline.dispatch.info import get_info
+from edgemill.tasks.programs.shipped import Coreness
+from support_path import SUPPORT_PATH
+
+OFFERED = tuple(get_info()["functions"])
+OF_NODES = ("triangles", "clustering", "generalized_degree")
+ELSEWHERE = (
+    "networkx.algorithms.tests.test_cycles",
+    "networkx.algorithms.tests.test_smallworld",
+    "networkx.algorithms.tests.test_threshold",
+    "networkx.algorithms.approximation.tests.test_approx_clust_coeff",
+    "networkx.algorithms.bipartite.tests.test_cluster",
+    "networkx.generators.tests.test_classic",
+    "networkx.generators.tests.test_geometric",
+)
+"""Other tests of NetworkX that call these functions."""
+
+
+def networkx_tests(*arguments: str) -> tuple[dict[str, int], str]:
+    """Run tests of NetworkX with this backend. Returns the calls of each function, and pytest's output."""
+    environment = os.environ | {"NETWORKX_TEST_BACKEND": "edgemill", "NETWORKX_FALLBACK_TO_NX": "True"}
+    paths = os.pathsep.join([SUPPORT_PATH, *filter(None, [os.environ.get("PYTHONPATH")])])
+    options = ["-p", "networkx_calls", "-p", "no:cacheprovider", "-p", "no:randomly", "-q", "-c", os.devnull]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", os.path.dirname(nx.__file__), "--pyargs", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment | {"PYTHONPATH": paths},
+        cwd=os.path.dirname(nx.__file__),
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (calls,) = [line for line in ended.stdout.splitlines() if line.startswith("calls: ")]
+    return json.loads(calls.removeprefix("calls: ")), ended.stdout
+
+
+def test_networkx_finds_it() -> None:
+    for group in ("networkx.backends", "networkx.backend_info"):
+        found = [point for point in entry_points(group=group) if point.name == "edgemill"]
+        assert len(found) == 1, f"{group} has no edgemill: install this checkout again"
+    (info,) = entry_points(group="networkx.backend_info", name="edgemill")
+    assert info.load() is get_info
+
+
+def test_networkx_s_own_tests() -> None:
+    """The tests of the functions themselves call all of them."""
+    calls, said = networkx_tests(
+        "networkx.algorithms.tests.test_core",
+        "networkx.algorithms.tests.test_cluster",
+        "networkx.algorithms.link_analysis.tests.test_pagerank",
+    )
+    assert set(calls) == set(OFFERED), calls
+    assert min(calls.values()) >= 2 and " passed" in said and "failed" not in said
+
+
+@pytest.mark.slow
+def test_networkx_s_other_tests() -> None:
+    calls, said = networkx_tests(*ELSEWHERE)
+    assert calls and " passed" in said
+
+
+def test_names_and_parameters_are_networkx_s() -> None:
+    for name in OFFERED:
+        theirs = inspect.signature(getattr(nx, name)).parameters
+        ours = inspect.signature(getattr(backend, name)).parameters
+        known = [own for own in theirs if own not in ("backend", "backend_kwargs")]
+        assert list(ours) == known
+        assert [ours[own].default for own in known] == [theirs[own].default for own in known]
+
+
+def same_graph(left: nx.Graph, right: nx.Graph) -> bool:
+    """The same nodes, edges and attributes, in the same order."""
+    return bool(
+        type(left) is type(right)
+        and left.graph == right.graph
+        and list(left.nodes(data=True)) == list(right.nodes(data=True))
+        and {node: list(row.items()) for node, row in left.adjacency()}
+        == {node: list(row.items()) for node, row in right.adjacency()}
+    )
+
+
+def answer(name: str, graph: nx.Graph, *args: Any, **kwargs: Any) -> Any:
+    """The answer of edgemill, or the type of its error."""
+    try:
+        return getattr(nx, name)(graph, *args, **kwargs)
+    except (nx.NetworkXException, ZeroDivisionError) as error:
+        return type(error)
+
+
+@given(
+    rows=strategies.edge_lists(11),
+    alone=st.sets(st.integers(0, 14)),
+    k=st.integers(-1, 7) | st.just(3.5),
+    data=st.data(),
+)
+@settings(max_examples=40)
+def test_the_same_answers(rows: list[tuple[int, int]], alone: set[int], k: float, data: st.DataObject) -> None:
+    """Graphs have loops, isolated nodes, any hashable nodes, and attributes. Types of numbers are compared too."""
+    names = data.draw(st.permutations([*range(10), "text", (1, 2), None.__class__, 3.5, frozenset({1})]))
+    graph = nx.Graph(name="drawn")
+    graph.add_nodes_from((names[node], {"place": node}) for node in alone)
+    graph.add_edges_from((names[u], names[v], {"weight": u + v}) for u, v in rows)
+    some = data.draw(st.lists(st.sampled_from([*graph, "absent"]), unique=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NetworkX warns each time that it caches a graph
+        for name in OF_NODES:
+            for arguments in ((), (some,), *((node,) for node in [*graph][:2])):
+                found = answer(name, graph, *arguments, backend="edgemill")
+                assert found == answer(name, graph, *arguments)
+                if isinstance(found, dict) and name != "generalized_degree":
+                    assert all(type(value) in (int, float) for value in found.values())
+        for count_zeros in (True, False):
+            assert answer("average_clustering", graph, count_zeros=count_zeros, backend="edgemill") == answer(
+                "average_clustering", graph, count_zeros=count_zeros
+            )
+        assert answer("transitivity", graph, backend="edgemill") == answer("transitivity", graph)
+        assert answer("core_number", graph, backend="edgemill") == answer("core_number", graph)
+        found, expected = answer("k_truss", graph, k, backend="edgemill"), answer("k_truss", graph, k)
+        if isinstance(expected, type):
+            assert found is expected is nx.NetworkXNotImplemented
+            graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+            found, expected = answer("k_truss", graph, k, backend="edgemill"), answer("k_truss", graph, k)
+        assert same_graph(found, expected)
+        assert answer("core_number", graph, backend="edgemill") == answer("core_number", graph)
+
+
+@given(
+    rows=strategies.edge_lists(11),
+    alone=st.sets(st.integers(0, 14)),
+    kind=st.sampled_from([nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]),
+    weight=st.sampled_from([None, "weight", "cost"]),
+    alpha=st.sampled_from([0.0, 0.37, 0.85, 0.99]),
+    tol=st.sampled_from([1.3e-3, 1.7e-6, 1.9e-9]),
+    max_iter=st.sampled_from([-1, 0, 1, 7, 100]),
+    data=st.data(),
+)
+@settings(max_examples=40)
+def test_the_same_ranks(
+    rows: list[tuple[int, int]],
+    alone: set[int],
+    kind: type[nx.Graph],
+    weight: str | None,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    data: st.DataObject,
+) -> None:
+    """Equal iteration and convergence, with directions, parallel edges, loops, weights of 0 and missing weights."""
+    names = data.draw(st.permutations([*range(12), "text", (1, 2), None.__class__]))
+    attributes: list[dict[str, Any]] = [{}, {"weight": 0}, {"weight": 2.5}, {"weight": True}]
+    graph = kind()
+    graph.add_nodes_from(names[node] for node in alone)
+    for u, v in rows:
+        graph.add_edge(names[u], names[v], **data.draw(st.sampled_from(attributes)))
+    options: dict[str, Any] = {"alpha": alpha, "tol": tol, "max_iter": max_iter, "weight": weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NetworkX warns each time that it caches a graph
+        found = answer("pagerank", graph, **options, backend="edgemill")
+        expected = answer("pagerank", graph, **options, backend="networkx")
+    if isinstance(expected, type):
+        assert found is expected is nx.PowerIterationFailedConvergence
+    else:
+        assert list(found) == list(expected)
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        assert all(type(rank) is float for rank in found.values())
+        assert not found or sum(found.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_attributes_of_a_truss_are_its_own() -> None:
+    graph = nx.complete_graph(4)
+    graph.nodes[0]["colour"] = graph.edges[0, 1]["colour"] = "red"
+    truss = nx.k_truss(graph, 4, backend="edgemill")
+    truss.nodes[0]["colour"] = truss.edges[0, 1]["colour"] = "blue"
+    assert graph.nodes[0]["colour"] == graph.edges[0, 1]["colour"] == "red"
+
+
+def test_a_graph_that_changes() -> None:
+    """NetworkX converts it anew."""
+    graph = nx.complete_graph(4)
+    assert nx.transitivity(graph, backend="edgemill") == 1
+    graph.remove_edge(0, 1)
+    assert nx.triangles(graph, backend="edgemill") == {0: 1, 1: 1, 2: 2, 3: 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "graph", "options"),
+    [
+        ("clustering", nx.DiGraph([(0, 1)]), {}),
+        ("transitivity", nx.MultiGraph([(0, 1)]), {}),
+        ("average_clustering", nx.Graph([(0, 1)]), {"weight": "weight"}),
+        ("core_number", nx.DiGraph([(0, 1)]), {}),
+        ("pagerank", nx.Graph([(0, 1)]), {"personalization": {0: 1}}),
+        ("pagerank", nx.Graph([(0, 1)]), {"nstart": {0: 1, 1: 0}}),
+        ("pagerank", nx.Graph([(0, 1)]), {"dangling": {0: 1}}),
+        ("pagerank", nx.Graph([(0, 1, {"weight": -1})]), {}),
+        ("pagerank", nx.Graph([(0, 1, {"weight": float("inf")})]), {}),
+        ("pagerank", nx.Graph([(0, 1, {"cost": "much"})]), {"weight": "cost"}),
+    ],
+)
+def test_what_is_left_to_networkx(name: str, graph: nx.Graph, options: dict[str, Any]) -> None:
+    with pytest.raises(NotImplementedError):
+        getattr(nx, name)(graph, **options, backend="edgemill")
+
+
+@pytest.mark.parametrize("name", ["triangles", "k_truss", "generalized_degree"])
+def test_what_networkx_refuses(name: str) -> None:
+    arguments = (3,) if name == "k_truss" else ()
+    with pytest.raises(nx.NetworkXNotImplemented):
+        getattr(nx, name)(nx.DiGraph([(0, 1)]), *arguments, backend="edgemill")
+
+
+def test_why_pagerank_is_left_to_networkx() -> None:
+    graph = nx.path_graph(3)
+    assert backend.can_run("pagerank", (graph, 0.9), {"tol": 1e-3}) is True
+    assert backend.can_run("pagerank", (graph, 0.9, {0: 1}), {}) == (
+        "edgemill computes PageRank without personalization"
+    )
+    graph.edges[0, 1]["weight"] = -2
+    assert backend.can_run("pagerank", (CountedGraph(graph),), {}) == (
+        "edgemill needs weights that are finite and not negative; 'weight' of an edge is not"
+    )
+    assert backend.can_run("pagerank", (graph,), {"weight": None}) is True
+
+
+def test_weights_that_change() -> None:
+    """NetworkX caches the converted graph. Its weights are read anew."""
+    graph = nx.path_graph(3)
+    before = nx.pagerank(graph, backend="edgemill")
+    graph.edges[0, 1]["weight"] = 9
+    after = nx.pagerank(graph, backend="edgemill")
+    assert before[0] == pytest.approx(before[2]) and after[0] > 2 * after[2]
+
+
+def test_cores_that_take_many_steps() -> None:
+    """NetworkX computes them."""
+    graph = nx.path_graph(2 * backend.MOST_STEPS + 10)
+    assert not CountedGraph(graph).run(Coreness(), most_steps=backend.MOST_STEPS).converged
+    assert nx.core_number(graph, backend="edgemill") == dict.fromkeys(graph, 1)
+
+
+def test_small_graphs_are_not_dispatched_automatically() -> None:
+    small, large = nx.path_graph(5), nx.path_graph(backend.LEAST_EDGES + 1)
+    assert backend.should_run("triangles", (small,), {}) == "the graph has fewer than 2,000 edges"
+    assert backend.should_run("triangles", (), {"G": large}) is True
+    assert backend.should_run("triangles", (CountedGraph(small),), {}) is True
+    assert backend.can_run("clustering", (small, None, "weight"), {}) == "edgemill does not support weights"
+
+
+def test_import_of_networkx_loads_no_edgemill() -> None:
+    """Each import of NetworkX loads the backend's description, and nothing else of edgemill."""
+    code = "import networkx, sys; print([name for name in sys.modules if name.split('.')[0] in ('numba', 'dask')])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"

@@ -1,0 +1,97 @@
+"""Whole runs on a GPU that has room only for compact rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgemill.pipeline import ClusterLost, Result, mine
+from edgemill.pipeline.bounding.bounding_checkpoint import BoundingCheckpoint
+from edgemill.tasks.generate.generate import generate
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=12, edge_factor=16)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The result of the CPU."""
+    return mine(rows, tmp_path_factory.mktemp("plain") / "cpu", device="cpu", partitions=1)
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit the memory, so that only compact rows fit."""
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.GPU_EDGE_BYTES", 10**9)
+    monkeypatch.setattr("edgemill.kernels.gpu.compact_rows.MOST_ROUNDS", 20)
+
+
+def logged(result: Result, event: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (result.path / "log.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == event]
+
+
+def test_equal_to_the_cpu(
+    rows: Path, plain: Result, no_room: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("edgemill.pipeline.cluster.this_worker._PROGRESS_SECONDS", -1)
+    compact = mine(rows, tmp_path / "compact", device="gpu")
+    assert compact.edges.to_table() == plain.edges.to_table()
+    assert compact.vertices.to_table() == plain.vertices.to_table()
+    bounding = compact.manifest.bounding
+    assert (bounding.method, bounding.compact_rows) == ("peel", True)
+    assert bounding.steps == plain.manifest.bounding.steps
+    left = [line["unsettled"] for line in logged(compact, "level")]
+    assert len(left) > 1 and left == sorted(left, reverse=True)
+
+
+def test_plain_rows_where_they_fit(rows: Path, plain: Result, tmp_path: Path) -> None:
+    result = mine(rows, tmp_path / "out", device="gpu")
+    assert not result.manifest.bounding.compact_rows
+    assert result.edges.to_table() == plain.edges.to_table()
+
+
+def test_a_limit_ends_with_intervals(rows: Path, plain: Result, no_room: None, tmp_path: Path) -> None:
+    cut = mine(rows, tmp_path / "cut", device="gpu", bounding={"max_seconds": 1e-9})
+    assert not cut.converged
+    assert cut.manifest.bounding.compact_rows
+    exact = plain.edges.to_table()["lambda"].to_pylist()
+    table = cut.edges.to_table()
+    ends = zip(table["lambda_low"].to_pylist(), exact, table["lambda_high"].to_pylist(), strict=True)
+    assert all(low <= value <= high for low, value, high in ends)
+
+
+@pytest.mark.parametrize("then", ["compact", "others"])
+def test_the_next_run_goes_on(
+    rows: Path, plain: Result, no_room: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, then: str
+) -> None:
+    """The next run resumes with compact rows, or with plain rows if they fit by then."""
+    save, saved = BoundingCheckpoint.save, [0]
+
+    def lose(self: BoundingCheckpoint, *state: Any) -> Any:
+        kept = save(self, *state)
+        saved[0] += 1
+        if saved[0] == 2:
+            raise ClusterLost("planted")
+        return kept
+
+    always = {"every_seconds": 0.0}
+    with monkeypatch.context() as patch:
+        patch.setattr(BoundingCheckpoint, "save", lose)
+        with pytest.raises(ClusterLost, match="planted"):
+            mine(rows, tmp_path / "out", device="gpu", checkpoint=always)
+    if then == "others":
+        monkeypatch.undo()
+    result = mine(rows, tmp_path / "out", device="gpu", checkpoint=always)
+    assert "restore" in [stage.stage for stage in result.manifest.stages]
+    assert result.manifest.bounding.compact_rows is (then == "compact")
+    assert result.edges.to_table() == plain.edges.to_table()

@@ -1,0 +1,317 @@
+"""Plans for workers with GPUs: one partition, shards, or partitions with ghosts on request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgemill.kernels.cpu.shards import Cut
+from edgemill.kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
+from edgemill.pipeline import OutOfRoom, UsageError
+from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.plan import gpu_memory
+from edgemill.pipeline.plan.choice import open_input, plan_run, plan_without_sample
+from edgemill.pipeline.plan.fit import excess, refuse_if_too_large
+from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
+from edgemill.pipeline.plan.limits import GPU_FILL
+from edgemill.pipeline.plan.plan import GPU_EDGE_BYTES, Plan
+from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.results.summary.plan_document import plan_document
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.inputs.sources import Source
+
+GIGABYTE = 10**9
+HERE = Capacity(1, 4, 0, GIGABYTE, in_process=True)
+"""One GPU, in this process."""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=3, seed=4, scale=9, edge_factor=8)
+    return open_input(make_settings(str(folder), "out"))
+
+
+def planned(source: Source, capacity: Capacity, **how: object) -> Plan:
+    return plan_run(make_settings(source.path, "out", **how), source, capacity)
+
+
+def processes(workers: int, device_bytes: int = GIGABYTE) -> Capacity:
+    return Capacity(workers, 4, 0, device_bytes)
+
+
+def tightest(source: Source, capacity: Capacity) -> int:
+    """Bytes of a GPU that has room only for compact rows."""
+    roomy = planned(source, capacity)
+    small = planned(source, replace(capacity, device_bytes=1), partitions=1)
+    assert not roomy.compact_rows and small.compact_rows
+    assert least_memory(small) < least_memory(roomy)
+    return least_memory(small)
+
+
+def least_memory(plan: Plan) -> int:
+    """Memory of a GPU with room for all."""
+    return int(plan.device_bytes / GPU_FILL) + 1
+
+
+@pytest.mark.parametrize("method", ["auto", "peel"])
+def test_one_gpu_takes_one_partition(source: Source, method: str) -> None:
+    for capacity in (HERE, processes(1)):
+        plan = planned(source, capacity, method=method)
+        assert (plan.partitions, plan.shards, plan.method) == (1, 0, "peel")
+        assert plan.reason == "one worker holds them all"
+        assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES > 0
+
+
+@pytest.mark.parametrize("method", ["auto", "peel"])
+@pytest.mark.parametrize(
+    ("capacity", "count", "groups", "reason"),
+    [
+        (HERE, 1, 1, "as partitioning.count says"),
+        (HERE, 3, 3, "as partitioning.count says"),
+        (HERE, 8, 8, "as partitioning.count says"),
+        (HERE, 33, 8, "as many as one GPU works on at once; partitioning.count is 33"),
+        (processes(4), 1, 1, "as partitioning.count says"),
+        (processes(4), 3, 3, "as partitioning.count says"),
+        (processes(4), 4, 4, "as partitioning.count says"),
+        (processes(4), 5, 4, "one for each worker; partitioning.count is 5"),
+        (processes(1), 2, 1, "one for each worker; partitioning.count is 2"),
+        (
+            processes(40),
+            64,
+            32,
+            "the most allowed; of 40 workers the others have none; partitioning.count is 64",
+        ),
+    ],
+)
+def test_groups_on_request(
+    source: Source, capacity: Capacity, count: int, groups: int, reason: str, method: str
+) -> None:
+    """Each group is one shard. There are at most as many groups as GPUs allow."""
+    assert (MAX_PEERS_PER_DEVICE, MAX_PEERS) == (8, 32)
+    plan = planned(source, capacity, partitions=count, method=method)
+    assert (plan.partitions, plan.reason, plan.method) == (groups, reason, "peel")
+    assert plan.shards == (groups if groups > 1 else 0)
+    if plan.in_shards:
+        assert plan.partitioning == "shards"
+        assert (plan.copies.mean, plan.copies.largest) == (
+            plan.graph.with_triangles,
+            plan.graph.with_triangles / groups,
+        )
+        assert (plan.replication, plan.messages, plan.on_disk, plan.in_waves, plan.at_once) == (1, 0, False, False, 1)
+        assert plan.buckets == groups
+        refuse_if_too_large(plan)
+
+
+def test_one_gpu_takes_a_graph_that_fits(source: Source) -> None:
+    for workers in (processes(4), processes(40)):
+        plan = planned(source, workers)
+        assert (plan.partitions, plan.shards, plan.reason) == (1, 0, "one GPU has room for its edges")
+    assert planned(source, replace(HERE, workers=2)).partitions == 1  # workers of one process have one GPU
+    assert planned(source, processes(1)).partitions == 1
+
+
+def test_compact_rows_where_others_do_not_fit(source: Source) -> None:
+    for capacity in (HERE, processes(1)):
+        roomy, least = planned(source, capacity), tightest(source, capacity)
+        room = least_memory(roomy)
+        assert not planned(source, replace(capacity, device_bytes=room)).compact_rows
+        for has in (room - 2, least):
+            tight = planned(source, replace(capacity, device_bytes=has))
+            assert (tight.partitions, tight.shards, tight.compact_rows, tight.fits()) == (1, 0, True, True)
+            closed = round(tight.edges * tight.graph.with_triangles)
+            assert tight.device_bytes == compact_bytes(tight.edges, closed, tight.graph.vertices.likely)
+            assert "for the largest partition in compact rows; " in told(tight, "device")
+            assert plan_document(tight)["compact_rows"] is True
+            for method in ("band", "fixpoint"):
+                assert not planned(source, replace(capacity, device_bytes=has), method=method).compact_rows
+        assert "compact" not in told(roomy, "device")
+    assert not planned(source, replace(HERE, device_bytes=0)).compact_rows  # on the CPU
+    assert not planned(source, replace(HERE, device_bytes=1), partitions=3).compact_rows  # of shards
+
+
+def test_several_gpus_take_no_compact_rows(source: Source) -> None:
+    """They are slower than shards. One partition on request is peeled by one GPU."""
+    least = tightest(source, processes(4))
+    room = least_memory(planned(source, processes(4)))
+    for has in (room - 2, least, least - 2):
+        capacity = processes(4, has)
+        plan = planned(source, capacity)
+        assert (plan.shards, plan.compact_rows, plan.reason) == (4, False, "one for each worker")
+        assert planned(source, capacity, partitions=1).compact_rows
+    assert planned(source, processes(4, room)).partitions == 1
+
+
+@pytest.mark.parametrize(
+    ("edges", "closed", "vertices", "before", "held"),
+    [
+        (3_805_001, 3_410_055, 173_966, 24.1, 33.904),
+        (64_154_114, 54_267_558, 2_396_617, 23.1, 31.881),
+        (260_379_717, 212_865_948, 8_871_036, 22.5, 32.442),
+        (1_051_918_523, 828_360_138, 32_802_852, 21.9, 35.534),
+        (2_111_647_151, 1_630_325_499, 63_076_635, 21.7, 34.497),
+    ],
+    ids=["18", "22", "24", "26", "27"],
+)
+def test_memory_of_compact_rows(edges: int, closed: int, vertices: int, before: float, held: float) -> None:
+    """R-MAT graphs, measured on one NVIDIA H200: bytes of an edge before peeling, and of one with triangles that the
+    pool held beside these. A run has edges in their bucket, too: 14 bytes, without the 4 of its row before.
+    """
+    measured = edges * before + closed * held
+    in_a_run = measured + edges * (14 - 4)
+    assert in_a_run < compact_bytes(edges, closed, vertices) < 1.1 * in_a_run
+    h200 = 139 * 2**30
+    assert compact_bytes(edges, closed, vertices) < 0.95 * GPU_FILL * h200
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.3, 0.47])
+def test_memory_of_a_graph_with_few_triangles(share: float) -> None:
+    """Finding triangles takes more memory than peeling: 28 bytes an edge, of which 14 are in its bucket (measured)."""
+    assert compact_bytes(10**9, round(share * 10**9), 0) == 42 * 10**9
+
+
+def test_rows_are_looked_at_before_compact_rows_are_chosen(source: Source) -> None:
+    """Without them, the plan knows only an upper bound, and plain rows may fit."""
+    settings = make_settings(source.path, "out")
+    most = plan_without_sample(settings, source, HERE)
+    assert most is not None
+    tight = replace(HERE, device_bytes=least_memory(most) - 2)
+    assert plan_without_sample(settings, source, tight) is None
+    assert not plan_run(settings, source, tight).compact_rows
+
+
+def test_several_gpus_share_a_graph_that_does_not_fit_one(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_memory, "MOST_LEAVING", 0)
+    monkeypatch.setattr(gpu_memory, "MOST_TELLING", 0)
+    monkeypatch.setattr(gpu_memory, "BATCH_EDGES", 0)
+    room = least_memory(planned(source, processes(4)))
+    assert planned(source, processes(4, room)).partitions == 1
+    shared = planned(source, processes(4, room - 2))
+    assert (shared.partitions, shared.shards, shared.fits()) == (4, 4, True)
+    assert shared.reason == "one for each worker"
+    many = planned(source, processes(40, room - 2))
+    assert (many.shards, many.reason) == (32, "the most allowed; of 40 workers the others have none")
+    alone = planned(source, replace(HERE, device_bytes=tightest(source, HERE) - 2))
+    assert (alone.partitions, alone.shards, alone.fits()) == (1, 0, False)
+
+
+@pytest.mark.parametrize("method", ["band", "fixpoint"])
+@pytest.mark.parametrize("how", ["range", "hash"])
+def test_partitions_with_ghosts_if_asked_for(source: Source, method: str, how: str) -> None:
+    for capacity in (HERE, processes(4)):
+        plan = planned(source, capacity, partitioning={"count": 9, "method": how}, method=method)
+        assert (plan.partitions, plan.shards, plan.partitioning, plan.method) == (9, 0, how, method)
+        assert plan.device_bytes == plan.largest_edges * GPU_EDGE_BYTES
+        assert "for the largest partition; " in told(plan, "device")
+        assert plan.copies.mean > 1
+    assert planned(source, processes(4), method=method).partitions == 4
+
+
+def test_a_limit_on_exchanges_is_refused(source: Source) -> None:
+    bounding = {"max_exchanges": 3}
+    with pytest.raises(UsageError, match="this run would peel: leave it out"):
+        planned(source, HERE, partitions=3, bounding=bounding)
+    assert planned(source, HERE, partitions=3, bounding=bounding | {"method": "band"}).method == "band"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "count", "what"),
+    [
+        (HERE, "auto", "the largest of 1 partitions would need {}: start more workers, each with a GPU of its own, "),
+        (HERE, 3, "3 of 3 shards would need {}: start more workers, each with a GPU of its own, "),
+        (processes(4), "auto", "1 of 4 shards would need {}: start more workers, each with a GPU of its own, "),
+        (processes(4), 3, r"1 of 3 shards would need {}: raise partitioning\.count, "),
+        (processes(4), 1, r"the largest of 1 partitions would need {}: raise partitioning\.count, "),
+    ],
+)
+def test_graphs_that_do_not_fit_are_refused(source: Source, capacity: Capacity, count: int | str, what: str) -> None:
+    plan = planned(source, replace(capacity, device_bytes=100_000), partitions=count)
+    assert not plan.fits()
+    needed = what.format(r"about \d+\.\d+ [kM]iB on a GPU of 97\.66 kiB")
+    other = r"use bounding\.method=band with more partitions, or use cluster\.device=cpu$"
+    with pytest.raises(OutOfRoom, match=f"^{needed}{other}"):
+        refuse_if_too_large(plan)
+    assert excess(plan).startswith("a GPU's shards would need ~" if plan.in_shards else "the largest would need ~")
+
+
+def test_banding_is_not_told_to_band(source: Source) -> None:
+    plan = planned(source, replace(HERE, device_bytes=300_000), partitions=2, method="band")
+    with pytest.raises(OutOfRoom, match=r"kiB: raise partitioning\.count, or use cluster\.device=cpu$"):
+        refuse_if_too_large(plan)
+
+
+def test_more_halves_than_a_shard_numbers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)
+    monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
+    plan = planned(source, processes(4), partitions=2)
+    assert plan.largest_edges == halves_of_a_shard(round(plan.edges * plan.graph.with_triangles), 2) > 2000
+    with pytest.raises(OutOfRoom, match=r"of 2 groups of shards would hold about \d,\d{3} edges, over the 2,000 allow"):
+        refuse_if_too_large(plan)
+
+
+def told(plan: Plan, name: str) -> str:
+    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
+    return lines[name]
+
+
+def test_plan_text_of_shards(source: Source) -> None:
+    here, apart = (planned(source, capacity, partitions=3) for capacity in (HERE, processes(4)))
+    assert re.match(r"gpu, ~[\d.]+ [kM]iB of 0.93 GiB for 3 shards; rows cleaned", told(here, "device"))
+    assert re.match(r"gpu, ~[\d.]+ [kM]iB of 0.93 GiB for 1 shard; rows cleaned", told(apart, "device"))
+    assert apart.device_bytes < here.device_bytes < 3 * apart.device_bytes
+    for plan in (here, apart):
+        assert told(plan, "partitions") == "3 shards in 3 groups: as partitioning.count says"
+        assert told(plan, "tasks").endswith(", and 3 that peel, again after each checkpoint")
+        assert "replication" not in describe(plan)
+    document = plan_document(apart)
+    assert (document["partitions"], document["shards"], document["partitioning"]) == (3, 3, "shards")
+    assert document["device_bytes"] == apart.device_bytes
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 8])
+def test_halves_of_a_graph(shards: int) -> None:
+    """20,000 drawn edges: the estimate of the largest shard is an upper bound and close."""
+    ends = np.random.default_rng(1).integers(0, 1000, (2, 20_000))
+    rank = np.argsort(np.argsort(np.bincount(ends.ravel(), minlength=1000), kind="stable"))
+    low, high = Cut(1000, shards).classes(rank[ends.ravel()].astype(np.uint32)).reshape(ends.shape)
+    largest = max(int(((low == own) | (high == own)).sum()) for own in range(shards))
+    assert halves_of_a_shard(20_000, shards) / 1.1 <= largest <= halves_of_a_shard(20_000, shards)
+
+
+@pytest.mark.parametrize("edges", [1, 10**6, 3 * 10**6, 10**9])
+def test_mailbox_size_equals_that_of_the_kernels(monkeypatch: pytest.MonkeyPatch, edges: int) -> None:
+    peers = pytest.importorskip("edgemill.kernels.gpu.shards.peers", exc_type=ImportError)
+    shards = pytest.importorskip("edgemill.kernels.gpu.shards.mail", exc_type=ImportError)
+    made: list[int] = []
+    monkeypatch.setattr(peers.Mailbox, "__init__", lambda self, shards, never, nbytes: made.append(nbytes))
+    for count in (2, 8, 32):
+        shards.ShardMailbox(count, edges)
+    assert made == [mailbox_bytes(edges, count) for count in (2, 8, 32)]
+
+
+def test_memory_of_a_shard() -> None:
+    """R-MAT 24 with 260 M edges and 17 M vertices: the memory of a shard falls with the number of shards."""
+    edges, vertices = 260_000_000, 2**24
+    sizes = {shards: shards_bytes(edges, edges, vertices, shards) for shards in (2, 4, 8, 16)}
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
+    assert sizes[2] / edges == pytest.approx(84 * 1.1 * 0.75 + 13 / 2, rel=0.01)  # sorting of halves
+    for here in (2, 4, 8):
+        halves, entries = (2 / here - 1 / here**2) * edges, 2 * edges / here
+        peeled = here * (1.1 * (36 * halves + 25 * entries) + 16 * vertices + mailbox_bytes(edges, here)) + 13 * edges
+        assert shards_bytes(edges, edges, vertices, here, here) == pytest.approx(peeled, rel=0.01)
+    without = shards_bytes(edges, 0, vertices, 2)  # nothing is peeled
+    assert without / edges == pytest.approx((76 + 16) * 1.1 / 2 + 13 / 2, rel=0.01)
+    few = shards_bytes(2**20, 0, 2**27, 2)  # with many vertices
+    assert 32 * 2**27 < few < 33 * 2**27
+
+
+@pytest.mark.parametrize("carrier", ["mailboxes", "nccl"])
+def test_gpu_carriers_are_refused_on_cpus(source: Source, carrier: str) -> None:
+    for capacity in (replace(HERE, device_bytes=0), replace(processes(2), device_bytes=0)):
+        with pytest.raises(UsageError, match=rf"bounding\.carrier is {carrier}, .* use bounding\.carrier=auto"):
+            planned(source, capacity, carrier=carrier)
+    assert planned(source, processes(2), carrier=carrier).partitions == 1

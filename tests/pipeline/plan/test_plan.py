@@ -1,0 +1,434 @@
+"""What a plan chooses and refuses; and that more buckets than partitions change nothing of a result but its files."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine
+from edgemill.pipeline.cluster.connecting.start import WORKER_BYTES
+from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.messages.sizes import format_bytes
+from edgemill.pipeline.output.manifest import Manifest
+from edgemill.pipeline.plan import choice as planning
+from edgemill.pipeline.plan import limits, row_memory
+from edgemill.pipeline.plan import plan as plan_module
+from edgemill.pipeline.plan.choice import make_plan, open_input, plan_run
+from edgemill.pipeline.plan.fit import refuse_if_too_large
+from edgemill.pipeline.plan.row_memory import row_bytes
+from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.settings.models import MAX_PARTITIONS
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.pipeline.stages import ingesting
+from edgemill.tasks.estimate.estimate import Estimate, estimate
+from edgemill.tasks.estimate.replication import Copies
+from edgemill.tasks.generate.generate import generate
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", str(folder), files=2, seed=5, scale=10, edge_factor=8)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("partitions", "threads", "buckets"), [(1, 1, 2), (1, 3, 6), (1, 100, 8), (7, 3, 7), (9, 4, 9)]
+)
+def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
+    settings = make_settings(str(rows), "out", partitions=partitions, method="band")
+    plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
+    assert plan.buckets == buckets
+    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
+
+
+def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many workers there are: what numbers them is an int16."""
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 0.1)  # of 8,192 rows
+    settings = make_settings(str(rows), "out", method="band")
+    plan = plan_run(settings, open_input(settings), Capacity(5_000, 8, 0))
+    assert plan.source.rows // 0.1 > limits.MOST_BUCKETS == plan.buckets == np.iinfo(np.int16).max
+    assert plan.partitions == MAX_PARTITIONS < limits.MOST_BUCKETS
+    assert plan.reason == "the most allowed; of 5,000 workers the others have none"
+    plan = plan_run(settings, plan.source, Capacity(MAX_PARTITIONS, 1, 0))
+    assert (plan.partitions, plan.reason) == (MAX_PARTITIONS, "one for each worker")
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.LEAST_EDGES", 1)
+    plan = plan_run(make_settings(str(rows), "out"), plan.source, Capacity(5_000, 8, 0))
+    assert (plan.in_shards, plan.partitions, plan.shards) == (True, MAX_PARTITIONS, 8 * MAX_PARTITIONS)
+    with pytest.raises(UsageError, match=r"partitioning\.count: must be auto or a whole number from 1 to 4096"):
+        make_settings(str(rows), "out", partitions=MAX_PARTITIONS + 1)
+
+
+def test_memory_of_a_row_by_kind_of_id(tmp_path: Path) -> None:
+    """Integers near each other have a table, those far apart a hash table of the distinct ones, strings their bytes."""
+    numbers = np.random.default_rng(1).integers(0, 500, (2, 4000))
+    columns = {"near": numbers, "apart": numbers * 2**40 - 2**50, "text": numbers.astype("U") + "-" * 17}
+    found = {}
+    for name, (src, dst) in columns.items():
+        pq.write_table(pa.table({"src": pa.array(src), "dst": pa.array(dst)}), tmp_path / f"{name}.parquet")
+        plan = make_plan(make_settings(str(tmp_path / f"{name}.parquet"), str(tmp_path / "out"), device="cpu"))
+        found[name] = row_bytes(plan.source, plan.graph, 4000)
+        assert (plan.graph.id_span > 0) is (name != "text")
+        assert plan.reading_bytes == int(4000 * found[name] * plan_module.IN_PROCESS_FACTOR)
+        assert replace(plan, capacity=Capacity(1, 1, 0)).reading_bytes == int(4000 * found[name])
+    assert found["near"] == row_memory.ROW_BYTES
+    assert found["apart"] == pytest.approx(found["near"] + row_memory.HASHED_BYTES * 500 / 4000, rel=0.01)
+    assert found["text"] == pytest.approx(row_memory.TEXT_ROW_BYTES + row_memory.TEXT_BYTES * 20, rel=0.02)
+
+
+def test_what_is_read_is_left_to_dask(rows: Path) -> None:
+    """Of blocks it spills what is kept, strings too, which never lie in files; partitions are what goes in waves."""
+    settings = make_settings(str(rows), "out", partitions=1)
+    source = open_input(settings)
+    free = plan_run(settings, source, Capacity(1, 1, 0))
+    figures = replace(free.graph, id_bytes=100_000.0)
+    limit = int((WORKER_BYTES + free._share_bytes) / limits.FILL) + 1
+    plan = replace(free, graph=figures, capacity=Capacity(1, 1, limit))
+    assert plan.unspilled_bytes > limits.FILL * limit
+    assert plan.spilled_bytes > 0
+    assert not plan.in_waves
+    assert replace(plan, capacity=Capacity(1, 1, limit - 1000)).in_waves
+
+
+def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many threads as there are read one at a time; a GPU, and no limit, have the blocks that are asked for."""
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.MIN_BLOCK_ROWS", 100)
+    settings = make_settings(str(rows), "out")
+    source = open_input(settings)
+
+    def most(threads: int, memory: int, device: int = 0) -> int:
+        capacity = Capacity(1, threads, memory, device)
+        figures = plan_run(settings, source, capacity).graph
+        return planning._rows_per_block(3000, source, figures, capacity)
+
+    room = int((WORKER_BYTES + 1600 * row_memory.ROW_BYTES) / limits.FILL)
+    assert most(1, 0) == most(1, 2**40) == 3000
+    assert most(1, room) == 1500
+    assert most(2, room) == 750
+    assert most(1, WORKER_BYTES) == 100
+    assert most(1, room, 2**30) == 3000
+
+
+def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
+    assert make_plan(make_settings(str(rows), "out", partitions=1)).buckets == 1
+
+
+def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mine(rows, tmp_path / "plain", partitions=1)
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    spread = mine(rows, tmp_path / "spread", partitions=1, cluster={"threads_per_worker": 2})
+    assert spread.edges.to_table() == plain.edges.to_table()
+    assert spread.vertices.to_table() == plain.vertices.to_table()
+    assert (len(plain.manifest.outputs), len(spread.manifest.outputs)) == (5, 20)
+    assert len(spread.manifest.partitions) == 1
+
+
+@pytest.mark.parametrize(
+    ("partitions", "method", "what"),
+    [
+        (1, "band", r"1 of 1 partitions at once and has 345\.\d\d MiB: raise partitioning\.count, give"),
+        (
+            100,
+            "band",
+            r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block",
+        ),
+        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block"),
+    ],
+)
+def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, what: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=partitions, method=method)
+    source = open_input(settings)
+    plan = plan_run(settings, source, Capacity(1, 2, WORKER_BYTES))
+    with pytest.raises(OutOfRoom, match=rf"a worker would need about 34\d\.\d+ MiB for {what}"):
+        refuse_if_too_large(plan)
+    refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)))
+    with pytest.raises(OutOfRoom, match=r"a worker needs about 345\.00 MiB to start and has 300 B: give"):
+        refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, 300)))
+
+
+@pytest.mark.parametrize(("workers", "more"), [(1, "start more workers"), (3, r"raise partitioning\.count")])
+def test_shards_that_cannot_fit_are_refused(
+    rows: Path, monkeypatch: pytest.MonkeyPatch, workers: int, more: str
+) -> None:
+    """Even with their rows in files."""
+    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out", partitions=1)
+    plan = plan_run(settings, open_input(settings), Capacity(workers, 2, WORKER_BYTES))
+    assert (plan.shards, plan.on_disk) == (2, True)
+    told = rf"MiB for 1 of 1 groups of shards at once and has 345\.00 MiB: {more}, give workers more memory"
+    with pytest.raises(OutOfRoom, match=told):
+        refuse_if_too_large(plan)
+
+
+@pytest.mark.parametrize("method", ["auto", "range", "hash"])
+def test_auto_places_by_range(rows: Path, method: str) -> None:
+    settings = make_settings(str(rows), "out", partitions=4, method="band", partitioning={"method": method})
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    assert plan.partitioning == ("range" if method == "auto" else method)
+    assert plan.copies == estimate(plan.source, settings.ingest.sample_rows).copies(plan.partitioning, 4)
+
+
+def test_too_many_edges_for_one_partition_are_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgemill.pipeline.plan.plan.MAX_LOCAL_EDGES", 2000)
+    monkeypatch.setattr("edgemill.pipeline.plan.fit.MAX_LOCAL_EDGES", 2000)
+    settings = make_settings(str(rows), "out", partitions=2, method="band")
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    with pytest.raises(
+        OutOfRoom, match=r"of 2 partitions would hold about \d,\d{3} edges with its ghosts, over the 2,000 "
+    ):
+        refuse_if_too_large(plan)
+    settings = make_settings(str(rows), "out", partitions=2)
+    for workers, more in ((2, "start more workers"), (3, "raise partitioning.count")):
+        plan = plan_run(settings, open_input(settings), Capacity(workers, 1, 0))
+        told = rf"of 2 groups of shards would hold about \d,\d{{3}} edges, over the 2,000 allowed: {re.escape(more)}$"
+        with pytest.raises(OutOfRoom, match=told):
+            refuse_if_too_large(plan)
+
+
+@pytest.mark.parametrize("basis", ["estimated", "assumed"])
+def test_assumed_copies_refuse_nothing(rows: Path, basis: Literal["estimated", "assumed"]) -> None:
+    """A run may make fewer copies than are assumed: that these would not fit is no reason to refuse it."""
+    settings = make_settings(str(rows), "out", partitions=4, method="band")
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, WORKER_BYTES + 2_000_000))
+    plan = replace(plan, copies=Copies(50.0, 10.0, basis))
+    assert "tight" in describe(plan)
+    if basis != "estimated":
+        refuse_if_too_large(plan)
+        return
+    with pytest.raises(OutOfRoom, match="a worker would need about"):
+        refuse_if_too_large(plan)
+
+
+def test_a_result_that_its_disk_cannot_hold_is_refused(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.shutil.disk_usage", lambda folder: free)
+    settings = make_settings(str(rows), "out")
+    plan = plan_run(settings, open_input(settings), Capacity(1, 1, 0))
+    with pytest.raises(
+        OutOfRoom, match=r"no room left for the result: it takes about .* kiB, and the disk .* has 0.98 kiB"
+    ):
+        refuse_if_too_large(plan)
+    assert plan_run(make_settings(str(rows), "s3://bucket/out"), plan.source, plan.capacity).disk_bytes is None
+
+
+def test_auto_takes_as_few_partitions_as_fit(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("plan", "fit"):
+        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.FILL", 1.0)
+        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.WORKER_BYTES", 0)
+    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out", method="band")
+    source = open_input(settings)
+    roomy = plan_run(settings, source, Capacity(2, 1, 0))
+    assert (roomy.partitions, roomy.reason) == (2, "one for each worker")
+    limit = roomy.worker_bytes // 2
+    plan = plan_run(settings, source, Capacity(2, 1, limit))
+    assert plan.fits() and plan.partitions > 2
+    settings = make_settings(str(rows), "out", partitions=plan.partitions // 2, method="band")
+    half = plan_run(settings, source, Capacity(2, 1, limit))
+    assert not half.fits()
+    assert plan.reason.startswith(f"with {half.partitions} a worker would need ~")
+    assert (half.reason, half.edges) == ("as partitioning.count says", plan.edges)
+
+
+def test_few_partitions_at_once_where_memory_is_short(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads work at one together rather than that there are more of them, which would hold more copies."""
+    for module in ("plan", "fit"):
+        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.FILL", 1.0)
+        monkeypatch.setattr(f"edgemill.pipeline.plan.{module}.WORKER_BYTES", 1000)
+    monkeypatch.setattr("edgemill.pipeline.plan.row_memory.ROW_BYTES", 0)
+    settings = make_settings(str(rows), "out", method="band")
+    source = open_input(settings)
+    roomy = plan_run(settings, source, Capacity(1, 4, 0))
+    limit = 1000 + roomy.partition_bytes // 2
+    one, four = (plan_run(settings, source, Capacity(1, threads, limit)) for threads in (1, 4))
+    assert one.partitions == four.partitions > 1
+    assert one.fits() and four.fits() and four.in_waves
+    assert (one.at_once, four.at_once, four.most_at_once) == (1, 1, 4)
+    assert not [line for line in describe(one).splitlines() if line.startswith("at once")]
+    (line,) = (line for line in describe(four).splitlines() if line.startswith("at once"))
+    needed, has = map(format_bytes, (1000 + 4 * four.partition_bytes, limit))
+    assert line == f"at once      1 partition a worker, with 4 threads each: 4 would need ~{needed}, over 100% of {has}"
+    some = replace(four, capacity=Capacity(1, 4, 1000 + 3 * four.partition_bytes))
+    assert (some.at_once, some.in_waves, some.fits()) == (3, True, True)
+    assert some.worker_bytes == 1000 + 3 * four.partition_bytes
+    plenty = replace(four, capacity=Capacity(1, 4, four.unspilled_bytes))
+    assert (plenty.at_once, plenty.in_waves) == (4, False)
+    assert replace(four, capacity=Capacity(1, 4, 1)).at_once == 1  # which is refused
+
+
+def test_auto_does_not_split_in_vain(rows: Path) -> None:
+    """What a worker takes with nothing to do is too much already."""
+    settings = make_settings(str(rows), "out")
+    assert plan_run(settings, open_input(settings), Capacity(1, 1, 300 * 2**20)).partitions <= 2
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("count", [0, 1])
+def test_next_to_no_rows(tmp_path: Path, count: int, text: bool) -> None:
+    ids = pa.array(["a"] * count if text else [1] * count, pa.string() if text else pa.int64())
+    pq.write_table(pa.table({"src": ids, "dst": ids}), tmp_path / "a.parquet")
+    plan = make_plan(make_settings(str(tmp_path / "a.parquet"), str(tmp_path / "out"), device="cpu", partitions=3))
+    refuse_if_too_large(plan)
+    assert "edges        ~0, " in describe(plan)
+
+
+def test_what_is_told(rows: Path, tmp_path: Path) -> None:
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), device="cpu", partitions=4, method="band"))
+    lines = dict(line.split(maxsplit=1) for line in describe(plan).splitlines())
+    assert lines["sample"] == "all rows read"
+    assert re.fullmatch(r"~6,\d\d0, ~9\d% of them in triangles", lines["edges"])
+    assert lines["partitions"] == "4 by range: as partitioning.count says"
+    assert re.fullmatch(r"~\d\.\d copies of an edge; the largest partition has ~\d\d% of all", lines["replication"])
+    assert re.fullmatch(r"~\d\d,\d00 ids \(~[\d.]+ kiB\) in all, at most 12 parcels an exchange", lines["messages"])
+    assert lines["fits"] == "yes"
+    part = make_plan(make_settings(str(rows), "out", device="cpu", ingest={"sample_rows": 2048}))
+    lines = dict(line.split(maxsplit=1) for line in describe(part).splitlines())
+    assert lines["sample"].startswith("2,048 of 8,192 rows read: the figures are estimates; raise ingest.sample_rows")
+    assert re.fullmatch(r"~\d,\d\d0, from \d,\d\d0 to \d,\d\d0", lines["edges"])
+
+
+def test_a_run_records_what_was_expected(rows: Path, tmp_path: Path) -> None:
+    manifest = mine(rows, tmp_path / "out", device="cpu", partitions=2, method="band").manifest
+    assert manifest.plan is not None
+    assert (manifest.plan.rows_looked_at, manifest.plan.edges) == (manifest.counts.rows, manifest.counts.edges)
+    assert manifest.plan.vertices == manifest.counts.vertices
+    held = sum(part.owned + part.ghost for part in manifest.partitions) / manifest.counts.edges
+    assert manifest.plan.replication == pytest.approx(held, rel=0.1)
+    written = (tmp_path / "out" / "manifest.json").read_text()
+    assert '"plan"' in written
+    assert Manifest.model_validate(json.loads(written) | {"plan": None}).plan is None  # of an earlier release
+
+
+def test_the_sample_is_gone_when_rows_are_read(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is as large as 20 M rows, and in one process it would be so beside all of the run."""
+    seen: list[weakref.ref[Estimate]] = []
+    when_read: list[bool] = []
+
+    def watched(*given: Any) -> Estimate:
+        found = estimate(*given)
+        seen.append(weakref.ref(found))
+        return found
+
+    read = ingesting.read
+
+    def reading(*given: Any) -> Any:
+        when_read.append(seen[0]() is None)
+        return read(*given)
+
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.estimate", watched)
+    monkeypatch.setattr("edgemill.pipeline.stages.ingesting.read", reading)
+    mine(rows, tmp_path / "out", device="cpu", partitions=2)
+    assert when_read == [True]
+
+
+@pytest.mark.parametrize("count", [1, "auto"])
+def test_rows_are_not_looked_at_where_they_change_nothing(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int | str
+) -> None:
+    """One partition, which fits if every row is an edge: the same run, but for what it expected."""
+    options: dict[str, Any] = {"device": "cpu", "partitions": count}
+    with monkeypatch.context() as patched:
+        patched.setattr("edgemill.pipeline.plan.choice.estimate", None)
+        manifest = mine(rows, tmp_path / "out", **options).manifest
+    looked = make_plan(make_settings(str(rows), str(tmp_path / "other"), **options))
+    assert len(manifest.partitions) == looked.partitions == 1
+    assert manifest.plan is not None
+    assert (manifest.plan.rows_looked_at, manifest.plan.reason) == (0, looked.reason)
+    assert manifest.plan.edges == 8192 > manifest.counts.edges
+    assert 2**10 >= manifest.plan.vertices > manifest.counts.vertices  # of ids below that
+    assert manifest.plan.worker_bytes > looked.unspilled_bytes
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "The plan read no row" in page
+    assert "at most 8,192" in page
+
+
+def test_rows_are_looked_at_where_they_may_change_something(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(str(rows), str(tmp_path / "out"))
+    source = open_input(settings)
+    roomy = Capacity(1, 2, 0)
+    known = planning.plan_without_sample(settings, source, roomy)
+    assert known is not None
+    limit = int(known.worker_bytes / limits.FILL)
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit + 1)) is not None
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, limit - 1000)) is None
+    device = int(known.source.rows * plan_module.GPU_EDGE_BYTES / limits.GPU_FILL)
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device + 1)) is not None
+    assert planning.plan_without_sample(settings, source, Capacity(1, 2, 0, device - 1000)) is None
+    assert planning.plan_without_sample(settings, source, Capacity(2, 2, 0)) is None
+    assert planning.plan_without_sample(make_settings(str(rows), "out", partitions=2), source, roomy) is None
+    one = make_settings(str(rows), "out", partitions=1)
+    assert planning.plan_without_sample(one, source, Capacity(2, 2, 0)) is not None
+    free = shutil.disk_usage(tmp_path)._replace(free=known.graph.output_bytes // 2)
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.shutil.disk_usage", lambda folder: free)
+    assert planning.plan_without_sample(settings, source, roomy) is not None
+    free = free._replace(free=known.graph.output_bytes // 2 - 1)
+    assert planning.plan_without_sample(settings, source, roomy) is None
+    texts = pa.table({name: pa.array(["a", "b"], pa.string()) for name in ("src", "dst")})
+    pq.write_table(texts, tmp_path / "a.parquet")
+    given = make_settings(str(tmp_path / "a.parquet"), "out")
+    assert planning.plan_without_sample(given, open_input(given), roomy) is None
+
+
+@pytest.mark.parametrize(
+    ("device_bytes", "kind", "there"),
+    [(10**9, "integer", True), (10**5, "integer", False), (10**9, "string", False), (0, "integer", False)],
+)
+def test_ingest_on_a_gpu(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device_bytes: int, kind: str, there: bool
+) -> None:
+    """Integers that fit are cleaned there, in a bucket a partition, which several files are written from."""
+    monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)
+    if kind == "string":
+        table = pa.concat_tables([pq.read_table(path) for path in sorted(rows.glob("*.parquet"))])
+        pq.write_table(table.cast(pa.schema({"src": pa.string(), "dst": pa.string()})), tmp_path / "a.parquet")
+    settings = make_settings(str(tmp_path / "a.parquet" if kind == "string" else rows), "out", partitions=2)
+    plan = plan_run(settings, open_input(settings), Capacity(1, 3, 0, device_bytes, in_process=True))
+    assert plan.ingest_on_device is there
+    assert (plan.buckets, plan.files) == ((2, 3) if there else (6, 1))
+    assert (plan.partition_bytes == 0) is there
+    assert ("rows cleaned and numbered there" in describe(plan)) is there
+
+
+def test_what_is_wrong_with_the_rows_ends_a_run_whose_workers_have_started(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looking(*_: Any) -> Estimate:
+        raise InputError("bad rows")
+
+    monkeypatch.setattr("edgemill.pipeline.plan.choice.estimate", looking)
+    with pytest.raises(InputError, match="bad rows"):
+        mine(rows, tmp_path / "out", device="cpu", partitions=2)
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_that_are_too_long_or_too_many_for_the_memory_are_refused(tmp_path: Path) -> None:
+    """By their length with exit code 3, by their bytes with exit code 7, before anything runs."""
+
+    def planned(length: int, memory: int) -> None:
+        names = [chr(97 + i) * length for i in range(20)]
+        pq.write_table(pa.table({"src": names[:10] * 20, "dst": names[10:] * 20}), tmp_path / "names.parquet")
+        settings = make_settings(str(tmp_path / "names.parquet"), str(tmp_path / "out"), device="cpu")
+        refuse_if_too_large(plan_run(settings, open_input(settings), Capacity(1, 1, memory, in_process=True)))
+
+    planned(2**16, 2**30)
+    with pytest.raises(OutOfRoom, match=r"1 of 1 blocks, of up to 200 rows, .*lower ingest\.rows_per_block") as refused:
+        planned(2**16, WORKER_BYTES + 10 * 2**20)
+    assert refused.value.exit_code == 7
+    with pytest.raises(
+        InputError, match=r"row group 0: column 'src' has an id of 1,000,000 bytes, over the"
+    ) as unusable:
+        planned(10**6, 2**30)
+    assert unusable.value.exit_code == 3

@@ -1,0 +1,113 @@
+"""Tasks that a plan tells of against those that the scheduler is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+from edgemill.pipeline import mine
+from edgemill.pipeline.cluster.engine import Engine, Future
+from edgemill.pipeline.monitor.events import Events, Stage
+from edgemill.pipeline.plan.choice import make_plan, open_input, plan_run
+from edgemill.pipeline.plan.plan import Plan
+from edgemill.pipeline.plan.tasks import Layout
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.tasks.generate.generate import generate
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Without locality: everybody has something for everybody."""
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
+    return folder
+
+
+class Count:
+    """Of the tasks of all stages, but for the steps of bounding."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tasks = 0
+        stages: list[str] = []
+        start, stage = Engine._start, Events.stage
+
+        def started(
+            engine: Engine, name: str, function: Any, arguments: Sequence[Any], *given: Any, **how: Any
+        ) -> list[Future]:
+            step = stages[-1:] == ["bound"] and name not in ("send-results", "results")
+            self.tasks += 0 if step else len(arguments)
+            return start(engine, name, function, arguments, *given, **how)
+
+        @contextmanager
+        def within(events: Events, name: str, tasks: int) -> Iterator[Stage]:
+            stages.append(name)
+            with stage(events, name, tasks) as opened:
+                yield opened
+            stages.pop()
+
+        monkeypatch.setattr(Engine, "_start", started)
+        monkeypatch.setattr(Events, "stage", within)
+
+
+@pytest.mark.parametrize(
+    ("method", "partitions", "waves"),
+    [
+        ("range", 5, False),
+        ("shards", 5, False),
+        pytest.param("shards", 2, True, marks=pytest.mark.slow),
+        pytest.param("range", 4, True, marks=pytest.mark.slow),
+        pytest.param("hash", 5, False, marks=pytest.mark.slow),
+    ],
+)
+def test_a_plan_counts_tasks(
+    rows: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    two_workers: Client,
+    method: str,
+    partitions: int,
+    waves: bool,
+) -> None:
+    if waves:
+        monkeypatch.setattr(Plan, "in_waves", property(lambda _: True))
+    counted = Count(monkeypatch)
+    how: dict[str, Any] = {"device": "cpu", "partitions": partitions}
+    if method != "shards":
+        how |= {"method": "band", "partitioning.method": method}
+    how |= {"ingest": {"rows_per_block": 3000}, "checkpoint": {"every_seconds": None}}
+    settings = make_settings(str(rows), str(tmp_path / "out"), **how)
+    plan = plan_run(settings, open_input(settings), Engine.connect(two_workers, "plan").capacity)
+    mine(rows, tmp_path / "out", client=two_workers, **how)
+    assert plan.in_shards is (method == "shards")
+    assert 0.85 * plan.tasks <= counted.tasks <= 1.05 * plan.tasks
+
+
+@pytest.mark.parametrize(("method", "partitions"), [("band", 3), ("auto", 1)])
+def test_in_one_process(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, partitions: int
+) -> None:
+    counted = Count(monkeypatch)
+    how: dict[str, Any] = {"device": "cpu", "partitioning": {"count": 3}, "method": method}
+    manifest = mine(rows, tmp_path / "out", **how).manifest
+    settings = make_settings(str(rows), str(tmp_path / "out"), **how)
+    assert len(manifest.partitions) == partitions
+    assert counted.tasks == make_plan(settings).tasks
+
+
+def test_they_grow_by_the_square_of_the_buckets() -> None:
+    """Of parcels, unless workers are few and known beforehand: each gets one of all."""
+    few = Layout(10, 16, 16, 1, 2, apart=True, placed=True, homes=True)
+    many = replace(few, placed=False, homes=False)
+    large = replace(many, buckets=64, partitions=64)
+    twice = replace(many, buckets=128, partitions=128)
+    assert 3 < twice.tasks("range") / large.tasks("range") < 4
+    assert few.tasks("range") < many.tasks("range") / 2
+    assert many.tasks("hash") < many.tasks("range")
+    here = replace(many, apart=False)
+    assert here.tasks("range") < many.tasks("range") / 4

@@ -1,0 +1,40 @@
+"""Results and servers of the explorer's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from distributed import Client
+
+import runs
+from edgemill.pipeline import Result, mine
+from edgemill.pipeline.results.explore.server import ExplorerServer
+from known_graphs import FACEBOOK
+from serving import serving
+
+
+@pytest.fixture(scope="module")
+def facebook(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A result with row groups of 500 rows, so that a search reads few of them."""
+    out = tmp_path_factory.mktemp("facebook") / "out"
+    return mine(FACEBOOK, out, client=client, device="cpu", row_group_rows=500)
+
+
+@pytest.fixture
+def made(client: Client, tmp_path: Path) -> Callable[..., Result]:
+    """The result of a few rows."""
+
+    def run(pairs: Iterable[runs.Edge], id_type: pa.DataType | None = None) -> Result:
+        rows = runs.write_rows(tmp_path / "rows.parquet", pairs, id_type)
+        return mine(rows, tmp_path / "out", client=client, device="cpu")
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def served(facebook: Result) -> Iterator[ExplorerServer]:
+    with serving(facebook) as served:
+        yield served

@@ -1,0 +1,147 @@
+"""The explorer's server with many clients, with idle clients, and while it closes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from edgemill.pipeline import Result
+from edgemill.pipeline.results.explore import connections
+from edgemill.pipeline.results.explore.api import File
+from edgemill.pipeline.results.explore.server import ADDRESS, ExplorerServer
+from made import made
+from serving import serving
+
+PATIENCE_SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return made(tmp_path_factory.mktemp("made") / "out", dict.fromkeys(combinations(range(5), 2), 3))
+
+
+def connected(served: ExplorerServer) -> socket.socket:
+    return socket.create_connection((ADDRESS, served.server_port), timeout=PATIENCE_SECONDS)
+
+
+def asked(served: ExplorerServer, connection: socket.socket, path: str = "/api/result") -> None:
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {ADDRESS}:{served.server_port}\r\n\r\n".encode())
+
+
+def answered(connection: socket.socket) -> bool:
+    """Whether a whole answer with status 200 arrives."""
+    said = b""
+    while piece := connection.recv(65536):
+        said += piece
+    head, _, body = said.partition(b"\r\n\r\n")
+    lengths = [line for line in head.split(b"\r\n") if line.startswith(b"Content-Length: ")]
+    return b" 200 OK\r\n" in head and lengths == [b"Content-Length: %d" % len(body)]
+
+
+@contextmanager
+def threads(served: ExplorerServer) -> Iterator[list[int]]:
+    """The largest number of connections that had a thread at the same time."""
+    most, now, lock = [0], 0, threading.Lock()
+    handle = served.process_request_thread
+
+    def counted(request: Any, client_address: Any) -> None:
+        nonlocal now
+        with lock:
+            now += 1
+            most[0] = max(most[0], now)
+        try:
+            handle(request, client_address)
+        finally:
+            with lock:
+                now -= 1
+
+    served.process_request_thread = counted  # type: ignore[method-assign]
+    yield most
+
+
+def test_two_hundred_clients_wait_until_the_server_takes_them(result: Result) -> None:
+    """The server accepts no connection before all clients have sent their requests."""
+    with ExplorerServer(result) as served, ExitStack() as open_ones:
+        clients = [open_ones.enter_context(connected(served)) for _ in range(200)]
+        for client in clients:
+            asked(served, client)
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        try:
+            assert sum(map(answered, clients)) == 200
+        finally:
+            served.shutdown()
+            thread.join()
+
+
+def test_a_thousand_requests_of_two_hundred_clients(result: Result) -> None:
+    def ask(_: int) -> bool:
+        with connected(served) as client:
+            asked(served, client)
+            return answered(client)
+
+    with serving(result) as served, threads(served) as most, ThreadPoolExecutor(200) as clients:
+        assert sum(clients.map(ask, range(1000))) == 1000
+    assert 1 < most[0] <= connections._THREADS
+
+
+def test_idle_clients_are_closed_under_load(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Idle clients hold all threads; half of them have sent part of a request. Other clients are served."""
+    monkeypatch.setattr(connections, "_IDLE_SECONDS_UNDER_LOAD", 0.0)
+    with serving(result) as served, threads(served) as most, ExitStack() as open_ones:
+        silent = [open_ones.enter_context(connected(served)) for _ in range(2 * connections._THREADS)]
+        for client in silent[::2]:
+            client.sendall(b"GET /api/re")
+        with connected(served) as client:
+            asked(served, client)
+            assert answered(client)
+    assert most[0] == connections._THREADS
+
+
+def test_an_idle_client_is_closed(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.1)
+    with serving(result) as served, connected(served) as client:
+        client.sendall(b"GET /api/result HTTP/1.1\r\n")
+        assert client.recv(1) == b""
+
+
+def test_closing_waits_for_answers_and_not_for_idle_clients(result: Result) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    with ExplorerServer(result) as served:
+        answer, known = served.api.by_path["/api/result"]
+
+        def slow(parameters: dict[str, str]) -> dict[str, object] | File:
+            begun.set()
+            assert go_on.wait(PATIENCE_SECONDS)
+            return answer(parameters)
+
+        served.api.by_path["/api/result"] = slow, known
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        with connected(served) as silent, connected(served) as client:
+            asked(served, client)
+            assert begun.wait(PATIENCE_SECONDS)
+            served.shutdown()
+            thread.join()
+            closing = threading.Thread(target=served.server_close)
+            closing.start()
+            assert silent.recv(1) == b""  # it is closed while the answer runs
+            assert closing.is_alive()
+            go_on.set()
+            assert answered(client)
+            closing.join(PATIENCE_SECONDS)
+            assert not closing.is_alive()
+
+
+def test_the_server_ends_while_all_threads_are_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_THREADS", 1)
+    monkeypatch.setattr(connections, "_IDLE_SECONDS_UNDER_LOAD", float("inf"))
+    with serving(result) as served, connected(served), connected(served) as waiting:
+        asked(served, waiting)

@@ -1,0 +1,86 @@
+"""Graphs for vertex programs, and runs on any number of blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
+from edgemill.tasks.programs import Entries, Program, cut_blocks, run_blocks
+from edgemill.tasks.shards import MemoryCarrier
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A graph of the vertices 0 … vertices - 1 without repeated edges (in either direction if undirected)."""
+
+    vertices: int
+    edges: tuple[tuple[int, int], ...]
+    weights: tuple[float, ...]
+    directed: bool
+
+    def networkx(self) -> Any:
+        """The graph as DiGraph or Graph."""
+        graph = nx.DiGraph() if self.directed else nx.Graph()
+        graph.add_nodes_from(range(self.vertices))
+        graph.add_weighted_edges_from((u, v, w) for (u, v), w in zip(self.edges, self.weights, strict=True))
+        return graph
+
+    def entries(self) -> Entries:
+        """The input of `cut_blocks`."""
+        ends = np.array(self.edges, np.int32).reshape(-1, 2)
+        return Entries(ends[:, 0].copy(), ends[:, 1].copy(), np.array(self.weights, np.float64))
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 14) -> Drawn:
+    """Directed and undirected graphs, with loops, weights that are often equal or 0, isolated vertices; also empty
+    ones.
+    """
+    vertices, directed = draw(st.integers(1, most)), draw(st.booleans())
+    ends = st.tuples(st.integers(0, vertices - 1), st.integers(0, vertices - 1))
+    edges = draw(st.lists(ends, unique_by=(lambda e: e) if directed else lambda e: (min(e), max(e)), max_size=4 * most))
+    weight = st.sampled_from([0.0, 0.25, 1.0, 2.0, 0.1, 1e6])
+    weights = draw(st.lists(weight, min_size=len(edges), max_size=len(edges)))
+    return Drawn(vertices, tuple(edges), tuple(weights), directed)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of a program over all blocks."""
+
+    state: dict[str, NDArray[Any]]
+    """[vertices]"""
+    steps: int
+    converged: bool
+    moved: float
+    entries: int
+    """Entries read."""
+
+
+def cut(blocks: int, by_range: bool, vertices: int) -> Partitioner:
+    """Partition by ranges of numbers, or by arbitrary classes."""
+    if not by_range:
+        return HashPartitioner(blocks)
+    return RangePartitioner(np.arange(1, blocks) * vertices // blocks)
+
+
+def by_blocks(program: Program, graph: Drawn, blocks: int, by_range: bool = False, **limits: Any) -> Found:
+    """Run a program on a graph in `blocks` blocks."""
+    home = cut(blocks, by_range, graph.vertices)
+    parts = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
+    found = run_blocks(program, parts, home, MemoryCarrier.open(blocks), threads=2, **limits)
+    number = np.concatenate([own.number for own in found])
+    assert sorted(number.tolist()) == list(range(graph.vertices))
+    assert len({(own.steps, own.converged, own.moved) for own in found}) == 1
+    state = {}
+    for name, kind in program.state.items():
+        values = np.concatenate([own.state[name] for own in found])
+        assert values.dtype == kind
+        state[name] = values[np.argsort(number)]
+    return Found(state, found[0].steps, found[0].converged, found[0].moved, sum(own.entries for own in found))

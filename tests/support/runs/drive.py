@@ -1,0 +1,136 @@
+"""The stages of a run without a cluster: from Parquet to subgraphs, and from results to files.
+
+The schedules of bounding, which lie between the two, are in bounding.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.stages import exchange as exchanges
+from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing, triangulating
+from edgemill.pipeline.stages.partitioning import OrderedGraph
+from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.tasks import ingest as steps
+from edgemill.tasks.device import MemorySpace
+from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.ingest.numbering import BucketEdges
+from edgemill.tasks.inputs.sources import Source, plan_blocks
+from edgemill.tasks.messages import Bundle, collect
+from edgemill.tasks.partition import Partitioner
+from edgemill.tasks.publish import lambda_columns as publish
+from edgemill.tasks.publish.writing import OutputFile, TableFormat
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """The graph in buckets and in partitions."""
+
+    rows: ingesting.RowCounts
+    buckets: ingesting.Buckets
+    degrees: list[steps.BucketDegrees]
+    partitioner: Partitioner
+    owned: list[steps.OwnedEdges]
+
+    @property
+    def ids(self) -> list[steps.BucketIds]:
+        """[buckets]"""
+        return self.buckets.ids
+
+    @property
+    def edges(self) -> list[BucketEdges]:
+        """[buckets]"""
+        return self.buckets.edges
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """[buckets + 1] first dense number of each bucket."""
+        return self.buckets.starts
+
+
+def exchange(
+    bundles: Iterable[Bundle[Any]], receivers: int, receive: Callable[[int, dict[int, Any]], Any]
+) -> list[Any]:
+    """Deliver bundles to each receiver; as many rows must arrive as are sent."""
+    sent = list(bundles)
+    mail = [collect(receiver, sent) for receiver in range(receivers)]
+    assert sum(sum(b.rows.values()) for b in sent) == sum(len(part) for parts in mail for part in parts.values())
+    return [receive(receiver, mail[receiver]) for receiver in range(receivers)]
+
+
+def ingest(
+    source: Source,
+    partitions: int = 1,
+    method: Literal["range", "hash"] | Partitioner = "range",
+    buckets: int | None = None,
+    rows_per_block: int = 2_000_000,
+    space: MemorySpace = MemorySpace.HOST,
+) -> Ingested:
+    """From Parquet to the edges each partition owns, with as many buckets as partitions unless given.
+
+    `method` may also be a partitioner of that many partitions.
+    """
+    engine, events = SequentialEngine(), Events()
+    blocks, rows = ingesting.read(engine, events, source, plan_blocks(source, rows_per_block), "drop", space)
+    made = ingesting.number(engine, events, source, blocks, buckets or partitions, space)
+    graph = order_buckets(made.edges, space)
+    partitioner = partitioning.choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
+    return Ingested(rows, made, graph.degrees, partitioner, partitioning.collect_owned(graph, partitioner))
+
+
+def order_buckets(edges: Sequence[BucketEdges], space: MemorySpace = MemorySpace.HOST) -> OrderedGraph:
+    """These buckets with their vertices in degree order."""
+    return partitioning.order_by_degree(SequentialEngine(), edges, edges[0].all_vertices, space)
+
+
+def subgraphs(owned: Sequence[steps.OwnedEdges]) -> list[Subgraph]:
+    """From the edges each partition owns to its subgraph."""
+    return triangulating.build_subgraphs(SequentialEngine(), owned)
+
+
+def extract(
+    ingested: Ingested, results: Sequence[publish.BucketResults], space: MemorySpace = MemorySpace.HOST
+) -> extracting.Groups:
+    """The dense groups, by the λ of all edges. Triangles are counted in shards only on the host."""
+    partitions = len(ingested.owned) if space is MemorySpace.HOST else 1
+    graph = extracting.KnownLambda(ingested.edges, ingested.degrees, results, ingested.starts)
+    return extracting.extract(SequentialEngine(), Events(), graph, partitions, space)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Files and summaries of a result without dense groups."""
+
+    summaries: list[publish.BucketSummary]
+    edge_files: list[OutputFile]
+    vertex_files: list[OutputFile]
+
+
+Answers = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+"""Support, lower and upper end of λ of each owned edge of a partition."""
+
+
+def publish_results(
+    folder: Path, source: Source, ingested: Ingested, answers: Sequence[Answers], converged: bool = True, files: int = 1
+) -> Published:
+    """From each partition's answers about its owned edges to files below `folder`, `files` of each bucket."""
+    engine = SequentialEngine()
+    sent = [(steps.rows_to_publish(own), *answer) for own, answer in zip(ingested.owned, answers, strict=True)]
+    bundles = exchanges.send(engine, "send-results", "results", publish.send_results, sent)
+    results = exchanges.exchange(
+        engine, "results", bundles, publish.collect_results, [(own,) for own in ingested.edges]
+    )
+    found = publishing.Findings(ingested.buckets, ingested.degrees, results)
+    how = TableFormat(folder, source, converged, files=files)
+    written = publishing.publish_results(engine, None, found, how)
+    edge_files, vertex_files = (
+        [file for file in written.files if file.name.startswith(table)] for table in ("edges/", "vertices/")
+    )
+    return Published(written.summaries, edge_files, vertex_files)

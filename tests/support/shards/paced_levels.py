@@ -1,0 +1,34 @@
+"""Workers that take longer for each level of peeling by shards, and tell of each one: a fault can strike at any level.
+
+`client.run(pace)`, or `dask worker --preload` with this file.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import wraps
+from typing import Any
+
+from edgemill.pipeline.cluster import this_worker
+from edgemill.tasks.shards.peeling import Peeling
+
+SECONDS = 0.05
+"""For a level."""
+
+
+def pace(seconds: float = SECONDS) -> None:
+    """On a worker: take so long for each level from now on."""
+    this_worker._PROGRESS_SECONDS = -1.0
+    following = getattr(Peeling._next_level, "__wrapped__", Peeling._next_level)
+
+    @wraps(following)
+    def slower(self: Peeling, *arguments: Any) -> None:
+        time.sleep(seconds)
+        following(self, *arguments)
+
+    Peeling._next_level = slower  # type: ignore[method-assign, assignment]
+
+
+def dask_setup(worker: Any) -> None:
+    """Dask calls this as the worker starts."""
+    pace()

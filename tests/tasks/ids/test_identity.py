@@ -1,0 +1,113 @@
+"""Ids of both kinds give the same answers, in the order of integers or of UTF-8 bytes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgemill.tasks.errors import OutOfRoom
+from edgemill.tasks.ids import identity, order
+from edgemill.tasks.ids.identity import Ids
+
+INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30)
+STRINGS = st.lists(st.text(st.characters(codec="utf-8"), max_size=4), max_size=30)
+EITHER = st.one_of(st.tuples(INTEGERS, INTEGERS), st.tuples(STRINGS, STRINGS))
+
+
+def as_ids(values: list[Any], like: Any = 0) -> Ids:
+    if isinstance(values[0] if values else like, str):
+        return pa.array(values, pa.large_string())
+    return np.array(values, np.int64)
+
+
+def rank(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def ascending(values: list[Any]) -> list[Any]:
+    return sorted(set(values), key=rank)
+
+
+@given(EITHER)
+def test_encode_merge_take(columns: tuple[list[Any], list[Any]]) -> None:
+    first, second = columns
+    like = (first + second + [0])[0]
+    ids, one, other = identity.encode(as_ids(first, like), as_ids(second, like))
+    assert ids.tolist() == ascending(first + second)
+    assert identity.take(ids, one).tolist() == first
+    assert identity.take(ids, other).tolist() == second
+    runs = [as_ids(ascending(first), like), as_ids(ascending(second), like)]
+    runs = [run for run in runs if len(run)]
+    if not runs:
+        return
+    merged, positions = identity.merge(runs)
+    assert merged.tolist() == ids.tolist()
+    for run, places in zip(runs, positions, strict=True):
+        assert identity.take(ids, places).tolist() == run.tolist()
+
+
+LONG = "ab" * 500_000
+EXOTIC = ["", "\0", "\0\0", "a", "a\0", "A", "é", "e\u0301", "\uffff", "\U0001f600", LONG, LONG + "\0"]
+"""NUL bytes, distinct strings that look alike, a pair with the opposite order in UTF-16, very long strings."""
+
+
+def test_exotic_strings() -> None:
+    test_encode_merge_take.hypothesis.inner_test((EXOTIC[::-1], EXOTIC[::3]))  # type: ignore[attr-defined]
+    test_encode_merge_take.hypothesis.inner_test(([""], EXOTIC[1:]))  # type: ignore[attr-defined]
+
+
+@given(st.lists(st.lists(st.text(max_size=2), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_merge_of_many_runs_of_strings(columns: list[list[str]]) -> None:
+    runs = [as_ids(ascending(column)) for column in columns]
+    merged, positions = identity.merge(runs)
+    assert merged.tolist() == ascending([value for column in columns for value in column])
+    assert [identity.take(merged, places).tolist() for places in positions] == [run.tolist() for run in runs]
+    assert {places.dtype for places in positions} == {np.dtype(np.int32)}
+
+
+@given(EITHER)
+def test_split_at_splitters(columns: tuple[list[Any], list[Any]]) -> None:
+    values, splitters = ascending(columns[0]), sorted(columns[1], key=rank)
+    if not values or not splitters:
+        return
+    cuts = identity.split(as_ids(values), as_ids(splitters))
+    assert len(cuts) == len(splitters) + 2
+    for b in range(len(splitters) + 1):
+        inside = [
+            value
+            for value in values
+            if (b == 0 or rank(value) >= rank(splitters[b - 1]))
+            and (b == len(splitters) or rank(value) < rank(splitters[b]))
+        ]
+        assert identity.part(as_ids(values), cuts[b], cuts[b + 1]).tolist() == inside
+
+
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_quantiles_of_few_ids(kind: identity.Kind) -> None:
+    assert len(identity.quantiles(identity.no_ids(kind), 4)) == 3
+    some = as_ids([3, 1, 2, 2]) if kind == "integer" else as_ids(["3", "1", "2", "2"])
+    assert [int(cut) for cut in identity.quantiles(some, 2).tolist()] == [2]
+
+
+def test_a_slice_of_strings_is_pickled_without_the_rest() -> None:
+    ids = as_ids([f"{i:06d}" for i in range(10_000)])
+    assert len(pickle.dumps(identity.part(ids, 5, 15))) < 1_000
+
+
+@pytest.mark.parametrize("runs", [[["a", "b", "c", "d"]], [["a", "b"], ["b", "c", "d"]], [[1, 2, 3, 4]]], ids=str)
+def test_too_many_distinct_ids_are_refused(monkeypatch: pytest.MonkeyPatch, runs: list[list[Any]]) -> None:
+    """A position over 2^31 - 1 would overflow. Repetitions do not count."""
+    columns = [as_ids(run) for run in runs]
+    monkeypatch.setattr(order, "MAX_CODES", 4)
+    identity.merge(columns)
+    identity.encode(columns[0], columns[-1])
+    monkeypatch.setattr(order, "MAX_CODES", 3)
+    for work in (lambda: identity.merge(columns), lambda: identity.encode(columns[0], columns[-1])):
+        with pytest.raises(OutOfRoom, match="one task has 4 distinct vertices, over the 3 allowed"):
+            work()
