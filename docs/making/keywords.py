@@ -1,4 +1,4 @@
-"""Makes pipeline/calls/keywords.py from pipeline/settings.py: the keywords of `edgemill.mine`, typed for editors.
+"""Make pipeline/calls/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
 
 python docs/making/keywords.py
 
@@ -14,10 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from edgemill.pipeline import settings
-from edgemill.pipeline.config import KEYWORDS
-from edgemill.pipeline.settings import SECTIONS
-from edgemill.pipeline.wording.meanings import meanings
+from edgemill.pipeline.messages.docstrings import field_docstrings
+from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.settings.sources import KEYWORDS
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
 PATHS = frozenset(
@@ -38,26 +37,23 @@ PATHS = frozenset(
 """Settings that are text and take an `os.PathLike` from Python, too."""
 Fields = dict[str, tuple[str, str]]
 """Of each setting its type, as source, and its meaning."""
-HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from pipeline/settings.py: do not edit."""
+HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py from the settings: do not edit."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
-
-__all__ = [{exported}]
 '''
 
 
 def made() -> str:
     """The text of the module, as the settings say now."""
     sections = {section: _fields(section) for section in SECTIONS}
-    names = sorted([*map(_class_name, SECTIONS), "Keywords"])
-    parts = [HEAD.replace("{exported}", ", ".join(f'"{name}"' for name in names))]
+    parts = [HEAD]
     whole: Fields = {}
-    for section, holder in SECTIONS.items():
-        about = str(holder.__doc__)
+    for section, model in SECTIONS.items():
+        about = str(model.__doc__)
         parts.append(_class(_class_name(section), about, sections[section]))
         kind = f"{_class_name(section)} | Mapping[str, Any]"  # code that makes a section need not name its type
         path = sections[section][KEYWORDS[section].partition(".")[2]][0] if section in KEYWORDS else None
@@ -81,20 +77,20 @@ def _class(name: str, about: str, fields: Fields) -> str:
 
 
 def _fields(section: str) -> Fields:
-    tree = ast.parse(inspect.getsource(settings))
-    holder = SECTIONS[section]
-    (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == holder.__name__)
+    model = SECTIONS[section]
+    (definition,) = ast.parse(inspect.getsource(model)).body
+    assert isinstance(definition, ast.ClassDef)
     found: Fields = {}
-    about = meanings(holder)
-    for node in body:
+    about = field_docstrings(model)
+    for node in definition.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
-            if name in holder.model_fields:
+            if name in model.model_fields:
                 kind = _kind(node.annotation)
                 if f"{section}.{name}" in PATHS:
                     kind = kind.replace("str", "str | os.PathLike[str]")
                 found[name] = (kind, " ".join(about[name].split()))
-    assert found.keys() == holder.model_fields.keys(), section
+    assert found.keys() == model.model_fields.keys(), section
     return found
 
 

@@ -17,9 +17,10 @@ from typing import Any
 import networkx as nx
 
 import lambda_pictures
+import rooms
 from drawing import COLOURS, Edge, arrow, bar, box, document, dot, levels, line, text
 from edgemill.pipeline import mine
-from edgemill.pipeline.ledger import Ledger
+from edgemill.pipeline.bounding.ledger import Ledger
 from edgemill.tasks.bound.band import BandReport
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -252,6 +253,7 @@ PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "two-teams.svg": lambda_pictures.two_teams,
     "joining.svg": lambda_pictures.joining,
     "facebook-levels.svg": lambda_pictures.facebook_levels,
+    "rooms.svg": rooms.drawn,
 }
 
 

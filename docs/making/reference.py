@@ -22,10 +22,12 @@ from annotated_types import Ge, Gt
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from edgemill.pipeline import cli, exits, manifest
-from edgemill.pipeline.config import SHORT_NAMES
-from edgemill.pipeline.settings import SECTIONS
-from edgemill.pipeline.wording.meanings import meanings
+from edgemill.pipeline import cli
+from edgemill.pipeline.messages import exits
+from edgemill.pipeline.messages.docstrings import field_docstrings
+from edgemill.pipeline.output import manifest
+from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.settings.sources import SHORT_NAMES
 from edgemill.tasks import errors
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -46,7 +48,7 @@ KINDS: Mapping[object, str] = {
     float: "number",
     str: "text",
     dict: "mapping",
-    types.NoneType: "none",
+    types.NoneType: "null",
 }
 
 
@@ -58,8 +60,8 @@ def settings() -> str:
         if one.name in SHORT_NAMES
     }
     parts = []
-    for section, holder in SECTIONS.items():
-        about = meanings(holder)
+    for section, model in SECTIONS.items():
+        about = field_docstrings(model)
         rows = [
             (
                 f"`{section}.{name}`" + (f"<br>`{flags[full]}`" if (full := f"{section}.{name}") in flags else ""),
@@ -68,10 +70,10 @@ def settings() -> str:
                 next((unit for word, unit in UNITS.items() if word in name.split("_")), ""),
                 PAGE.sub(r"[\1](\1.md)", about[name]),
             )
-            for name, field in holder.model_fields.items()
+            for name, field in model.model_fields.items()
         ]
         table = _table(("setting, flag", "type", "default", "unit", "meaning"), rows)
-        parts.append(f"## `{section}`\n\n{holder.__doc__}\n\n{table}")
+        parts.append(f"## `{section}`\n\n{model.__doc__}\n\n{table}")
     return "\n\n".join(parts)
 
 
@@ -102,7 +104,7 @@ def _default(field: FieldInfo) -> str:
     if default is PydanticUndefined:
         return "required"
     if default is None:
-        return "none"
+        return "null"
     return "`" + yaml.safe_dump(default, default_flow_style=True).removesuffix("...\n").strip() + "`"
 
 
@@ -146,15 +148,13 @@ def exit_codes() -> str:
     """A row for each code."""
     raised = [one for one in _with_code_of_its_own(errors.EdgemillError) if one.exit_code != 1]
     rows = [("0", "", "Done, or nothing to do; `diff`, whether or not anything changed.")]
-    rows.append(
-        ("1", "any other", "Anything else, and a `verify` that found a mistake. `--debug` shows where it happened.")
-    )
+    rows.append(("1", "any other", "Anything else, and a `verify` that found a mistake. `--debug` shows a traceback."))
     rows += [
         (str(one.exit_code), f"`{one.__name__}`", " ".join(str(one.__doc__).split()))
         for one in sorted(raised, key=attrgetter("exit_code"))
     ]
     rows.append((str(exits.exit_code(KeyboardInterrupt())), "`KeyboardInterrupt`", "Interrupted: Ctrl-C, SIGINT."))
-    rows.append((str(exits.UNREAD), "", "Nobody reads what it prints: `head` has closed the pipe, say. No message."))
+    rows.append((str(exits.BROKEN_PIPE), "", "The reader of its output closed the pipe, such as `head`. No message."))
     rows.append((str(exits.exit_code(exits.Terminated())), "`KeyboardInterrupt`", "Terminated: SIGTERM."))
     return _table(("code", "in Python", "meaning"), rows)
 
@@ -175,7 +175,7 @@ def record() -> str:
 def _keys(
     schema: Mapping[str, Any], model: Any, inner: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, str, str]]:
-    known = meanings(model)
+    known = field_docstrings(model)
     fields = {field.alias: name for name, field in getattr(model, "model_fields", {}).items() if field.alias}
     for name, field in schema["properties"].items():
         shapes = [one for one in field.get("anyOf", [field]) if one.get("type") != "null"]

@@ -18,12 +18,16 @@ import reference
 import tutorial
 from backends import devices
 from edgemill.pipeline import cli
-from edgemill.pipeline.config import SHORT_NAMES, load_settings
-from edgemill.pipeline.settings import SECTIONS
-from edgemill.tasks.writing import VALUE_COLUMNS
+from edgemill.pipeline.settings.models import SECTIONS
+from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
+from edgemill.tasks.publish.lambda_columns import VALUE_COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [*sorted(DOCS.glob("*.md")), *(DOCS.parent / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md"))]
+PAGES = [
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("engineering/*.md")),
+    *(DOCS.parent / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")),
+]
 SETTINGS = {f"{section}.{name}" for section, holder in SECTIONS.items() for name in holder.model_fields}
 
 
@@ -61,7 +65,7 @@ def test_a_changed_answer_would_be_seen(rerun: tuple[str, Path]) -> None:
 
 
 def test_the_readme_shows_the_same() -> None:
-    """What `make run` ends with, and what DuckDB finds in it."""
+    """README.md shows what `make run` prints at its end."""
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     shown = [
         block
@@ -69,7 +73,7 @@ def test_the_readme_shows_the_same() -> None:
         if "1912" in block or "88,234" in block
     ]
     page = tutorial.VARIES.sub("…", tutorial.PAGE.read_text(encoding="utf-8"))
-    assert len(shown) == 2
+    assert len(shown) == 1
     assert all(tutorial.VARIES.sub("…", block) in page for block in shown)
 
 
@@ -119,7 +123,7 @@ def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -
         columns = re.findall(r"^\| (?:`(\w+)`|the input's \w+ column) \| (\w+) \|", section, flags=re.MULTILINE)
         listed[section.split("`")[1]] = columns
     tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
-    assert listed.pop("attributes") == [("id", "id")]  # which this run was not given; tests/pipeline/test_attributes.py
+    assert listed.pop("attributes") == [("id", "id")]  # see tests/pipeline/frames/test_attributes.py
     assert tables.keys() == listed.keys()
     for name, schema in tables.items():
         found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]
@@ -141,7 +145,7 @@ def test_pictures_are_what_is_drawn() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
     """A command of a code block has its options; what is written like a setting is one, or is in the manifest, or is a
-    key of JSON, which tests/pipeline/test_summary.py holds to what is printed.
+    key of JSON, which tests/pipeline/cli/test_summary.py holds to what is printed.
     """
     page = path.read_text(encoding="utf-8")
     wrong = []
@@ -154,7 +158,7 @@ def test_commands_and_settings_on_pages_are_there(path: Path) -> None:
             known = {name for one in command.params for name in one.opts} | {"--help"}
             wrong += [f"edgemill {line}: {word}" for word in words if re.match("--?[a-z]", word) and word not in known]
     manifest = set(re.findall(r"`([a-z_.]+)`", reference.record()))
-    if path.name == "json.md":  # keys of documents, which tests/pipeline/test_summary.py holds to what is printed
+    if path.name == "json.md":  # keys of documents, which tests/pipeline/cli/test_summary.py holds to what is printed
         manifest |= set(re.findall(r"`(input\.[a-z_]+)`", page))
     for section, name in re.findall(rf"\b({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![\w/.(…])", page):
         if f"{section}.{name}" not in SETTINGS | manifest and name not in (
