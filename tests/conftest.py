@@ -64,6 +64,9 @@ LEAST_PROCESSES, MOST_PROCESSES = 3, 4
 so two would leave two cores idle for a quarter of it.
 """
 
+CLUSTER_TESTS = (ROOT / "tests/pipeline", ROOT / "tests/faults")
+"""Tests of clusters and processes. A scheduler may take a worker for lost while its machine stops for seconds."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
@@ -75,10 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without a device the GPU's turn is skipped; what needs none, such as compiling, has no marker.
 
     Tests that may take longer than others come first: at the end all processes but one would wait for them.
+
+    In CI a test of CLUSTER_TESTS that fails is run once more, and listed under RERUN.
     """
     from backends import devices
 
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    if os.environ.get("CI"):
+        for item in items:
+            if any(item.path.is_relative_to(folder) for folder in CLUSTER_TESTS):
+                item.add_marker(pytest.mark.flaky(reruns=1))
     if not devices():
         for item in items:
             if item.get_closest_marker("gpu"):
