@@ -1,0 +1,132 @@
+"""λ after batches of insertions and deletions: equal to λ from nothing, and the order valid, night by night."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import oracles
+import strategies
+from edgemill.kernels.graph import Topology
+from edgemill.tasks.update import Order, OverBudget, Updated, find_violation, order_of, update_order
+from examples import examples
+
+VERTICES = 10
+PAIRS = list(combinations(range(VERTICES), 2))
+Edge = tuple[int, int]
+
+
+def topology(edges: set[Edge], vertices: int = VERTICES) -> Topology:
+    low, high = (np.array([edge[end] for edge in sorted(edges)], np.int32) for end in (0, 1))
+    return Topology(low, high, vertices)
+
+
+def by_edge(edges: Topology, values: NDArray[Any]) -> dict[Edge, int]:
+    return dict(zip(zip(edges.low.tolist(), edges.high.tolist(), strict=True), values.tolist(), strict=True))
+
+
+def full(edges: set[Edge]) -> tuple[Topology, Order]:
+    graph = topology(edges)
+    lam = oracles.brute_force_lambda(edges)
+    return graph, order_of(graph, np.array([lam[edge] for edge in sorted(edges)], np.int32))
+
+
+def night(edges: Topology, order: Order, off: set[Edge], on: set[Edge], most: int | None = None) -> Updated:
+    """Update and check all answers against those by definition."""
+    before = set(zip(edges.low.tolist(), edges.high.tolist(), strict=True))
+    removed = np.array([edge in off for edge in sorted(before)], np.bool_)
+    found = update_order(edges, order, removed, topology(on), most)
+    after = (before - off) | on
+    known = by_edge(found.edges, found.order.lam)
+    assert list(known) == sorted(after) and known == oracles.brute_force_lambda(after)
+    assert find_violation(found.edges, found.order) is None
+    numbered = {e: edge for e, edge in enumerate(sorted(before))}
+    assert [numbered.get(e) for e in found.origin.tolist()] == [e if e not in on else None for e in sorted(after)]
+    old = by_edge(edges, order.lam)
+    assert by_edge(found.edges, found.changed) == {edge: old.get(edge) != lam for edge, lam in known.items()}
+    was, support = oracles.brute_force_support(before), oracles.brute_force_support(after)
+    assert by_edge(found.edges, found.support_change) == {e: n - was.get(e, 0) for e, n in support.items()}
+    return found
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[str, list[Edge]]:
+    """What a night brings: some edges, all edges of a vertex, a clique, or a change of everything."""
+    kind = draw(st.sampled_from(["some", "some", "one", "star", "clique", "everything", "nothing"]))
+    if kind in ("some", "one"):
+        return "flip", draw(st.lists(st.sampled_from(PAIRS), unique=True, max_size=12 if kind == "some" else 1))
+    if kind == "star":
+        hub = draw(st.integers(0, VERTICES - 1))
+        return draw(st.sampled_from(["on", "off", "flip"])), [pair for pair in PAIRS if hub in pair]
+    if kind == "clique":
+        members = sorted(draw(st.sets(st.integers(0, VERTICES - 1), min_size=3, max_size=7)))
+        return draw(st.sampled_from(["on", "off"])), list(combinations(members, 2))
+    return ("flip", PAIRS) if kind == "everything" else ("on", [])
+
+
+@given(start=strategies.simple_graphs(VERTICES), nights=st.lists(batches(), min_size=1, max_size=30))
+@settings(max_examples=examples(200))
+def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[Edge]]]) -> None:
+    edges, order = full(set(start))
+    present = set(start)
+    for kind, pairs in nights:
+        off = {pair for pair in pairs if pair in present and kind != "on"}
+        on = {pair for pair in pairs if pair not in present and kind != "off"}
+        found = night(edges, order, off, on)
+        edges, order, present = found.edges, found.order, (present - off) | on
+
+
+def test_new_and_vanished_vertices() -> None:
+    """The numbers of vertices may grow; a vertex without edges stays a number."""
+    clique = set(combinations(range(5), 2))
+    edges, order = full(clique)
+    found = update_order(
+        edges, order, np.array([0 in edge for edge in sorted(clique)]), topology({(1, 11), (2, 11)}, 12)
+    )
+    assert found.edges.vertices == 12
+    assert by_edge(found.edges, found.order.lam) == oracles.brute_force_lambda(
+        {edge for edge in clique if 0 not in edge} | {(1, 11), (2, 11)}
+    )
+
+
+def test_a_budget_ends_the_update() -> None:
+    edges, order = full(set(combinations(range(8), 2)))
+    star = topology({(vertex, 8) for vertex in range(8)}, 9)
+    with pytest.raises(OverBudget, match="stopped after") as stopped:
+        update_order(edges, order, np.zeros(28, np.bool_), star, 5)
+    assert stopped.value.triangles >= 5
+    assert update_order(edges, order, np.zeros(28, np.bool_), star, 10**6).triangles > 5
+
+
+def test_nothing_changes_nothing() -> None:
+    edges, order = full(set(combinations(range(6), 2)))
+    found = night(edges, order, set(), set())
+    assert not found.changed.any() and (found.order.time == order.time).all()
+
+
+@given(
+    start=strategies.simple_graphs(VERTICES),
+    place=st.integers(0),
+    field=st.sampled_from(list(vars(Order)["__dataclass_fields__"])),
+)
+@settings(max_examples=examples(60))
+def test_a_wrong_entry_is_found(start: strategies.EdgeList, place: int, field: str) -> None:
+    edges, order = full(set(start))
+    assert find_violation(edges, order) is None
+    if start:
+        wrong = {name: array.copy() for name, array in vars(order).items()}
+        wrong[field][place % len(start)] = -1 if field == "time" else wrong[field][place % len(start)] + 1
+        assert find_violation(edges, Order(**wrong)) is not None
+
+
+def test_a_wrong_lambda_has_no_order() -> None:
+    edges, order = full(set(combinations(range(6), 2)))
+    for wrong in (order.lam + 1, order.lam - 1):
+        with pytest.raises(ValueError, match="not that of the edges"):
+            order_of(edges, wrong.astype(np.int32))
