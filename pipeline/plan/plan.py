@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.publish.tables import TEXT_PER_GROUP
-from ..cluster.connecting.start import WORKER_BYTES
+from ..cluster.connecting.start import CLIENT_BYTES, WORKER_BYTES
 from .facts import PlanFacts
 from .gpu_memory import compact_bytes, shards_bytes
 from .limits import FILL, GPU_FILL
@@ -54,6 +54,11 @@ class Plan(PlanFacts):
     """What a run will do, and the memory that this takes. All bytes are projections."""
 
     @property
+    def _idle_bytes(self) -> int:
+        """Memory of a worker's process without work."""
+        return WORKER_BYTES + (CLIENT_BYTES if self.capacity.in_process else 0)
+
+    @property
     def partition_bytes(self) -> int:
         """Projected host memory of a task that bounds the largest partition."""
         if self.on_disk:
@@ -70,18 +75,18 @@ class Plan(PlanFacts):
         most = self.most_at_once
         if not self.in_waves or not self.partition_bytes:
             return most
-        room = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES
+        room = int(FILL * self.capacity.memory_bytes) - self._idle_bytes
         return max(1, min(most, room // self.partition_bytes))
 
     @property
     def worker_bytes(self) -> int:
         """Projected memory of a worker's running tasks. Dask can spill everything else."""
-        return WORKER_BYTES + max(self.reading_bytes, self.bounding_bytes, self._writing_bytes)
+        return self._idle_bytes + max(self.reading_bytes, self.bounding_bytes, self._writing_bytes)
 
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that does not spill."""
-        return WORKER_BYTES + max(
+        return self._idle_bytes + max(
             self.reading_bytes + self._read_bytes, self._share_bytes, self._names_bytes + self._writing_bytes
         )
 
@@ -95,18 +100,18 @@ class Plan(PlanFacts):
     def on_disk(self) -> bool:
         """Whether rows of shards are in files, because they do not fit the workers' memory."""
         limit = self.capacity.memory_bytes
-        return self.in_shards and not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+        return self.in_shards and not self.on_device and 0 < FILL * limit < self._idle_bytes + self._share_bytes
 
     @property
     def in_waves(self) -> bool:
         """Whether workers keep inactive partitions in files, because not all of them fit in memory."""
         limit = self.capacity.memory_bytes
-        return not self.on_device and 0 < FILL * limit < WORKER_BYTES + self._share_bytes
+        return not self.on_device and 0 < FILL * limit < self._idle_bytes + self._share_bytes
 
     @property
     def resident_bytes(self) -> int:
         """Bytes of rows in files that a worker may keep in memory: the memory that is left for them."""
-        free = int(FILL * self.capacity.memory_bytes) - WORKER_BYTES - self._shard_memory.peeling_in_files
+        free = int(FILL * self.capacity.memory_bytes) - self._idle_bytes - self._shard_memory.peeling_in_files
         return max(MIN_RESIDENT_BYTES, free)
 
     @property

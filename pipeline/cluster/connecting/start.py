@@ -30,8 +30,10 @@ from .connect import running
 from .guard import guarded_start
 from .tls import check_processes, is_encrypted, security
 
-WORKER_BYTES = 345 * 2**20
+WORKER_BYTES = 285 * 2**20
 """Memory of an idle worker, with the kernels' buffers."""
+CLIENT_BYTES = 60 * 2**20
+"""Memory of a scheduler and a client, beside the worker of the same process."""
 TARGET = 0.6
 """Dask's default share of a worker's memory for results. It spills results beyond that."""
 LEAST_TARGET = 0.1

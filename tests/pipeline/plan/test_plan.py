@@ -137,23 +137,23 @@ def test_the_same_rows_in_more_files(rows: Path, tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("partitions", "method", "what"),
     [
-        (1, "band", r"1 of 1 partitions at once and has 345\.\d\d MiB: raise partitioning\.count, give"),
+        (1, "band", r"1 of 1 partitions at once and has 285\.\d\d MiB: raise partitioning\.count, give"),
         (
             100,
             "band",
-            r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block",
+            r"1 of 1 blocks, of up to 8,192 rows, at once and has 285\.\d\d MiB: lower ingest\.rows_per_block",
         ),
-        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 345\.\d\d MiB: lower ingest\.rows_per_block"),
+        (1, "peel", r"1 of 1 blocks, of up to 8,192 rows, at once and has 285\.\d\d MiB: lower ingest\.rows_per_block"),
     ],
 )
 def test_what_cannot_fit_is_refused(rows: Path, partitions: int, method: str, what: str) -> None:
     settings = make_settings(str(rows), "out", partitions=partitions, method=method)
     source = open_input(settings)
     plan = plan_run(settings, source, Capacity(1, 2, WORKER_BYTES))
-    with pytest.raises(OutOfRoom, match=rf"a worker would need about 34\d\.\d+ MiB for {what}"):
+    with pytest.raises(OutOfRoom, match=rf"a worker would need about 28\d\.\d+ MiB for {what}"):
         refuse_if_too_large(plan)
     refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, plan.worker_bytes)))
-    with pytest.raises(OutOfRoom, match=r"a worker needs about 345\.00 MiB to start and has 300 B: give"):
+    with pytest.raises(OutOfRoom, match=r"a worker needs about 285\.00 MiB to start and has 300 B: give"):
         refuse_if_too_large(plan_run(settings, source, Capacity(1, 2, 300)))
 
 
@@ -166,7 +166,7 @@ def test_shards_that_cannot_fit_are_refused(
     settings = make_settings(str(rows), "out", partitions=1)
     plan = plan_run(settings, open_input(settings), Capacity(workers, 2, WORKER_BYTES))
     assert (plan.shards, plan.on_disk) == (2, True)
-    told = rf"MiB for 1 of 1 groups of shards at once and has 345\.00 MiB: {more}, give workers more memory"
+    told = rf"MiB for 1 of 1 groups of shards at once and has 285\.00 MiB: {more}, give workers more memory"
     with pytest.raises(OutOfRoom, match=told):
         refuse_if_too_large(plan)
 
