@@ -120,7 +120,7 @@ def measure(graph: Graph, workers: int, partitions: int, scratch: Path) -> Clien
             manifest = mine_settings(settings, client=client, events=events).manifest
         rest = machine.peak_bytes()
     counts, exchanges = manifest.counts, len(manifest.exchanges)
-    graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
+    graph.check(Answers(counts.vertices, counts.edges, counts.triangles or 0, manifest.lam.max, manifest.lam.sum))
     parts = watch.before, watch.tables, watch.report, rest
     return ClientPeak(graph.name, counts.edges, exchanges, connected, *parts, manifest.seconds)
 

@@ -67,7 +67,7 @@ def measure(graph: Graph, layout: Layout, workers: int, threads: int, scratch: P
         manifest = mine(graph.path, f"{name}/out", client=client, **how).manifest
         taken = max(client.run(machine.peak_bytes).values())
     counts = manifest.counts
-    graph.check(Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum))
+    graph.check(Answers(counts.vertices, counts.edges, counts.triangles or 0, manifest.lam.max, manifest.lam.sum))
     return Memory(
         graph.name,
         counts.rows,

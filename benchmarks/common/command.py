@@ -100,6 +100,6 @@ def run_with(
             done.check_returncode()
         manifest = read_manifest(out)
     counts = manifest.counts
-    answers = Answers(counts.vertices, counts.edges, counts.triangles, manifest.lam.max, manifest.lam.sum)
+    answers = Answers(counts.vertices, counts.edges, counts.triangles or 0, manifest.lam.max, manifest.lam.sum)
     stages = {stage.stage: stage.seconds for stage in manifest.stages}
     return CommandRun(elapsed, stages, len(manifest.exchanges), answers, manifest.bounding.shards)

@@ -192,7 +192,7 @@ class ProgramsSection(TypedDict, total=False):
     """What is computed."""
 
     run: tuple[str, ...]
-    """`lambda`, and vertex programs that add vertex columns, such as `lambda,pagerank`, see docs/programs.md."""
+    """`lambda`, and vertex programs that add columns, such as `pagerank,components`, see docs/programs.md."""
 
 
 class PagerankSection(TypedDict, total=False):

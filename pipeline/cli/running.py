@@ -61,7 +61,7 @@ def run(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Compute λ of every edge and publish the result.
+    """Compute λ of every edge, or the programs of --programs, and publish the result.
 
     Settings come from the YAML file CONFIG and from flags, which win. If the output already holds the result of this
     input and these settings, nothing is done.
@@ -95,16 +95,27 @@ def run(
             result = mine_settings(settings, client=None, events=events)
     unfinished = None
     if not result.converged:
-        unfinished = NotConverged(
-            f"a limit ended the run before λ was exact: {result.manifest.unsettled:,} edges are unsettled; "
-            f"{result.place} holds lambda_low and lambda_high, not lambda"
-        )
+        unfinished = NotConverged(_ended(result))
     if as_json:
         _print_document(result, events.run_id, summary, unfinished)
     elif not in_json:
         _print_ending(result, events.run_id, summary, settings.output.path)
     if unfinished is not None:
         raise unfinished
+
+
+def _ended(result: Result) -> str:
+    """What a limit ended."""
+    manifest = result.manifest
+    if manifest.exact or not manifest.has_lambda:
+        return (
+            f"a limit ended the run: {'; '.join(manifest.unfinished)}; {result.place} holds what was found until then"
+        )
+    more = "".join(f"; {what}" for what in manifest.unfinished[1:])
+    return (
+        f"a limit ended the run before λ was exact: {manifest.unsettled:,} edges are unsettled; "
+        f"{result.place} holds lambda_low and lambda_high, not lambda{more}"
+    )
 
 
 def _print_document(result: Result, run_id: str, summary: RunSummary, unfinished: NotConverged | None) -> None:

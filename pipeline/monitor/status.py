@@ -105,7 +105,7 @@ class Status:
                 "edges": result.counts.edges,
                 "vertices": result.counts.vertices,
                 "triangles": result.counts.triangles,
-                "lambda_max": result.lam.max,
+                "lambda_max": result.lam.max if result.has_lambda else None,
             }
         return found
 

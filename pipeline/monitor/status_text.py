@@ -29,7 +29,7 @@ def _rows(status: Status, now: datetime) -> Iterator[tuple[str, str]]:
     log, result = status.log, status.result
     state = _STATES[status.state]
     if status.state == "finished" and result is not None and not result.converged:
-        state += f", not converged: {result.unsettled:,} edges have an interval, not lambda"
+        state += f", not converged: {'; '.join(result.unfinished)}"
     yield "state", state
     if status.owner is not None:
         yield "run", str(status.owner).removeprefix("run ")

@@ -68,8 +68,8 @@ def _usable(place: Folder, id_type: str, events: Events | None) -> Result | None
 
 def _difference(old: Result, id_type: str) -> str:
     manifest = old.manifest
-    if not manifest.converged:
-        return "it did not converge"
+    if not manifest.exact:
+        return "it did not converge" if manifest.has_lambda else "it has no λ"
     if manifest.tracks is None:
         return "it was made by a release without tracks"
     if manifest.input.id_type != id_type:

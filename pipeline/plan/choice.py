@@ -30,6 +30,7 @@ from ..cluster.connecting.start import (
 from ..cluster.execution import Capacity
 from ..cluster.session import Session
 from ..settings.models import MAX_PARTITIONS, Settings
+from .facts import NO_METHOD
 from .fit import excess
 from .limits import FILL
 from .plan import Plan
@@ -104,6 +105,7 @@ def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) 
     It assumes that each row is an edge, and that each number in the range of the ids is a vertex.
     """
     one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
+    one = one or not settings.programs.find_lambda
     if not one or source.kind != "integer" or source.most_rows is None:
         return None
     plan = _limited(settings, _one_partition(settings, source, upper_bounds(source), capacity))
@@ -144,6 +146,8 @@ def _chosen(settings: Settings, source: Source, capacity: Capacity) -> Plan:
     graph = estimate(source, settings.ingest.sample_rows)
     one = _one_partition(settings, source, graph.for_output(settings.output.compression), capacity)
 
+    if not one.finds_lambda:
+        return one
     if settings.bounding.method in ("auto", "peel"):
         return _plan_on_gpus(one, count) if capacity.device_bytes else _plan_on_cpus(one, count)
 
@@ -222,13 +226,14 @@ def _in_shards(one: Plan, groups: int, shards: int, reason: str) -> Plan:
 
 def _one_partition(settings: Settings, source: Source, graph: GraphEstimate, capacity: Capacity) -> Plan:
     most = _rows_per_block(settings.ingest.rows_per_block, source, graph, capacity)
-    method, partitioning = settings.bounding.method, settings.partitioning.method
+    partitioning = settings.partitioning.method
+    method = "peel" if settings.bounding.method == "auto" else settings.bounding.method
     return Plan(
         source,
         plan_blocks(source, most),
         partitions=1,
         partitioning="range" if partitioning == "auto" else partitioning,
-        method="peel" if method == "auto" else method,
+        method=method if settings.programs.find_lambda else NO_METHOD,
         capacity=capacity,
         graph=graph,
         copies=Copies(1.0, 1.0, "estimated"),

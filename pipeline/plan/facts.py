@@ -19,6 +19,8 @@ MESSAGES_PER_GHOST = 2.4
 """How often banding sends the id of an edge to each of its ghosts. Measured: 2.1 to 2.5."""
 MESSAGE_BYTES = 4
 """Bytes of an id that is sent."""
+NO_METHOD = "none"
+"""The method of a run that does not compute λ."""
 CHECKPOINT_EDGE_BYTES = 16
 """Bytes of an edge in a checkpoint, besides its copies."""
 CHECKPOINT_COPY_BYTES = 46
@@ -34,7 +36,7 @@ class PlanFacts:
     partitions: int
     partitioning: str
     method: str
-    """peel, band or fixpoint"""
+    """peel, band or fixpoint; none in a run without λ"""
     capacity: Capacity
     graph: GraphEstimate
     copies: Copies
@@ -45,6 +47,11 @@ class PlanFacts:
     """Why the run has this number of partitions."""
     shards: int = 0
     """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
+
+    @property
+    def finds_lambda(self) -> bool:
+        """Whether the run computes λ."""
+        return self.method != NO_METHOD
 
     @property
     def in_shards(self) -> bool:

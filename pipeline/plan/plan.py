@@ -117,7 +117,7 @@ class Plan(PlanFacts):
     @property
     def device_bytes(self) -> int:
         """Projected memory on a GPU of the largest partition, or of all shards of the GPU; 0 if the CPU computes."""
-        if not self.on_device:
+        if not self.on_device or not self.finds_lambda:
             return 0
         vertices = self.graph.vertices.likely
         if self.compact_rows:
@@ -180,6 +180,8 @@ class Plan(PlanFacts):
     @property
     def _bounded_copies(self) -> float:
         """Copies in all partitions of edges with triangles, for each edge of the graph."""
+        if not self.finds_lambda:
+            return 0
         return self.graph.with_triangles if self.partitions == 1 else self.copies.mean
 
     @property

@@ -34,7 +34,7 @@ from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
-from .catalogue import CATALOGUE, LAMBDA, Entry
+from .catalogue import CATALOGUE, Entry
 from .making import parameters_of, program_of
 
 LEAST_ENTRIES = 2**21
@@ -62,7 +62,7 @@ class _Blocks:
 
 def requested_programs(settings: Settings) -> dict[str, Entry]:
     """The programs in the setting `programs.run`, without λ, in the order of their columns."""
-    return {name: entry for name, entry in CATALOGUE.items() if name in settings.programs.run and name != LAMBDA}
+    return {name: CATALOGUE[name] for name in settings.programs.vertex_programs}
 
 
 def warm_programs(engine: Engine, settings: Settings) -> None:

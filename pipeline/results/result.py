@@ -116,7 +116,10 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """Whether λ is exact. Otherwise the tables have `lambda_low` and `lambda_high` instead of `lambda`."""
+        """Whether no limit ended the run: λ is exact, and all programs have converged.
+
+        Without exact λ the tables have `lambda_low` and `lambda_high` instead of `lambda`.
+        """
         return self.manifest.converged
 
     @property
@@ -126,13 +129,20 @@ class Result:
 
     @cached_property
     def edges(self) -> ResultTable:
-        """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32."""
+        """Edges sorted by (source, target), source < target: the two ids, support int32, lambda int32.
+
+        Raises UsageError if the run computed no λ.
+        """
+        if not self.manifest.has_lambda:
+            raise self._without_lambda("edges")
         return self._dataset("edges")
 
     @cached_property
     def vertices(self) -> ResultTable:
         """Vertices sorted by id: id, degree int64, triangles int64, lambda int32 (the largest of its edges), component
-        int64 (the innermost component that contains it; null for a vertex without edges).
+        int64 (the innermost component that contains it; null for a vertex without edges), and the columns of programs.
+
+        In a run without λ: id, degree, and the columns of programs.
         """
         return self._dataset("vertices")
 
@@ -175,10 +185,18 @@ class Result:
         return self._dense("dn_graph_members")
 
     def _dense(self, table: str) -> ResultTable:
+        if not self.manifest.has_lambda:
+            raise self._without_lambda(table)
         if self.manifest.dense is None:
-            why = "was made by an earlier release: run again" if self.converged else "did not converge"
+            why = "was made by an earlier release: run again" if self.manifest.exact else "did not converge"
             raise UsageError(f"{self.place} has no table {table}, as the run {why}")
         return self._dataset(table)
+
+    def _without_lambda(self, table: str) -> UsageError:
+        return UsageError(
+            f"{self.place} has no table {table}, as the run computed {_names(self.manifest)} and no λ: run again with "
+            f"--programs lambda,{_names(self.manifest)}"
+        )
 
     def _dataset(self, table: str) -> ResultTable:
         import pyarrow.dataset as ds
@@ -227,7 +245,13 @@ class Result:
         counts, state = self.manifest.counts, "" if self.converged else ", not converged"
         if self._folder is not None:
             state += ", temporary: removed" if self.is_removed else ", temporary"
-        return f"Result({str(self.place)!r}: {counts.edges} edges, lambda max {self.manifest.lam.max}{state})"
+        found = f"lambda max {self.manifest.lam.max}" if self.manifest.has_lambda else _names(self.manifest)
+        return f"Result({str(self.place)!r}: {counts.edges} edges, {found}{state})"
+
+
+def _names(manifest: Manifest) -> str:
+    """The vertex programs of a run."""
+    return ",".join(program.name for program in manifest.programs)
 
 
 def _check_footer(place: Folder, path: str) -> None:

@@ -56,6 +56,8 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
     owned = _load_owned(run, checkpoint)
     if owned is None:
         numbered = _load_numbered(run, checkpoint) or _read_and_number(run, checkpoint)
+        if not run.plan.finds_lambda:
+            return _count_degrees(run, numbered)
         if run.plan.in_shards:
             return _build_shards(run, numbered)
         owned = _partition(run, checkpoint, numbered)
@@ -90,6 +92,12 @@ def _build_shards(run: RunContext, numbered: _Numbered) -> Graph:
     partitions = Partitions(shards.rows, ordered.degrees)
     counts = [_partition_counts(own) for own in shards.counts]
     return Graph(numbered.rows, numbered.buckets, partitions, shards.edges, counts, shards.supports)
+
+
+def _count_degrees(run: RunContext, numbered: _Numbered) -> Graph:
+    """The graph for vertex programs alone, which have no partitions: buckets, and degrees of vertices."""
+    degrees = partitioning.count_degrees(run.engine, run.events, numbered.buckets)
+    return Graph(numbered.rows, numbered.buckets, Partitions([], degrees), [], [], [])
 
 
 def _partition_counts(own: ShardCounts) -> PartitionCounts:

@@ -15,7 +15,6 @@ from ...tasks.attributes import AttributeSource
 from ...tasks.errors import UsageError
 from ...tasks.inputs.sources import Source, refuse_changed_files
 from ...tasks.storage.folders import folder_at
-from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint
 from ..checkpoint.made_of import made_of
 from ..cluster.client import Client
@@ -40,13 +39,13 @@ from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
 from ..stages.attributes import join_attributes, open_vertices, with_attributes
+from .attempts import compute
 from .context import Call, RunContext
 from .existing_result import follow_up, keep_existing, reasons_to_replace
 from .graph import find_graph
 from .inputs.input_record import no_triangle, report_input
 from .inputs.run_input import RunInput, refuse_overlap
 from .inputs.up_to_date import fingerprint
-from .lambda_search import find_lambda
 from .observers import check_performance_report, monitored, serve_metrics
 from .result_manifest import plan_record
 from .warming import warm_workers
@@ -136,11 +135,12 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     manifest = manifest.model_copy(update={"input": read})
     write_manifest(staging.scratch, manifest)
     if settings.output.report:
-        add_report(staging, manifest, events, call.night.before if call.night and manifest.converged else None)
+        add_report(staging, manifest, events, call.night.before if call.night and manifest.exact else None)
     refuse_changed_files(source)
     if vertices is not None:
         refuse_changed_files(vertices)
-    events.emit("run_finished", edges=manifest.counts.edges, lambda_max=manifest.lam.max, seconds=manifest.seconds)
+    highest = {"lambda_max": manifest.lam.max} if manifest.has_lambda else {}
+    events.emit("run_finished", edges=manifest.counts.edges, **highest, seconds=manifest.seconds)
     call.input.remove()
     staging.commit()
     follow_up(call, checkpoint, manifest.converged)
@@ -191,15 +191,13 @@ def _run(run: RunContext) -> tuple[Manifest, Checkpoint]:
     checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out)
     if settings.checkpoint.fresh:
         checkpoint.clear()
-    how = {"bounding.method": plan.method, "bounding.operator": settings.bounding.operator}
     try:
         graph = find_graph(run, checkpoint)
         joined = None
         if run.vertices is not None:
             tables = run.call.staging.tables
             joined = join_attributes(engine, events, run.vertices, graph.buckets.ids, tables, settings)
-        holding = engine.for_tasks(len(graph.subgraphs)).for_partitions()
-        manifest = find_lambda(run, graph, BoundingCheckpoint(checkpoint, graph, holding, events, how))
+        manifest = compute(run, graph, checkpoint)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)

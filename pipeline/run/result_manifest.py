@@ -35,18 +35,20 @@ from .inputs.input_record import input_record
 class Outcome:
     """The findings of a run that the manifest needs."""
 
-    bounded: BoundingResult
+    bounded: BoundingResult | None
+    """None in a run without λ."""
     unsettled: int
     """Edges whose λ is not known."""
     published: Published
     dense: DenseRecord | None
     tracks: TracksRecord | None
-    programs: list[ProgramRecord] | None
+    programs: list[ProgramRecord]
 
 
 def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
     """The manifest of the result. Raises InternalError if rows, edges or triangles do not add up."""
     summaries, bounded = found.published.summaries, found.bounded
+    known = bounded is None or bounded.converged
     manifest = Manifest(
         run=run.events.run_id,
         versions=versions(),
@@ -60,12 +62,12 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
             PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})
             for own in graph.counts
         ],
-        bounding=bounded.record,
+        how_bounded=None if bounded is None else bounded.record,
         exchanges=run.events.exchanges,
         stages=run.events.stages,
-        lam=_lambda_record([summary.low for summary in summaries]),
-        lambda_high=None if bounded.converged else _lambda_record([summary.high for summary in summaries]),
-        converged=bounded.converged,
+        lambda_low=None if bounded is None else _lambda_record([summary.low for summary in summaries]),
+        lambda_high=None if known else _lambda_record([summary.high for summary in summaries]),
+        converged=known and all(program.converged for program in found.programs),
         unsettled=found.unsettled,
         dense=found.dense,
         outputs=[
@@ -73,7 +75,7 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
             for f in found.published.files
         ],
     )
-    programs = {} if found.programs is None else {"programs": found.programs}
+    programs = {"programs": found.programs} if found.programs else {}
     return manifest.model_copy(update={"tracks": found.tracks, "plan": plan_record(run.plan)} | programs)
 
 
@@ -91,8 +93,7 @@ def plan_record(plan: Plan) -> PlanRecord:
 
 def _counts(graph: Graph, published: Published) -> Counts:
     summaries, rows = published.summaries, graph.rows
-    edges = sum(summary.edges for summary in summaries)
-    support = sum(summary.support for summary in summaries)
+    edges, support = published.edges, sum(summary.support for summary in summaries)
     duplicates = rows.duplicates + graph.buckets.duplicates
     dropped = rows.nulls + rows.filtered
     if rows.rows != edges + rows.self_loops + duplicates + dropped or support % 3:
@@ -107,8 +108,8 @@ def _counts(graph: Graph, published: Published) -> Counts:
         nulls_dropped=rows.nulls,
         filtered=rows.filtered,
         edges=edges,
-        vertices=sum(summary.vertices for summary in summaries),
-        triangles=support // 3,
+        vertices=published.vertices,
+        triangles=support // 3 if summaries else None,
     )
 
 

@@ -1,8 +1,12 @@
-"""The steps from the graph to the tables: bounding, programs, dense groups, tracks, and publishing."""
+"""The steps from the graph to the tables: bounding, programs, dense groups, tracks, and publishing.
+
+A run without λ has programs and their columns of vertices alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...tasks.publish.writing import TableFormat
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
@@ -11,31 +15,36 @@ from ..cluster.engine import Engine
 from ..nightly.lineage import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import Manifest
-from ..programs.catalogue import LAMBDA
 from ..stages.extracting import Groups, KnownLambda, extract
-from ..stages.publishing import Findings, publish_results, tables_to_write
+from ..stages.publishing import Findings, publish_results, publish_vertices, tables_to_write
 from .bounding import bound_graph
 from .context import RunContext
 from .result_manifest import Outcome, manifest_of
+
+if TYPE_CHECKING:
+    from ..programs.running import ProgramResults
 
 
 def make_tables(
     run: RunContext, graph: Graph, progress: BoundingCheckpoint, lineage: Callable[[], Lineage]
 ) -> Manifest:
-    """Find λ and the values that depend on it, and write all tables. Returns the manifest.
+    """Find λ and the values that depend on it, run the programs, and write all tables. Returns the manifest.
 
     `lineage` returns the earlier results from which DN-graphs may take tracks. Raises StateLost if a worker is lost
     together with state that is not in a checkpoint.
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
-    known = bound_graph(run, graph, progress)
+    known = bound_graph(run, graph, progress) if run.plan.finds_lambda else None
     degrees = graph.partitions.degrees
     ran = None
-    if set(run.settings.programs.run) - {LAMBDA}:
+    if run.settings.programs.vertex_programs:
         from ..programs.running import run_programs
 
         ran = run_programs(engine, events, run.settings, source, buckets, degrees)
+    if known is None:
+        assert ran is not None  # the settings name a program
+        return _publish_programs(run, engine, graph, ran)
     groups = tracked = None
     if known.bounded.converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
@@ -44,7 +53,6 @@ def make_tables(
     with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
         if groups is not None:
             tracked = _follow(run, engine, graph, groups, lineage())
-        output = run.settings.output
         published = publish_results(
             engine,
             stage,
@@ -56,14 +64,7 @@ def make_tables(
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
             ),
-            TableFormat(
-                run.call.staging.tables,
-                source,
-                groups is not None,
-                output.compression,
-                output.row_group_rows,
-                files,
-            ),
+            _format(run, files, groups is not None),
         )
     return manifest_of(
         run,
@@ -74,9 +75,24 @@ def make_tables(
             published,
             groups.record if groups else None,
             tracked.record if tracked else None,
-            None if ran is None else ran.records,
+            [] if ran is None else ran.records,
         ),
     )
+
+
+def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:
+    """Write the table of vertices of a run without λ."""
+    buckets, degrees, files = graph.buckets, graph.partitions.degrees, run.plan.files
+    with run.events.stage("publish", files * len(buckets.edges)) as stage:
+        published = publish_vertices(engine, stage, buckets, degrees, ran.columns, _format(run, files))
+    return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
+
+
+def _format(run: RunContext, files: int, converged: bool = True) -> TableFormat:
+    """How the run writes its tables; `converged`: whether each λ is known."""
+    output = run.settings.output
+    tables = run.call.staging.tables
+    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, files)
 
 
 def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, lineage: Lineage) -> TrackedGroups:

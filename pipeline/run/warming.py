@@ -6,7 +6,6 @@ from ...kernels.runtime.warm import WarmUp, warm
 from ...tasks.device import MemorySpace
 from ...tasks.shards import warm_shards, warm_shards_on_gpu
 from ...tasks.warm import run_clique
-from ..programs.catalogue import LAMBDA
 from ..stages.tiny_run import run_stages
 from .context import RunContext
 
@@ -16,10 +15,11 @@ def warm_workers(run: RunContext) -> None:
     engine, plan = run.engine, run.plan
     with run.events.stage("compile", 0):
         on_gpu = bool(engine.capacity.device_bytes)
-        reports: list[WarmUp] = engine.on_every_worker(
-            warm, plan.method, plan.partitions, on_gpu, plan.source.kind == "string"
-        )
-        if on_gpu:
+        reports: list[WarmUp] = []
+        if plan.finds_lambda:
+            text = plan.source.kind == "string"
+            reports = engine.on_every_worker(warm, plan.method, plan.partitions, on_gpu, text)
+        if on_gpu and plan.finds_lambda:
             engine.on_every_worker(_run_clique, plan.method, plan.partitions, plan.compact_rows)
         if plan.ingest_on_device:
             engine.on_every_worker(run_stages, MemorySpace.DEVICE)
@@ -27,7 +27,7 @@ def warm_workers(run: RunContext) -> None:
             engine.on_every_worker(warm_shards_on_gpu)
         elif plan.in_shards:
             engine.on_every_worker(warm_shards, engine.capacity.threads)
-        if set(run.settings.programs.run) - {LAMBDA}:
+        if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 
             warm_programs(engine, run.settings)

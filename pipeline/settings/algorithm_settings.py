@@ -53,7 +53,7 @@ class ProgramsSettings(Section):
     """What is computed."""
 
     run: tuple[str, ...] = ("lambda",)
-    """`lambda`, and vertex programs that add vertex columns, such as `lambda,pagerank`, see docs/programs.md."""
+    """`lambda`, and vertex programs that add columns, such as `pagerank,components`, see docs/programs.md."""
 
     @field_validator("run", mode="before")
     @classmethod
@@ -71,9 +71,19 @@ class ProgramsSettings(Section):
                 raise ValueError(f"unknown program {name!r}; known programs: {', '.join(known)}")
         if len(set(names)) < len(names):
             raise ValueError("names a program twice")
-        if LAMBDA not in names:
-            raise ValueError(f"must include {LAMBDA}, such as {','.join((LAMBDA, *names))}")
+        if not names:
+            raise ValueError(f"names no program; known programs: {', '.join(known)}")
         return names
+
+    @property
+    def find_lambda(self) -> bool:
+        """Whether the run computes λ."""
+        return LAMBDA in self.run
+
+    @property
+    def vertex_programs(self) -> tuple[str, ...]:
+        """The vertex programs of the run, in the order of their columns."""
+        return tuple(name for name in CATALOGUE if name in self.run)
 
 
 class PagerankSettings(Section):

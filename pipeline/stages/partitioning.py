@@ -63,13 +63,27 @@ METHODS: Mapping[str, Callable[[OrderedGraph, int], Partitioner]] = {"range": by
 """Methods by their names in the setting `partitioning.method`."""
 
 
+def _degrees(engine: TaskEngine, edges: Sequence[Future]) -> list[Future]:
+    """[buckets] BucketDegrees, in an exchange among the buckets. `edges` [buckets] are BucketEdges."""
+    sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(own,) for own in edges])
+    return exchange(engine, "degrees", sent, ingest.collect_degrees, [(own,) for own in edges])
+
+
+def count_degrees(engine: TaskEngine, events: Events, buckets: Buckets) -> list[Future]:
+    """[buckets] BucketDegrees of a graph that is not divided into partitions."""
+    engine = engine.for_tasks(len(buckets.edges))
+    with events.stage("partition", len(buckets.edges)) as stage:
+        degrees = _degrees(engine, buckets.edges)
+        engine.wait(degrees, stage)
+    return degrees
+
+
 def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, space: MemorySpace) -> OrderedGraph:
     """Rank the vertices by (degree, id) and orient the edges.
 
     `edges` [buckets] are BucketEdges over `vertices` vertices. This takes two exchanges among the buckets.
     """
-    sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(own,) for own in edges])
-    degrees = exchange(engine, "degrees", sent, ingest.collect_degrees, [(own,) for own in edges])
+    degrees = _degrees(engine, edges)
     histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(own,) for own in degrees]))
     starts = ingest.order_starts(histograms)
     ranks = engine.map("rank", ingest.rank_vertices, [(own, starts[b], vertices) for b, own in enumerate(degrees)])

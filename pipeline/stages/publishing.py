@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
@@ -17,6 +18,7 @@ from ...tasks.device import MemorySpace, move_arrays
 from ...tasks.graph.subgraph import Subgraph
 from ...tasks.ids.identity import Ids, Kind
 from ...tasks.ingest import OwnedRows
+from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.messages import Bundle
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.columns import EdgeValues
@@ -61,10 +63,13 @@ class Findings:
 
 @dataclass(frozen=True)
 class Published:
-    """The files of the tables, and the values of each bucket that the manifest needs."""
+    """The files of the tables, and the values that the manifest needs."""
 
     files: list[OutputFile]
+    edges: int
+    vertices: int
     summaries: list[BucketSummary]
+    """[buckets] values of λ; empty in a run without λ"""
 
 
 def collect_results(
@@ -134,7 +139,29 @@ def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, ho
     summaries = engine.map("summarise", publish.summarise, list(zip(results, rows.vertices, strict=True)))
     engine.wait([*written, *tables], stage)
     dense = [file for own in engine.gather(tables) for file in own]
-    return Published([*engine.gather(written), *dense], engine.gather(summaries))
+    found_here = engine.gather(summaries)
+    edges_in_all, vertices = (sum(getattr(own, name) for own in found_here) for name in ("edges", "vertices"))
+    return Published([*engine.gather(written), *dense], edges_in_all, vertices, found_here)
+
+
+def publish_vertices(
+    engine: TaskEngine,
+    stage: Stage | None,
+    buckets: Buckets,
+    degrees: Sequence[Future],
+    columns: Sequence[Future],
+    how: TableFormat,
+) -> Published:
+    """Write the table of vertices of a run without λ: ids, degrees and the columns of programs.
+
+    `degrees` [buckets] are BucketDegrees, `columns` [buckets] lists of TableColumn. `stage` counts `how.files` tasks
+    for each bucket.
+    """
+    rows = zip(buckets.ids, degrees, columns, strict=True)
+    tasks = [(how, file, *own) for own in rows for file in range(how.files)]
+    written = engine.map("write-vertices", _write_columns, tasks)
+    engine.wait(written, stage)
+    return Published(engine.gather(written), sum(engine.peek(buckets.edges, len)), int(buckets.starts[-1]), [])
 
 
 def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bundle[EdgeValues]:
@@ -161,6 +188,13 @@ def _write_vertices(
 ) -> OutputFile:
     own = publish.vertex_columns(vertices, None if groups is None else groups.innermost, how.converged)
     return write_vertices(how, vertices.bucket, ids.ids, [*own, *columns], file=file)
+
+
+def _write_columns(
+    how: TableFormat, file: int, ids: ingest.BucketIds, degrees: BucketDegrees, columns: Sequence[TableColumn]
+) -> OutputFile:
+    degree = TableColumn("degree", pa.int64(), degrees.degree)
+    return write_vertices(how, degrees.bucket, ids.ids, [degree, *columns], file=file)
 
 
 def _write_groups(

@@ -95,6 +95,22 @@ def check_input(
     return f"the same edges as the {rows:,} rows of {path if live is None else live.table}", True
 
 
+def edges_of_input(
+    path: str, manifest: dict[str, Any], vertices: VertexTable, live: LiveFiles | None = None
+) -> tuple[Int, Int]:
+    """The edges in the input, each once: positions of their smaller and larger ends in the vertex table, ascending.
+
+    Rows with an id that is not in the table are left out. Raises as `check_input` does.
+    """
+    size = len(vertices.ids)
+    found = np.zeros(0, np.int64)
+    for batch in _batches(input_pieces(path, manifest["input"], live), size):
+        ends = np.stack([positions(end, vertices.ids) for end in (batch.source, batch.target)])
+        ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
+        found = np.union1d(found, ends.min(axis=0) * size + ends.max(axis=0))
+    return found // max(size, 1), found % max(size, 1)
+
+
 class _Batch(NamedTuple):
     """Rows of several row groups, without rows that have a null id."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +18,7 @@ from ..tables.live import LiveFiles
 from .attributes import check_attributes
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
-from .input import check_input, live_files
+from .input import check_input, edges_of_input, live_files
 from .programs import check_programs
 from .reading import Flaw, Int, reject
 from .tables import EdgeTable, VertexTable, check_files, edge_at, read_edges, read_manifest, read_vertices
@@ -108,6 +108,9 @@ class _Checklist:
 def _check_tables(
     checklist: _Checklist, folder: Folder, manifest: dict[str, Any], input_path: str | None, live: LiveFiles | None
 ) -> None:
+    if manifest["lambda"] is None:
+        _check_without_lambda(checklist, folder, manifest, input_path, live)
+        return
     tables = checklist.run("tables", lambda: _tables(folder, manifest))
     if tables is None:
         return
@@ -122,9 +125,10 @@ def _check_tables(
     assert found is not None  # it raises no Flaw
     support, backings = found
     checklist.run("support", lambda: _support(edges, vertices, support))
-    names = ("λ not too high", "λ not too low") if manifest["converged"] else ("lower bounds", "upper bounds")
+    exact = edges.low is edges.high
+    names = ("λ not too high", "λ not too low") if exact else ("lower bounds", "upper bounds")
     low_holds = checklist.run(names[0], lambda: _low_holds(graph, edges, vertices, support, backings[0]))
-    if low_holds or not manifest["converged"]:  # the second check needs bounds that pass the first
+    if low_holds or not exact:  # the second check needs bounds that pass the first
         checklist.run(names[1], lambda: _high_holds(graph, edges, vertices, bounds[-1], backings[-1]))
     checklist.run("vertices", lambda: _vertices(edges, vertices, support))
     if manifest.get("dense") is not None:
@@ -138,6 +142,64 @@ def _check_tables(
         checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))
 
 
+def _check_without_lambda(
+    checklist: _Checklist, folder: Folder, manifest: dict[str, Any], path: str | None, live: LiveFiles | None
+) -> None:
+    """Check a result without λ, which has no table of edges: columns of programs are checked by the input's edges."""
+    found = checklist.run("tables", lambda: _vertices_alone(folder, manifest))
+    if found is None:
+        return
+    vertices = found
+    if manifest["input"].get("vertices") is not None:
+        checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
+    if path is None:
+        names = ", ".join(program["name"] for program in manifest["programs"])
+        checklist.run("programs", lambda: (f"not checked, as the result has no edges: {names}; name --input", True))
+        return
+    source, target = edges_of_input(path, manifest, vertices, live)
+    support, _ = survey(Simple(source, target, len(vertices.ids)), [])
+    none = np.zeros(0, np.int32)
+    edges = EdgeTable(source, target, none, none, none)
+    vertices = replace(vertices, triangles=_triangles(edges, vertices, support))
+    checklist.run("vertices", lambda: _degrees(edges, vertices))
+    checklist.run("programs", lambda: check_programs(manifest, edges, vertices))
+    checklist.run("input", lambda: check_input(path, manifest, edges, vertices, live))
+    checklist.run("totals", lambda: _graph_totals(manifest, edges, vertices))
+
+
+def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:
+    vertices = read_vertices(folder, manifest)
+    _same_ids(vertices, manifest)
+    if len(vertices.ids) != manifest["counts"]["vertices"]:
+        raise Flaw(
+            f"the manifest's counts.vertices is {manifest['counts']['vertices']}; the table has {len(vertices.ids)}"
+        )
+    return f"{len(vertices.ids):,} vertices, ids {type_name(vertices.id_type)}", vertices
+
+
+def _degrees(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    degree = np.bincount(np.concatenate([edges.source, edges.target]), minlength=len(vertices.ids))
+    reject(
+        vertices.degree != degree,
+        lambda at: f"vertex {vertices.name(at)}: degree says {vertices.degree[at]}, but is {degree[at]}",
+    )
+    return "degree follows from the edges", True
+
+
+def _graph_totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
+    stored = manifest["counts"]["edges"]
+    if stored != edges.source.size:
+        raise Flaw(f"the manifest's counts.edges is {stored}; the input gives {edges.source.size}")
+    return "the manifest's counts follow from the input", True
+
+
+def _triangles(edges: EdgeTable, vertices: VertexTable, support: Int) -> Int:
+    """[vertices] the triangles of each vertex, exact below 2^53."""
+    ends = np.concatenate([edges.source, edges.target])
+    found: Int = (np.bincount(ends, np.tile(support, 2), minlength=len(vertices.ids)) / 2).astype(np.int64)
+    return found
+
+
 def _files(folder: Folder, manifest: dict[str, Any]) -> tuple[str, bool]:
     check_files(folder, manifest["outputs"])
     return f"{len(manifest['outputs'])} files with the manifest's rows and SHA-256", True
@@ -145,14 +207,18 @@ def _files(folder: Folder, manifest: dict[str, Any]) -> tuple[str, bool]:
 
 def _tables(folder: Folder, manifest: dict[str, Any]) -> tuple[str, tuple[EdgeTable, VertexTable]]:
     vertices = read_vertices(folder, manifest)
-    if manifest["input"]["id_type"] != type_name(vertices.id_type):
-        raise Flaw(f"the ids are {type_name(vertices.id_type)}; the manifest says {manifest['input']['id_type']}")
+    _same_ids(vertices, manifest)
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
     edges = read_edges(folder, *columns, vertices, manifest)
     return f"{edges.source.size:,} edges, {len(vertices.ids):,} vertices, ids {type_name(vertices.id_type)}", (
         edges,
         vertices,
     )
+
+
+def _same_ids(vertices: VertexTable, manifest: dict[str, Any]) -> None:
+    if manifest["input"]["id_type"] != type_name(vertices.id_type):
+        raise Flaw(f"the ids are {type_name(vertices.id_type)}; the manifest says {manifest['input']['id_type']}")
 
 
 def _order(edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
@@ -240,7 +306,7 @@ def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[st
         np.maximum.at(most, ends, np.tile(bound, 2))
         return most
 
-    triangles = (np.bincount(ends, np.tile(support, 2), minlength=size) / 2).astype(np.int64)  # exact below 2^53
+    triangles = _triangles(edges, vertices, support)
 
     def compare(name: str, stored: Int | NDArray[np.int32], expected: Int) -> None:
         def message(at: int) -> str:

@@ -44,6 +44,7 @@ class VertexTable:
     triangles: Int
     low: NDArray[np.int32]
     high: NDArray[np.int32]
+    """`triangles`, `low` and `high` are empty in a result without λ."""
     component: Int | None
     """-1 for vertices in no component; None in a result without dense groups."""
     added: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +72,7 @@ def read_manifest(out: Folder) -> dict[str, Any]:
         for key, parts in {
             "input": ("source_column", "target_column", "id_type"),
             "counts": ("rows", "self_loops", "duplicates", "nulls_dropped", "edges", "vertices", "triangles"),
-            "lambda": ("max", "sum", "histogram"),
+            **({} if manifest["lambda"] is None else {"lambda": ("max", "sum", "histogram")}),
         }.items():
             for part in parts:
                 manifest[key][part]
@@ -116,8 +117,10 @@ def check_files(out: Folder, outputs: list[dict[str, Any]]) -> None:
 
 def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
     """The vertex table. Raises Flaw unless columns and types are as documented and the ids ascend."""
-    bounds = _bounds(manifest["converged"])
-    numbers = {"degree": pa.int64(), "triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
+    bounds = _bounds(manifest)
+    numbers = {"degree": pa.int64()}
+    if bounds:
+        numbers |= {"triangles": pa.int64(), **dict.fromkeys(bounds, pa.int32())}
     dense = manifest.get("dense") is not None
     if dense:
         numbers["component"] = pa.int64()
@@ -127,9 +130,9 @@ def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
         ids=id_array(table["id"]),
         id_type=table["id"].type,
         degree=table["degree"].to_numpy(),
-        triangles=table["triangles"].to_numpy(),
-        low=table[bounds[0]].to_numpy(),
-        high=table[bounds[-1]].to_numpy(),
+        triangles=table["triangles"].to_numpy() if bounds else np.zeros(0, np.int64),
+        low=table[bounds[0]].to_numpy() if bounds else np.zeros(0, np.int32),
+        high=table[bounds[-1]].to_numpy() if bounds else np.zeros(0, np.int32),
         component=table["component"].fill_null(-1).to_numpy() if dense else None,
         added={name: table[name] for name in added},
     )
@@ -142,7 +145,7 @@ def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
 
 def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, manifest: dict[str, Any]) -> EdgeTable:
     """The edge table. Raises Flaw unless columns and types are as documented and all ends are in the vertex table."""
-    bounds = _bounds(manifest["converged"])
+    bounds = _bounds(manifest)
     numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
     table = read_table(out, manifest, "edges", [source, target], numbers)
     for column in (source, target):
@@ -154,9 +157,12 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
             row = int((end < 0).argmax())
             raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
     low = table[bounds[0]].to_numpy()
-    high = low if manifest["converged"] else table[bounds[1]].to_numpy()
+    high = low if len(bounds) == 1 else table[bounds[1]].to_numpy()
     return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high)
 
 
-def _bounds(converged: bool) -> list[str]:
-    return ["lambda"] if converged else ["lambda_low", "lambda_high"]
+def _bounds(manifest: dict[str, Any]) -> list[str]:
+    """The columns of λ."""
+    if manifest["lambda"] is None:
+        return []
+    return ["lambda"] if manifest.get("lambda_high") is None else ["lambda_low", "lambda_high"]

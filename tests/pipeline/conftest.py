@@ -48,6 +48,8 @@ def _table(folder: Path, name: str, columns: dict[str, list[int]]) -> OutputReco
 def _write_result(folder: Path, **changes: Any) -> Manifest:
     """A triangle on 1, 2, 3 in two partitions, written to `folder` with its manifest."""
     folder.mkdir(parents=True, exist_ok=True)
+    if changes.get("converged") is False:
+        changes = {"lambda_high": LambdaRecord(max=2, sum=6, histogram=[(2, 3)])} | changes
     edges = [
         {"src": [1, 1], "dst": [2, 3], "support": [1, 1], "lambda": [1, 1]},
         {"src": [2], "dst": [3], "support": [1], "lambda": [1]},
@@ -77,10 +79,10 @@ def _write_result(folder: Path, **changes: Any) -> Manifest:
         ),
         counts=Counts(rows=5, self_loops=1, duplicates=1, nulls_dropped=0, edges=3, vertices=3, triangles=1),
         partitions=parts,
-        bounding=BoundingRecord(method="band", steps=1, exchanges=1, evaluations=3),
+        how_bounded=BoundingRecord(method="band", steps=1, exchanges=1, evaluations=3),
         exchanges=[exchange],
         stages=[StageRecord(stage="read", seconds=0.5), StageRecord(stage="bound", seconds=1.0)],
-        lam=LambdaRecord(max=1, sum=3, histogram=[(1, 3)]),
+        lambda_low=LambdaRecord(max=1, sum=3, histogram=[(1, 3)]),
         converged=True,
         outputs=outputs,
     ).model_copy(update=changes)

@@ -60,7 +60,7 @@ def is_result(folder: Folder | str | os.PathLike[str]) -> bool:
 
 
 def is_exact(folder: Folder) -> bool:
-    """Whether `folder` has a manifest of edgemill, of any format version, of a run that converged.
+    """Whether `folder` has a manifest of edgemill, of any format version, of a run that no limit ended.
 
     Raises UsageError if it cannot be read.
     """

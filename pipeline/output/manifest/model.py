@@ -1,4 +1,4 @@
-"""The manifest as a model: `RunManifest` has the keys of any run, `Manifest` adds the keys of λ."""
+"""The manifest as a model: `RunManifest` has the keys of any run, `Manifest` adds the keys of λ, null without λ."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
+from ....tasks.errors import UsageError
 from ....tasks.storage.own_files import plain_name
 from .bounds import BoundingRecord, DenseRecord, ExchangeRecord, LambdaRecord, PartitionRecord, TracksRecord
 from .inputs import InputRecord
@@ -54,23 +55,63 @@ class Manifest(RunManifest):
     """All of manifest.json."""
 
     partitions: list[PartitionRecord]
-    bounding: BoundingRecord
+    how_bounded: BoundingRecord | None = Field(alias="bounding")
+    """Null in a run without λ."""
     exchanges: list[ExchangeRecord]
-    lam: LambdaRecord = Field(alias="lambda")
-    """λ; the lower ends of the edges' intervals if the run did not converge."""
+    lambda_low: LambdaRecord | None = Field(alias="lambda")
+    """λ; the lower ends of the edges' intervals if a limit ended bounding; null in a run without λ."""
     lambda_high: LambdaRecord | None = None
-    """The upper ends of the intervals if the run did not converge."""
+    """The upper ends of the intervals if a limit ended bounding."""
     converged: bool
+    """Whether no limit ended the run: λ is exact, and all programs have converged."""
     unsettled: int = 0
     """Edges whose interval holds more than one value."""
     dense: DenseRecord | None = None
-    """Null if the run did not converge, and in results of earlier releases."""
+    """Null without exact λ, and in results of earlier releases."""
     tracks: TracksRecord | None = None
-    """Null if the run did not converge, and in results of earlier releases."""
+    """Null without exact λ, and in results of earlier releases."""
+
+    @property
+    def has_lambda(self) -> bool:
+        """Whether the run computed λ, or intervals that contain it."""
+        return self.lambda_low is not None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the result has the λ of every edge."""
+        return self.has_lambda and self.lambda_high is None
+
+    @property
+    def lam(self) -> LambdaRecord:
+        """λ, or the lower ends of the intervals. Raises UsageError for a run without λ."""
+        if self.lambda_low is None:
+            raise self._without_lambda()
+        return self.lambda_low
+
+    @property
+    def bounding(self) -> BoundingRecord:
+        """How λ was computed. Raises UsageError for a run without λ."""
+        if self.how_bounded is None:
+            raise self._without_lambda()
+        return self.how_bounded
+
+    def _without_lambda(self) -> UsageError:
+        ran = ",".join(program.name for program in self.programs)
+        return UsageError(f"run {self.run} computed {ran} and no λ: run again with --programs lambda,{ran}")
+
+    @property
+    def unfinished(self) -> list[str]:
+        """What a limit ended, as sentences."""
+        found = [] if self.lambda_high is None else [f"{self.unsettled:,} edges have an interval instead of lambda"]
+        return found + [
+            f"{program.name} has not converged after {program.supersteps:,} supersteps"
+            for program in self.programs
+            if not program.converged
+        ]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts if number)
-        state = "converged" if self.converged else f"{self.unsettled} edges unsettled"
+        state = "converged" if self.converged else "; ".join(self.unfinished)
         return f"Manifest(run {self.run!r} of {self.finished:%Y-%m-%d %H:%M}: {counts}; {state}; model_dump() has all)"
 
     __str__ = __repr__

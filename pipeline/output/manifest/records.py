@@ -32,7 +32,8 @@ class Counts(Record):
     """Rows that do not match `input.where`."""
     edges: int
     vertices: int
-    triangles: int
+    triangles: int | None
+    """Null in a run without λ, which does not count them."""
 
 
 class PlanRecord(Record):

@@ -133,8 +133,9 @@ def diff(
 
 def _refuse_unlike(old: Result, new: Result) -> None:
     for result in (old, new):
-        if not result.converged:
-            raise UsageError(f"{result.place} did not converge: there is no λ to compare")
+        if not result.manifest.exact:
+            why = "did not converge" if result.manifest.has_lambda else "was made without λ"
+            raise UsageError(f"{result.place} {why}: there is no λ to compare")
     for what, attribute in {
         "type of ids": "id_type",
         "source column": "source_column",

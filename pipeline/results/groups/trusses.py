@@ -126,7 +126,9 @@ def _level(result: Result, k: int) -> int:
     """The smallest λ of an edge of the k-truss."""
     if k < 2:
         raise UsageError(f"k must be at least 2, got {k}; the 2-truss is all edges")
-    if not result.converged:
+    if not result.manifest.has_lambda:
+        raise UsageError(f"{result.place} was made without λ, so it has no {k}-truss: run again with --programs lambda")
+    if not result.manifest.exact:
         raise UsageError(
             f"{result.place} did not converge, so the edges of its {k}-truss are not known: run again without limits"
         )

@@ -21,12 +21,10 @@ def page(result: Result) -> str:
     """A result as HTML. Reads the tables of DN-graphs and of their members once; an error is shown in their place."""
     manifest = result.manifest
     counts, dense = manifest.counts, manifest.dense
-    facts = {
-        "edges": counts.edges,
-        "vertices": counts.vertices,
-        "triangles": counts.triangles,
-        "highest λ" if result.converged else "highest λ, at least": manifest.lam.max,
-    }
+    facts: dict[str, int | None] = {"edges": counts.edges, "vertices": counts.vertices}
+    if manifest.has_lambda:
+        facts["triangles"] = counts.triangles
+        facts["highest λ" if manifest.exact else "highest λ, at least"] = manifest.lam.max
     if dense is not None:
         facts["DN-graphs"] = dense.dn_graphs
     dropped = {
@@ -39,8 +37,9 @@ def page(result: Result) -> str:
     lines.append(table([*facts], [[shown(value) for value in facts.values()]], len(facts)))
     if left_out:
         lines.append(f'<p class="faint">left out: {left_out}</p>')
-    what = "edges by λ" if result.converged else "edges by lower bound of λ"
-    parts = [f"<div>{part}</div>" for part in (_groups(result), bars(manifest.lam.histogram, what)) if part]
+    what = "edges by λ" if manifest.exact else "edges by lower bound of λ"
+    levels = bars(manifest.lam.histogram, what) if manifest.has_lambda else ""
+    parts = [f"<div>{part}</div>" for part in (_groups(result), levels) if part]
     return framed(*lines, f'<div class="parts">{"".join(parts)}</div>')
 
 
@@ -51,7 +50,7 @@ def _state(result: Result) -> str:
     kept = "temporary: .save(path) keeps it; " if result.is_temporary else ""
     limit = ""
     if not result.converged:
-        limit = f"; not converged: {result.manifest.unsettled:,} edges have an interval instead of λ"
+        limit = f"; not converged: {shown('; '.join(result.manifest.unfinished), 300)}"
     return f'<span class="faint">{kept}{where}; {result.manifest.seconds:.2f} s{limit}</span>'
 
 

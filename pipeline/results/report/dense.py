@@ -30,7 +30,7 @@ def dense(result: Result, location: str) -> list[Section]:
     if (record := result.manifest.dense) is None:
         why = (
             "This result was made by an earlier release, which did not compute dense groups. Run again to compute them."
-            if result.converged
+            if result.manifest.exact
             else "The run did not converge, so the groups are not known. Run again without the limit."
         )
         return [Section("dn-graphs", GROUPS_TITLE, [why], [], []), _distribution(result, None)]
@@ -45,12 +45,12 @@ def dense(result: Result, location: str) -> list[Section]:
 def _distribution(result: Result, groups: Groups | None) -> Section:
     """Edges by λ, the sizes of the k-trusses, and the DN-graphs by λ and size."""
     manifest, found = result.manifest, levels(result)
-    counts, what = manifest.counts, "λ" if manifest.converged else "lower end of λ"
+    counts, what = manifest.counts, "λ" if manifest.exact else "lower end of λ"
     text = [
         "λ of an edge is the largest k such that the edge lies in a subgraph in which every edge is in at least k "
         "triangles. The edges with λ ≥ k form the (k + 2)-truss."
     ]
-    if not manifest.converged:
+    if not manifest.exact:
         text.append(
             "The run did not converge: an edge has an interval that contains its λ. Lower ends of intervals are shown."
         )

@@ -56,7 +56,7 @@ def levels(result: Result) -> Levels:
     top = max(manifest.lam.max, high.max if high else 0)
     starts = range_starts(top)
     edges = _counted(starts, manifest.lam.histogram)
-    column = "lambda" if manifest.converged else "lambda_low"
+    column = "lambda" if manifest.exact else "lambda_low"
     vertices = np.zeros_like(starts)
     for batch in batches(result.vertices, [column, "degree"]):
         lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]

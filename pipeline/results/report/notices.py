@@ -25,7 +25,7 @@ def _notes(manifest: Manifest) -> list[str]:
 
 
 def _triangles(counts: Counts) -> list[str]:
-    if counts.triangles:
+    if counts.triangles != 0:
         return []
     if not counts.edges:
         return ["The graph has no edges, so it has no dense groups."]

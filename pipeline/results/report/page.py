@@ -25,7 +25,7 @@ from . import run_sections
 from .changes import SinceLastNight, changes
 from .dense import dense
 from .notices import notices
-from .parts import Fact, Section, clipped, duration, number, share
+from .parts import Fact, Section, clipped, counted, duration, number, share
 
 LEAD = (
     "This page shows the dense groups of a graph. A dense group is a set of vertices with many more edges among "
@@ -43,7 +43,7 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
     the night before, if there is one. Raises InputError for damage.
     """
     manifest = result.manifest
-    shown = dense(result, location)
+    shown = dense(result, location) if manifest.has_lambda else []
     scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
@@ -54,7 +54,8 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
         name=clipped(PurePosixPath(without_passwords(location)).name),
         manifest=manifest,
         made=datetime.now(UTC),
-        lead=LEAD,
+        lead=LEAD if manifest.has_lambda else (),
+        state=_state(manifest),
         notices=notices(manifest),
         facts=_facts(manifest),
         sections=[*shown[:2], *([] if since is None else [changes(since)]), *shown[2:]],
@@ -68,14 +69,8 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
 
 def _run_sections(manifest: Manifest) -> list[Section]:
     """The sections about the run, closed at the end of the page."""
-    makers = (
-        run_sections.read,
-        run_sections.stages,
-        run_sections.bounding,
-        run_sections.partitions,
-        run_sections.plan,
-        run_sections.settings,
-    )
+    bounding = (run_sections.bounding, run_sections.partitions) if manifest.has_lambda else ()
+    makers = (run_sections.read, run_sections.stages, *bounding, run_sections.plan, run_sections.settings)
     return [replace(make(manifest), folded=True) for make in makers]
 
 
@@ -84,20 +79,34 @@ def _visible(value: object) -> object:
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _state(manifest: Manifest) -> str:
+    """Whether a limit ended the run, as a sentence."""
+    if manifest.converged:
+        what = "λ of every edge is exact" if manifest.has_lambda else "every program ended by itself"
+        return f"Converged: {what}."
+    left = [f"{number(manifest.unsettled)} edges have an interval instead of an exact λ"]
+    left = left[manifest.exact or not manifest.has_lambda :]
+    left += [
+        f"{one.name} ended after {counted(one.supersteps, 'superstep')}"
+        for one in manifest.programs
+        if not one.converged
+    ]
+    return f"Not converged: {'; '.join(left)}."
+
+
 def _facts(manifest: Manifest) -> list[Fact]:
     counts, record = manifest.counts, manifest.dense
-    top = number(manifest.lam.max)
-    if manifest.lambda_high is not None:
-        top = f"{top} to {number(manifest.lambda_high.max)}"
     dropped = counts.rows - counts.edges
-    return [
+    facts = [
         Fact("edges", number(counts.edges), f"of {number(counts.rows)} rows" if dropped else ""),
         Fact("vertices", number(counts.vertices)),
-        Fact("triangles", number(counts.triangles)),
-        Fact("highest λ", top),
-        *([] if record is None else [_groups(record, counts.vertices)]),
-        Fact("time", duration(manifest.seconds), clipped(manifest.device)),
     ]
+    if counts.triangles is not None:
+        high = "" if manifest.lambda_high is None else f" to {number(manifest.lambda_high.max)}"
+        facts += [Fact("triangles", number(counts.triangles)), Fact("highest λ", f"{number(manifest.lam.max)}{high}")]
+    if record is not None:
+        facts.append(_groups(record, counts.vertices))
+    return [*facts, Fact("time", duration(manifest.seconds), clipped(manifest.device))]
 
 
 def _groups(record: DenseRecord, vertices: int) -> Fact:

@@ -276,14 +276,16 @@ def plan(manifest: Manifest) -> Section:
             number(counts.vertices),
             _off(expected.vertices, counts.vertices),
         ),
-        ("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", _off(expected.replication, copies)),
     ]
+    if manifest.has_lambda:
+        off = _off(expected.replication, copies)
+        rows.append(("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", off))
     table = Table("Expected before the run, and found", ("", "expected>", "found>", "error>"), rows)
     looked = f"The plan read {number(expected.rows_looked_at)} of {number(counts.rows)} rows."
     if most:
         looked = "The plan read no row: all rows fit one partition, even if each of them is an edge."
-    how = manifest.bounding.shards
-    parts = counted(len(manifest.partitions), "partition") if how is None else _shards(how)
+    how = manifest.bounding.shards if manifest.has_lambda else None
+    parts = counted(len(manifest.partitions) or 1, "partition") if how is None else _shards(how)
     text = [
         f"{looked} {parts}: {clipped(expected.reason)}. "
         f"A worker without spilling was expected to need {size(expected.worker_bytes)} of memory."

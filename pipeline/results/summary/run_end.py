@@ -38,7 +38,7 @@ def print_ending(
         print_section(console, groups_title(manifest, len(groups)), groups_grid(groups))
     console.print()
     console.print(Text("next", "bold"))
-    commands = _next(out, groups[0]["id"] if groups else None)
+    commands = _next(out, groups[0]["id"] if groups else None, manifest.has_lambda)
     width = max(map(len, commands))
     for command, purpose in commands.items():  # soft_wrap keeps commands whole
         console.print(Text(f"  {command:<{width}}   ").append(purpose, "dim"), soft_wrap=True)
@@ -88,15 +88,12 @@ def dropped_rows(counts: Counts) -> str:
 def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     """Name → value of each line."""
     counts = manifest.counts
-    top = f"{manifest.lam.max:,}"
-    if not manifest.converged and manifest.lambda_high is not None:
-        top = f"{top} to {manifest.lambda_high.max:,}"
-    rows = {
-        "edges": f"{counts.edges:,}",
-        "vertices": f"{counts.vertices:,}",
-        "triangles": f"{counts.triangles:,}",
-        "lambda max": top,
-    }
+    rows = {"edges": f"{counts.edges:,}", "vertices": f"{counts.vertices:,}"}
+    if counts.triangles is not None:
+        rows["triangles"] = f"{counts.triangles:,}"
+    if manifest.has_lambda:
+        high = "" if manifest.lambda_high is None else f" to {manifest.lambda_high.max:,}"
+        rows["lambda max"] = f"{manifest.lam.max:,}{high}"
     if manifest.dense:
         rows["DN-graphs"] = f"{manifest.dense.dn_graphs:,}"
     if dropped := dropped_rows(counts):
@@ -105,10 +102,11 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
     return rows if report is None else rows | {"report": report}
 
 
-def _next(out: str, best: int | None) -> dict[str, str]:
+def _next(out: str, best: int | None, lam: bool) -> dict[str, str]:
     """Commands to try next, each with its purpose."""
     name = shlex.quote(one_line(out))
-    commands = {f"edgemill show {name}": "details: groups, counts, edges by lambda"}
+    details = "counts, edges by lambda" if lam else "counts, columns of the programs"
+    commands = {f"edgemill show {name}": f"details: {'groups, ' * lam}{details}"}
     if best is not None:
         commands[f"edgemill top {name}"] = "all groups, by lambda, size or density"
         commands[f"edgemill members {name} {best}"] = "members of the first one"

@@ -29,15 +29,13 @@ def print_result(
         console.print()
     print_section(console, "result", _counts(manifest, path, detail))
     sections = []
-    if manifest.lam.histogram:
-        title = "edges by lambda" if manifest.converged else "edges by lambda, lower ends"
+    if manifest.has_lambda and manifest.lam.histogram:
+        title = "edges by lambda" if manifest.exact else "edges by lambda, lower ends"
         sections.append((title, _histogram(manifest.lam.histogram)))
     if detail:
-        sections += [
-            (f"{_part(manifest)}s", _partitions(manifest)),
-            ("bounding", _bounding(manifest)),
-            ("stages", _stages(manifest)),
-        ]
+        if manifest.has_lambda:
+            sections += [(f"{_part(manifest)}s", _partitions(manifest)), ("bounding", _bounding(manifest))]
+        sections.append(("stages", _stages(manifest)))
     for title, body in sections:
         console.print()
         print_section(console, title, body)
@@ -48,8 +46,8 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     table = Table.grid(padding=(0, 3))
     table.add_row("output", Text(one_line(path)))
     if not manifest.converged:
-        state = f"NOT CONVERGED: {manifest.unsettled:,} edges have an interval instead of lambda"
-        table.add_row("state", Text(state, "bold red"))
+        state = f"NOT CONVERGED: {'; '.join(manifest.unfinished)}"
+        table.add_row("state", Text(one_line(state), "bold red"))
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
     columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
@@ -68,11 +66,13 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     if (vertices := manifest.input.vertices) is not None:
         gaps = f"{vertices.unknown:,} rows of other ids, {vertices.missing:,} vertices without a row"
         table.add_row("attributes", Text(one_line(f"{', '.join(vertices.columns)} ({vertices.rows:,} rows; {gaps})")))
-    table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices, {counts.triangles:,} triangles")
-    top = f"up to {manifest.lam.max:,}"
-    if manifest.lambda_high is not None:
-        top += f"; upper ends up to {manifest.lambda_high.max:,}"
-    table.add_row("lambda", top)
+    triangles = "" if counts.triangles is None else f", {counts.triangles:,} triangles"
+    table.add_row("graph", f"{counts.edges:,} edges, {counts.vertices:,} vertices{triangles}")
+    if manifest.has_lambda:
+        top = f"up to {manifest.lam.max:,}"
+        if manifest.lambda_high is not None:
+            top += f"; upper ends up to {manifest.lambda_high.max:,}"
+        table.add_row("lambda", top)
     if manifest.dense is not None:
         dense = manifest.dense
         inside = f"{dense.dn_graphs:,} DN-graphs, {dense.members:,} vertices in them"

@@ -71,7 +71,7 @@ def report_input(source: Source, events: Events) -> None:
 
 def no_triangle(counts: Counts, events: Events) -> list[str]:
     """The note for a graph with edges and without triangles; empty for other graphs. Emits the note as well."""
-    if counts.triangles or not counts.edges:
+    if counts.triangles != 0 or not counts.edges:
         return []
     note = (
         "no edge is in a triangle, so every λ is 0 and there is no dense group: a table of two sets of ids, such as "

@@ -23,7 +23,7 @@ from edgemill.pipeline.bounding.rounds import Round
 from edgemill.pipeline.checkpoint.checkpoint import Checkpoint
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.run.lambda_search import MAX_ATTEMPTS
+from edgemill.pipeline.run.attempts import MAX_ATTEMPTS
 from trials import Trials
 
 HOW: dict[str, Any] = {

@@ -145,7 +145,7 @@ def test_why_threads_carried_between_gpus(rows: Path, processes: Client, tmp_pat
     bounding = manifest.bounding.model_copy(update={"shards": relayed})
     why = "Threads relayed messages between GPUs, because there is no room."
     assert why not in run_sections.bounding(manifest).text
-    assert why in run_sections.bounding(manifest.model_copy(update={"bounding": bounding})).text
+    assert why in run_sections.bounding(manifest.model_copy(update={"how_bounded": bounding})).text
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))

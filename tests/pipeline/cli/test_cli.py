@@ -197,9 +197,9 @@ def test_show_cuts_no_digit_off(tmp_path: Path, write_result: WriteResult, colum
     manifest = one.model_copy(
         update={
             "partitions": [part.model_copy(update=sizes) for part in one.partitions],
-            "bounding": one.bounding.model_copy(update={"evaluations": many}),
+            "how_bounded": one.bounding.model_copy(update={"evaluations": many}),
             "stages": [StageRecord(stage="triangulate", seconds=123456.78)] * 12,
-            "lam": one.lam.model_copy(update={"histogram": [(value, many) for value in range(3)]}),
+            "lambda_low": one.lam.model_copy(update={"histogram": [(value, many) for value in range(3)]}),
         }
     )
     written = io.StringIO()

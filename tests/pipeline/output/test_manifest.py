@@ -134,7 +134,7 @@ def test_summary_of_a_run_cut_short(tmp_path: Path, write_result: WriteResult) -
 def test_summary_stays_short(tmp_path: Path, write_result: WriteResult) -> None:
     part = PartitionRecord(partition=0, owned=1, ghost=1, inner=1, peripheral=0, cut=0, vertices=2)
     wide = LambdaRecord(max=1000, sum=500500, histogram=[(value, 1) for value in range(1, 1001)])
-    manifest = write_result(tmp_path, partitions=[part] * 130, lam=wide)
+    manifest = write_result(tmp_path, partitions=[part] * 130, lambda_low=wide)
     text = shown(manifest)
     assert "114 more" in text
     assert len(text.splitlines()) <= 67  # with the time outside of stages and the total time
@@ -143,4 +143,4 @@ def test_summary_stays_short(tmp_path: Path, write_result: WriteResult) -> None:
 
 def test_summary_of_an_empty_graph(tmp_path: Path, write_result: WriteResult) -> None:
     nothing = LambdaRecord(max=0, sum=0, histogram=[])
-    assert "0 messages" not in shown(write_result(tmp_path, lam=nothing, partitions=[], exchanges=[], stages=[]))
+    assert "0 messages" not in shown(write_result(tmp_path, lambda_low=nothing, partitions=[], exchanges=[], stages=[]))

@@ -138,10 +138,11 @@ def made(
             triangles=0,
         ),
         partitions=[],
-        bounding=BoundingRecord(method="peel", steps=1, exchanges=0, evaluations=0),
+        how_bounded=BoundingRecord(method="peel", steps=1, exchanges=0, evaluations=0),
         exchanges=[],
         stages=[],
-        lam=LambdaRecord(max=max(lam.values(), default=0), sum=sum(lam.values()), histogram=histogram),
+        lambda_low=LambdaRecord(max=max(lam.values(), default=0), sum=sum(lam.values()), histogram=histogram),
+        lambda_high=None if converged else LambdaRecord(max=len(lam), sum=0, histogram=[]),
         converged=converged,
         dense=DenseRecord(
             components=len(groups),

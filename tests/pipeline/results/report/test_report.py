@@ -307,7 +307,7 @@ def test_large_runs_have_small_pages(tmp_path: Path, write_result: WriteResult) 
         tmp_path / "large",
         exchanges=exchanges,
         partitions=[PartitionRecord(partition=at, **dict.fromkeys(names, at)) for at in range(4096)],
-        lam=LambdaRecord(max=top, sum=1, histogram=[(at, at + 1) for at in range(top + 1)]),
+        lambda_low=LambdaRecord(max=top, sum=1, histogram=[(at, at + 1) for at in range(top + 1)]),
         settings={"input": {"path": long}, "output": {"path": f"s3://me:secret@bucket/{long}"}},
         input=Result(tmp_path / "small").manifest.input.model_copy(
             update={"files": [InputFile(path=f"s3://me:secret@{at}/{long}", bytes=1, rows=1) for at in range(3000)]}

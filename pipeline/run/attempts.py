@@ -1,4 +1,4 @@
-"""Attempts to find λ and write the tables, until one succeeds."""
+"""Attempts to compute all values and write the tables, until one succeeds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 from ...tasks.errors import StateLost
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
-from ..checkpoint.checkpoint import Graph
+from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..nightly.lineage import Lineage, lineage_of
 from ..output.manifest import Manifest
 from ..results.report.run_report import import_early
@@ -17,10 +17,10 @@ MAX_ATTEMPTS = 3
 """Most consecutive attempts that lose a worker and reach no later checkpoint or exchange than the previous attempt."""
 
 
-def find_lambda(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Manifest:
-    """Bound, extract and publish. Returns the manifest of the tables.
+def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Manifest:
+    """Bound, run programs, extract and publish. Returns the manifest of the tables.
 
-    If a worker is lost with its bounding state, bounding resumes from the last checkpoint. Raises StateLost after
+    If a worker is lost with its state, the next attempt resumes from the last checkpoint. Raises StateLost after
     MAX_ATTEMPTS without progress.
     """
     if run.settings.output.report:
@@ -31,6 +31,9 @@ def find_lambda(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
         return lineage_of(run.call.night, run.source.id_type, run.events)
 
     events = run.events
+    how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}
+    holding = run.engine.for_tasks(max(1, len(graph.subgraphs))).for_partitions()
+    progress = BoundingCheckpoint(checkpoint, graph, holding, events, how)
     exchanges, saves, attempts = -1, 0, 0
     while True:
         try:
