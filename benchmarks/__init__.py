@@ -6,6 +6,7 @@
     python -m benchmarks client_memory   memory of the client as the number of edges grows
     python -m benchmarks memory          memory that a plan projects, compared with what a run takes
     python -m benchmarks shards          peeling of rows cut by the third vertex: counts, balance and times
+    python -m benchmarks programs        vertex programs alone, graph in memory
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md

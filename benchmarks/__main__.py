@@ -12,7 +12,7 @@ from benchmarks import record
 from benchmarks.common import machine
 from benchmarks.common.graphs import CACHE
 
-NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "shards", "gpu", "gpu_shards", "record")
+NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "shards", "programs", "gpu", "gpu_shards", "record")
 
 
 def _cpus(text: str) -> list[int]:

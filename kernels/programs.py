@@ -46,12 +46,49 @@ def row_extremes(
     return _twin(values).row_extremes(rows, selected, values, neutral, along, largest)
 
 
-def first_active_sources(rows: InRows, selected: IntArray | None, active: NDArray[np.bool_]) -> IntArray:
-    """The first source, int32, of each `selected` row, or of all rows, with `active` [sources] true; else -1.
+def first_active_sources(
+    rows: InRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
+) -> tuple[IntArray, IntArray]:
+    """Of the `receiving` rows, a mask, or of all rows: those with a source in the mask `active` [sources], ascending,
+    and the first such source of each, both int32.
 
     Reads a row up to that source.
     """
-    return _twin(active).first_active_sources(rows, selected, active)
+    return _twin(active).first_active_sources(rows, receiving, active)
+
+
+def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
+    """The number of entries of the `receiving` rows, a mask, or of all rows."""
+    return _twin(rows.offsets).count_entries(rows, receiving)
+
+
+def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
+    """For each of `sources` sources, the smallest source that entries connect it with, int32 [sources].
+
+    `own` [rows] has the position of each row among the sources. `symmetric` says that each entry is there in both
+    directions, so that rows of the largest component need not be read. Afforest (Sutton, Ben-Nun and Barak, "Optimizing
+    parallel graph connectivity computation via subgraph sampling", IPDPS 2018): trees are linked with compare and swap,
+    the larger root below the smaller one, so the result does not depend on threads.
+    """
+    return _twin(own).connected_sources(rows, own, sources, symmetric)
+
+
+def lower_values(
+    root: IntArray, position: IntArray, values: NDArray[Any], least: NDArray[Any], lowered: NDArray[np.bool_]
+) -> None:
+    """Lower `least` [sources], in place, at the root of each `position` to its value, if that is smaller.
+
+    `root` [sources] is from `connected_sources`; `values` [positions] and `least` are of one integer type. Sets
+    `lowered` [sources] at the roots whose value has changed.
+    """
+    _twin(root).lower_values(root, position, values, least, lowered)
+
+
+def lowered_rows(
+    root: IntArray, own: IntArray, least: NDArray[Any], lowered: NDArray[np.bool_]
+) -> tuple[IntArray, NDArray[Any]]:
+    """The rows, int32, ascending, whose root is `lowered`, and the value `least` of that root; see `lower_values`."""
+    return _twin(root).lowered_rows(root, own, least, lowered)
 
 
 def push(

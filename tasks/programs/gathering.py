@@ -58,16 +58,14 @@ class GatherAll(Gatherer):
         self.got: Array | None = None
 
     def packets(self, values: Array, moved: IntArray) -> list[Words]:
-        return self.mirrors.packets(_words(values), None)
+        return self.mirrors.packets(sendable(values), None)
 
     def gather(
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
     ) -> tuple[IntArray | None, Any]:
-        values = _words(values)
+        values = sendable(values)
         before = self.values
-        self.values = np.empty(len(self.block.sources), values.dtype)
-        self.values[self.mirrors.own] = values
-        self.mirrors.take_all(packets, self.values)
+        self.values = self.mirrors.all_values(values, packets)
         combine = self.program.combine
         if combine in ("mode", "hindex"):
             self.got = self._changed(before, self.values, self.got)
@@ -118,7 +116,7 @@ class GatherChanged(Gatherer):
 
     def _values(self, values: Array, moved: IntArray) -> Array:
         """[moved] the values to send; for 'first' they are not used."""
-        return np.zeros(len(moved), np.int32) if self.program.combine == "first" else _words(values)
+        return np.zeros(len(moved), np.int32) if self.program.combine == "first" else sendable(values)
 
     def gather(
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
@@ -129,12 +127,11 @@ class GatherChanged(Gatherer):
         if PUSH_FACTOR * PUSH_FACTOR * pushed < len(rows):  # too few to evaluate `receives` for all
             return self._push(vertices, pushed, position, received)
         receiving = self.program.receives(vertices)
-        selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
-        read = len(rows) if selected is None else int((rows.offsets[selected + 1] - rows.offsets[selected]).sum())
+        read = gathers.count_entries(rows, receiving)
         if PUSH_FACTOR * pushed < read:
             return self._push(vertices, pushed, position, received)
         self.entries += read
-        return self._pull(selected, position, received)
+        return self._pull(receiving, position, received)
 
     def _push(self, vertices: Vertices, pushed: int, position: IntArray, received: Array) -> tuple[IntArray, Any]:
         self.entries += pushed
@@ -152,20 +149,20 @@ class GatherChanged(Gatherer):
         self.best[touched] = -1
         return kept, got
 
-    def _pull(self, selected: IntArray | None, position: IntArray, received: Array) -> tuple[IntArray, Any]:
+    def _pull(self, receiving: Array | None, position: IntArray, received: Array) -> tuple[IntArray, Any]:
         rows, sources = self.block.rows, len(self.block.sources)
         if self.program.combine == "first":
             active = np.zeros(sources, np.bool_)
             active[position] = True
-            best = gathers.first_active_sources(rows, selected, active)
-            found = best
-        else:
-            neutral = neutral_value(received.dtype, self.largest)
-            if self.values is None:
-                self.values = np.empty(sources, received.dtype)
-            self.values.fill(neutral)
-            self.values[position] = received
-            found, best = gathers.row_extremes(rows, selected, self.values, neutral, self.program.along, self.largest)
+            came, first = gathers.first_active_sources(rows, receiving, active)
+            return came, _numbers(self.block, first)
+        selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
+        neutral = neutral_value(received.dtype, self.largest)
+        if self.values is None:
+            self.values = np.empty(sources, received.dtype)
+        self.values.fill(neutral)
+        self.values[position] = received
+        found, best = gathers.row_extremes(rows, selected, self.values, neutral, self.program.along, self.largest)
         came = np.flatnonzero(best >= 0).astype(np.int32)
         return came if selected is None else selected[came], self._got(found[came], best[came])
 
@@ -175,7 +172,7 @@ class GatherChanged(Gatherer):
         return _numbers(self.block, best) if self.program.combine == "first" else found
 
 
-def _words(values: Array) -> Array:
+def sendable(values: Array) -> Array:
     """The values as a type that gathers and messages support."""
     if values.dtype == np.bool_:
         return values.astype(np.int32)

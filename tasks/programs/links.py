@@ -47,9 +47,7 @@ class GatherLinks(Gatherer):
     ) -> tuple[IntArray | None, Any]:
         """See `Gatherer.gather`. Exchanges once for each `edges_per_exchange` edges of the group with most edges."""
         block, rows = self.block, self.block.rows
-        degree = np.empty(len(block.sources), np.int64)
-        degree[self.mirrors.own] = np.diff(rows.offsets)
-        self.mirrors.take_all(packets, degree)
+        degree = self.mirrors.all_values(np.diff(rows.offsets), packets)
         of_row = kernels.row_numbers(rows.offsets)
         one, other = self.mirrors.own[of_row], rows.source
         higher = (degree[one] > degree[other]) | ((degree[one] == degree[other]) & (one > other))

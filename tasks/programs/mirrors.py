@@ -23,10 +23,13 @@ class Mirrors:
     def __init__(self, block: Block, home: Partitioner, carrier: Carrier) -> None:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
-        homes = home(block.sources)
+        alone = len(block.sources) == len(block.number)
+        homes = np.full(len(block.sources), block.group, np.int16) if alone else home(block.sources)
         self.sources_of: list[IntArray] = [np.flatnonzero(homes == g).astype(np.int32) for g in groups]
         """[groups] positions of each group's vertices in the sources."""
-        self.own = order.lookup(block.sources, block.number)
+        self.alone = alone
+        """Whether the block has no sources of other groups."""
+        self.own = self.sources_of[block.group]
         """[own] positions of own vertices in the sources."""
         requests = [
             NO_WORDS if g == block.group else pack(block.sources[self.sources_of[g]].astype(np.int64)) for g in groups
@@ -61,11 +64,16 @@ class Mirrors:
                 found.append(pack(position[here].astype(np.int32), values[here]))
         return found
 
-    def take_all(self, packets: list[Packet], into: Array) -> None:
-        """Write the received values of other groups' vertices to their positions in `into` [sources]."""
+    def all_values(self, values: Array, packets: list[Packet]) -> Array:
+        """[sources] the `values` of own vertices and the received values of other groups' vertices."""
+        if self.alone:
+            return values.copy()
+        found = np.empty(len(self.block.sources), values.dtype)
+        found[self.own] = values
         for sources, packet in zip(self.sources_of, packets, strict=True):
             if len(packet.own):
-                into[sources] = unpack(packet.own, [into.dtype])[0]
+                found[sources] = unpack(packet.own, [found.dtype])[0]
+        return found
 
     def take_moved(self, packets: list[Packet], moved: IntArray, values: Array) -> tuple[IntArray, Array]:
         """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`."""
@@ -84,6 +92,8 @@ class Mirrors:
     def out_degrees(self, transposed: InRows | None) -> NDArray[np.int64]:
         """[own] number of entries, over all groups, whose source is the own vertex."""
         block = self.block
+        if block.symmetric:
+            return np.diff(block.rows.offsets)
         if transposed is None:
             counts = np.bincount(block.rows.source, minlength=len(block.sources))
         else:

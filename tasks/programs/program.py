@@ -110,6 +110,13 @@ class Program(ABC):
     ends when no vertex changes.
     """
 
+    spreads: ClassVar[bool] = False
+    """Whether a vertex sends the smallest value that it has had or received, unchanged, as components do.
+
+    Then a superstep takes a value to all vertices that edges of the block connect, so the number of supersteps depends
+    on the partitioning, but the result does not. For `min` of int32 or int64, view "both" and `senders` "changed".
+    """
+
     @property
     def weighs(self) -> bool:
         """Whether the program uses `out_weight`, which takes an exchange of all weights."""

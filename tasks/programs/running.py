@@ -23,6 +23,7 @@ from .gathering import GatherAll, GatherChanged, Gatherer
 from .links import GatherLinks
 from .mirrors import Mirrors
 from .program import Array, Program, Totals, Vertices
+from .spreading import GatherSpread
 from .totals import Part, add_parts, part_of
 from .words import json_to_words, words_to_json
 
@@ -187,7 +188,7 @@ def _gatherer(program: Program, block: Block, mirrors: Mirrors) -> Gatherer:
             raise ValueError(
                 f"{name}.senders is 'changed', but combine {program.combine!r} needs the values of all vertices"
             )
-        return GatherChanged(program, block, mirrors)
+        return (GatherSpread if program.spreads else GatherChanged)(program, block, mirrors)
     if program.combine == "first":
         raise ValueError(f"{name}.combine is 'first', which needs senders 'changed'")
     return GatherLinks(program, block, mirrors) if program.combine == "links" else GatherAll(program, block, mirrors)

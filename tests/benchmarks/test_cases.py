@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from benchmarks import ROOT, client_memory, first_run, kernels, memory, record, runs, shards
+from benchmarks import ROOT, client_memory, first_run, kernels, memory, programs, record, runs, shards
 from benchmarks.common import id_rows, machine
 from benchmarks.common.command import Layout
 from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
@@ -50,6 +50,24 @@ def test_kernels(tiny: Graph) -> None:
     assert min(one.seconds for one in times.samples) <= times.seconds <= max(one.seconds for one in times.samples)
     assert 0 < times.graph_bytes < times.peak_bytes
     assert len(kernels.row(times)) == len(kernels.HEAD)
+
+
+def test_programs(tiny: Graph) -> None:
+    block = programs.block_of(tiny.path)
+    sources = programs.sources_of(block, 2)
+    for name in programs.PROGRAMS:
+        times = programs.measure(name, tiny.name, block, 2, 1, sources)
+        assert len(times.outcomes) == (2 if name in programs.FROM_SOURCES else 1)
+        assert times.seconds > 0 and len(programs.row(times)) == len(programs.HEAD)
+        outcome = times.outcomes[0]
+        (state,) = [
+            kind
+            for kind in ("level", "distance", "rank", "component", "label", "core", "clustering")
+            if kind in outcome.state
+        ]
+        wrong = replace(outcome, state=outcome.state | {state: outcome.state[state] + len(block.number)})
+        with pytest.raises(WrongAnswer, match=name):
+            programs.check(name, tiny.name, times.block, wrong)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,8 +92,41 @@ def test_push_and_pull_agree(data: st.DataObject) -> None:
     assert out[touched].tolist() == pulled[touched].tolist()
     assert best.tolist() == source.tolist()
     active = np.isfinite(values)
-    first = [next((s for s in entries(rows, row) if active[s]), -1) for row in range(len(lengths))]
-    assert programs.first_active_sources(rows, None, active).tolist() == first
+    first = {row: next((s for s in entries(rows, row) if active[s]), -1) for row in range(len(lengths))}
+    found, reached = programs.first_active_sources(rows, None, active)
+    assert dict(zip(found.tolist(), reached.tolist(), strict=True)) == {r: s for r, s in first.items() if s >= 0}
+    receiving = np.array([data.draw(st.booleans()) for _ in lengths])
+    some, sources = programs.first_active_sources(rows, receiving, active)
+    assert (some.tolist(), sources.tolist()) == (found[receiving[found]].tolist(), reached[receiving[found]].tolist())
+    assert programs.count_entries(rows, receiving) == int(np.diff(rows.offsets)[receiving].sum())
+
+
+@given(st.integers(1, 60), st.integers(0, 150), st.booleans(), st.integers(0, 2**31))
+@settings(max_examples=60)
+def test_connected_sources(sources: int, edges: int, whole: bool, seed: int) -> None:
+    """Of a whole graph in both directions, and of some rows over more sources."""
+    drawn = np.random.default_rng(seed)
+    own = np.arange(sources) if whole else np.sort(drawn.permutation(sources)[: drawn.integers(1, sources + 1)])
+    pairs = [(int(drawn.choice(own)), int(drawn.integers(0, sources))) for _ in range(edges)]
+    into = sorted({*pairs, *((t, s) for s, t in pairs if whole or (t in own and s in own))})
+    offsets = np.searchsorted([s for s, _ in into], np.append(own, sources)).astype(np.int64)
+    rows = InRows(offsets, np.array([t for _, t in into], np.int32))
+    with kernel_threads(2):
+        root = programs.connected_sources(rows, own.astype(np.int32), sources, whole)
+    known = nx.Graph(into)
+    known.add_nodes_from(range(sources))
+    assert root.tolist() == [min(nx.node_connected_component(known, v)) for v in range(sources)]
+
+    least, lowered = np.full(sources, sources, np.int64), np.zeros(sources, np.bool_)
+    at = drawn.integers(0, sources, 5).astype(np.int32)
+    values = drawn.integers(0, sources + 3, 5)
+    programs.lower_values(root, at, values, least, lowered)
+    best = {int(root[v]): min(int(values[i]) for i in range(5) if root[at[i]] == root[v]) for v in at}
+    best = {v: value for v, value in best.items() if value < sources}
+    assert {int(v): int(least[v]) for v in np.flatnonzero(lowered)} == best
+    found, got = programs.lowered_rows(root, own.astype(np.int32), least, lowered)
+    assert found.tolist() == [row for row, v in enumerate(own) if int(root[v]) in best]
+    assert got.tolist() == [best[int(root[own[row]])] for row in found]
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])

@@ -1,4 +1,4 @@
-"""Atomic addition to array elements, which Numba offers on GPUs only, and prefetching."""
+"""Atomic addition and exchange of array elements, which Numba offers on GPUs only, and prefetching."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ def fetch_add(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
         struct = context.make_array(sig.args[0])(context, builder, args[0])
         element = cgutils.get_item_pointer(context, builder, sig.args[0], struct, [args[1]], wraparound=False)
         return builder.atomic_rmw("add", element, args[2], "monotonic")
+
+    return signature, codegen
+
+
+@intrinsic
+def compare_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Write `value` to `array[index]`, of integers, if it is `expected`, atomically (relaxed order). Returns whether.
+
+    Numba does not know that the element changes: create the array in another kernel.
+    """
+    signature = types.boolean(array, types.intp, array.dtype, array.dtype)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        struct = context.make_array(sig.args[0])(context, builder, args[0])
+        element = cgutils.get_item_pointer(context, builder, sig.args[0], struct, [args[1]], wraparound=False)
+        return builder.extract_value(builder.cmpxchg(element, args[2], args[3], "monotonic", "monotonic"), 1)
 
     return signature, codegen
 

@@ -4,19 +4,25 @@ May import `kernels.graph`, `kernels.in_rows`, `kernels.cpu.arrays`, `kernels.ru
 `kernels.programs`: it has the contract of each function and selects the implementation by array type.
 """
 
+from .connected import connected_sources, lower_values, lowered_rows
 from .exact import exact_sum
-from .extremes import first_active_sources, row_extremes
+from .extremes import row_extremes
 from .links import count_all_links, count_links
 from .modes import row_h_indices, row_modes
+from .pulls import count_entries, first_active_sources
 from .push import push
 from .sums import row_sums
 from .transpose import touched_rows, transpose_rows
 
 __all__ = [
+    "connected_sources",
     "count_all_links",
+    "count_entries",
     "count_links",
     "exact_sum",
     "first_active_sources",
+    "lower_values",
+    "lowered_rows",
     "push",
     "row_extremes",
     "row_h_indices",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads, set_num_threads
+from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
 from ...in_rows import InRows
@@ -40,6 +42,19 @@ def chunk_starts(offsets: LongArray, rows: IntArray | None) -> LongArray:
     cuts = np.searchsorted(work, np.linspace(work[0], work[-1], chunks + 1).astype(np.int64))
     cuts[0], cuts[-1] = 0, count
     return cuts.astype(np.int64)
+
+
+def even_chunks(count: int) -> LongArray:
+    """The start of each of several chunks of `count` elements, and the end of the last one."""
+    chunks = min(CHUNKS_PER_THREAD * get_num_threads(), max(count, 1))
+    return np.linspace(0, count, chunks + 1).astype(np.int64)
+
+
+def packed(values: NDArray[Any], cuts: LongArray, counts: LongArray) -> NDArray[Any]:
+    """The first `counts` [chunks] values of each chunk, without gaps. May be a view."""
+    if int(counts.sum()) == len(values):
+        return values
+    return np.concatenate([values[first : first + count] for first, count in zip(cuts[:-1], counts, strict=True)])
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The smallest or largest value of each row of in-edges, and the first active source."""
+"""The smallest or largest value of each row of in-edges, and its first source."""
 
 from __future__ import annotations
 
@@ -52,18 +52,6 @@ def _unweighted_extremes(offsets, all_rows, rows, cuts, source, largest, values,
             best[i] = source[entry] if entry >= 0 else -1
 
 
-@cached_njit(parallel=True)
-def _first(offsets, all_rows, rows, cuts, source, active, best):
-    for chunk in prange(cuts.size - 1):
-        for i in range(cuts[chunk], cuts[chunk + 1]):
-            row = i if all_rows else np.int64(rows[i])
-            best[i] = -1
-            for q in range(offsets[row], offsets[row + 1]):
-                if active[source[q]]:
-                    best[i] = source[q]
-                    break
-
-
 def row_extremes(
     rows: InRows, selected: IntArray | None, values: NDArray[Any], neutral: Any, along: str, largest: bool
 ) -> tuple[NDArray[Any], IntArray]:
@@ -78,11 +66,3 @@ def row_extremes(
         else:
             _unweighted_extremes(rows.offsets, *chunks, rows.source, largest, values, neutral, out, best)
     return out, best
-
-
-def first_active_sources(rows: InRows, selected: IntArray | None, active: NDArray[np.bool_]) -> IntArray:
-    """The first active source of each row."""
-    best = np.empty(rows.rows if selected is None else len(selected), np.int32)
-    with row_chunks(rows, selected) as chunks:
-        _first(rows.offsets, *chunks, rows.source, active, best)
-    return best

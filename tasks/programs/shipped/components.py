@@ -14,20 +14,23 @@ from ..program import Array, Program, State, Totals, Vertices
 class Components(Program):
     """Weakly connected components: vertices joined by edges in any direction.
 
-    *Source.* Propagation of the smallest label: Hash-Min of Rastogi et al., "Finding connected components in map-reduce
-    in logarithmic rounds", ICDE 2013.
+    *Source.* Within a block, union-find with sampling: Sutton, Ben-Nun and Barak, "Optimizing parallel graph
+    connectivity computation via subgraph sampling" (Afforest), IPDPS 2018. Between blocks, propagation of the smallest
+    label: Hash-Min of Rastogi et al., "Finding connected components in map-reduce in logarithmic rounds", ICDE 2013.
 
     *Semantics.* `component`, int64: the smallest dense number in the vertex's component. A vertex without edges has its
     own number.
 
-    *Ties.* None. *Precision.* Exact. *Convergence.* One superstep more than the largest distance from the smallest
-    vertex of a component. *Cost.* In each superstep, the edges of vertices whose label has decreased.
+    *Ties.* None. *Precision.* Exact. *Convergence.* After two supersteps in one block. With several, labels take one
+    superstep for each block that they reach one after the other, and one more. *Cost.* At most every edge once, and the
+    vertices of components whose label decreases in a superstep.
     """
 
     state: ClassVar = {"component": "int64"}
     combine = "min"
     view = "both"
     senders = "changed"
+    spreads = True
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         return {"component": v.number}, v.full(True, "bool")

@@ -1,0 +1,126 @@
+"""Connected components of the sources of rows by union-find, and the smallest value in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from ...graph import IntArray
+from ...in_rows import InRows
+from ...runtime.cache import cached_njit
+from ..arrays.atomics import compare_swap
+from .chunks import chunk_starts, even_chunks, packed, threads_for
+
+ROUNDS = 2
+"""Entries of each row that are linked before the largest component is looked for."""
+SAMPLES = 1024
+"""Sources that are looked at for it."""
+NONE = np.int32(-1)
+
+
+@cached_njit
+def _link(root, one, other):
+    """Join two trees: the larger root gets the smaller one as parent."""
+    a, b = root[one], root[other]
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        above = root[high]
+        if above == low or (above == high and compare_swap(root, high, high, low)):
+            break
+        a, b = root[root[high]], root[low]
+
+
+@cached_njit(parallel=True)
+def _link_one(offsets, cuts, own, source, at, root):
+    """Link each row with its entry `at`."""
+    for chunk in prange(cuts.size - 1):
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            q = offsets[row] + at
+            if q < offsets[row + 1]:
+                _link(root, own[row], source[q])
+
+
+@cached_njit(parallel=True)
+def _link_rest(offsets, cuts, own, source, symmetric, largest, root):
+    """Link each row with its other entries, except those within the largest component."""
+    for chunk in prange(cuts.size - 1):
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            inside = root[own[row]] == largest
+            if not (inside and symmetric):
+                for q in range(offsets[row] + ROUNDS, offsets[row + 1]):
+                    if not (inside and root[source[q]] == largest):
+                        _link(root, own[row], source[q])
+
+
+@cached_njit(parallel=True)
+def _compress(cuts, root):
+    """Let each source point to its root."""
+    for chunk in prange(cuts.size - 1):
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            while root[v] != root[root[v]]:
+                root[v] = root[root[v]]
+
+
+@cached_njit(parallel=True)
+def _lower(cuts, root, position, values, least, lowered):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            to = root[position[i]]
+            value = values[i]
+            before = least[to]
+            while value < before:
+                if compare_swap(least, to, before, value):
+                    lowered[to] = True
+                    break
+                before = least[to]
+
+
+@cached_njit(parallel=True)
+def _lowered_rows(cuts, root, own, least, lowered, counts, rows, found):
+    for chunk in prange(cuts.size - 1):
+        slot = cuts[chunk]
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            of = root[own[row]]
+            if lowered[of]:
+                rows[slot] = row
+                found[slot] = least[of]
+                slot += 1
+        counts[chunk] = slot - cuts[chunk]
+
+
+def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
+    """The smallest source in the component of each source; see `kernels.programs`."""
+    root = np.arange(sources, dtype=np.int32)
+    with threads_for(len(rows)):
+        even, cuts = even_chunks(sources), chunk_starts(rows.offsets, None)
+        for at in range(ROUNDS):
+            _link_one(rows.offsets, cuts, own, rows.source, at, root)
+            _compress(even, root)
+        sampled = root[:: max(1, sources // SAMPLES)]
+        largest = np.int32(np.bincount(sampled).argmax()) if sources else NONE
+        _link_rest(rows.offsets, cuts, own, rows.source, symmetric, largest, root)
+        _compress(even, root)
+    return root
+
+
+def lower_values(
+    root: IntArray, position: IntArray, values: NDArray[Any], least: NDArray[Any], lowered: NDArray[np.bool_]
+) -> None:
+    """Lower the smallest value of each component; see `kernels.programs`."""
+    with threads_for(len(position)):
+        _lower(even_chunks(len(position)), root, position, values, least, lowered)
+
+
+def lowered_rows(
+    root: IntArray, own: IntArray, least: NDArray[Any], lowered: NDArray[np.bool_]
+) -> tuple[IntArray, NDArray[Any]]:
+    """The rows of lowered components, and their smallest values; see `kernels.programs`."""
+    rows, found = np.empty(len(own), np.int32), np.empty(len(own), least.dtype)
+    with threads_for(len(own)):
+        cuts = even_chunks(len(own))
+        counts = np.empty(len(cuts) - 1, np.int64)
+        _lowered_rows(cuts, root, own, least, lowered, counts, rows, found)
+    return packed(rows, cuts, counts), packed(found, cuts, counts)
