@@ -2,21 +2,24 @@
 
 May import `kernels`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and `shards.together`. Start
 with `program`, the interface of a program. `block` is the layout of the edges, `running` the loop of supersteps,
-`gathering` the combination of values per vertex, `mirrors` and `words` the messages between groups; `shipped` has the
-programs of edgemill.
+`gathering` the combination of values per vertex, `mirrors` and `words` the messages between groups; `batches` runs
+programs that search from many sources; `shipped` has the programs of edgemill.
 """
 
+from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
-from .local_runs import cut_blocks, run_blocks, run_in_one_block
+from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
 from .program import Best, Program, Totals, Vertices
 from .running import Outcome, run_program
 
 __all__ = [
+    "AnyProgram",
     "Best",
     "Block",
     "Entries",
     "Outcome",
     "Program",
+    "SourceProgram",
     "Totals",
     "Vertices",
     "build_block",

@@ -57,6 +57,9 @@ class Block(SizedArrays):
     symmetric: bool
     """Whether the rows equal their transpose, as for an undirected graph in one block."""
 
+    mutual: bool
+    """Whether every edge of the graph is there in both directions, so that rows of in-edges are rows of out-edges."""
+
     times: NDArray[np.uint8] | None = None
     """[entries] number of directed edges that an entry represents, for view "either" of a directed graph; None
     means 2.
@@ -99,4 +102,5 @@ def build_block(
         code, target = code[heads], target[heads]
         weight = None if weight is None else weight[heads]
     rows = InRows(order.offsets(np.bincount(target, minlength=len(number))), code, weight)
-    return Block(group, vertices, view, number, rows, sources, groups == 1 and not (directed and view == "in"), times)
+    mutual = not (directed and view == "in")
+    return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)

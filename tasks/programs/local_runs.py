@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,9 +14,13 @@ from ..ids import order
 from ..partition import Partitioner, RangePartitioner
 from ..shards.carriers.carrier import Carrier, MemoryCarrier
 from ..shards.local_groups import results_of
+from .batches import SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Outcome, run_program
+
+AnyProgram: TypeAlias = Program | SourceProgram
+"""A program over supersteps, or over batches of sources."""
 
 
 def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool, view: View) -> list[Block]:
@@ -34,7 +39,7 @@ def cut_blocks(edges: Entries, vertices: int, home: Partitioner, directed: bool,
 
 
 def run_blocks(
-    program: Program,
+    program: AnyProgram,
     blocks: Sequence[Block],
     home: Partitioner,
     carriers: Sequence[Carrier],
@@ -43,12 +48,13 @@ def run_blocks(
     most_steps: int | None = None,
     seconds: float | None = None,
 ) -> list[Outcome]:
-    """Run a program on the blocks of one process, which share its `threads`; see `run_program`.
+    """Run a program on the blocks of one process, which share its `threads`; see `run_program` and `run_batches`.
 
-    If blocks fail, raises the error of the block that failed first, not the errors of blocks that lost it.
+    For a program over batches of sources, `most_steps` is a number of batches. If blocks fail, raises the error of the
+    block that failed first, not the errors of blocks that lost it.
     """
     if len(blocks) == 1:
-        return [run_program(program, blocks[0], home, carriers[0], most_steps=most_steps, seconds=seconds)]
+        return [_run(program, blocks[0], home, carriers[0], most_steps, seconds)]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
@@ -58,17 +64,25 @@ def run_blocks(
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
-            return run_program(program, blocks[at], home, carriers[at], most_steps=most_steps, seconds=seconds)
+            return _run(program, blocks[at], home, carriers[at], most_steps, seconds)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
     return results_of(running)
 
 
+def _run(
+    program: AnyProgram, block: Block, home: Partitioner, carrier: Carrier, most: int | None, seconds: float | None
+) -> Outcome:
+    if isinstance(program, SourceProgram):
+        return run_batches(program, block, home, carrier, most_batches=most, seconds=seconds)
+    return run_program(program, block, home, carrier, most_steps=most, seconds=seconds)
+
+
 def run_in_one_block(
-    program: Program, edges: Entries, vertices: int, directed: bool, *, most_steps: int | None = None
+    program: AnyProgram, edges: Entries, vertices: int, directed: bool, *, most_steps: int | None = None
 ) -> Outcome:
     """Run a program on a whole graph in one block, with the caller's threads. See `cut_blocks` and `run_program`."""
     home = RangePartitioner()
     blocks = cut_blocks(edges, vertices, home, directed, program.view)
-    return run_program(program, blocks[0], home, MemoryCarrier.open(1)[0], most_steps=most_steps)
+    return _run(program, blocks[0], home, MemoryCarrier.open(1)[0], most_steps, None)

@@ -8,9 +8,10 @@ order of their sources, so results are bitwise equal for every partitioning.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,9 @@ class Outcome(SizedArrays):
     bytes: int
     """Bytes that this group sent."""
 
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the whole graph by name, JSON values; of programs that search from many sources."""
+
     def __len__(self) -> int:
         return len(self.number)
 
@@ -77,12 +81,12 @@ def run_program(
     a program whose arrays do not have one value per vertex.
     """
     stop = None if seconds is None else time.monotonic() + seconds
-    with _abandoning(carrier):
+    with abandoning(carrier):
         return _Run(program, block, Mirrors(block, home, carrier)).run(most_steps, stop, progress)
 
 
 @contextmanager
-def _abandoning(carrier: Carrier) -> Iterator[None]:
+def abandoning(carrier: Carrier) -> Iterator[None]:
     """Make the other groups fail if this one fails."""
     try:
         yield

@@ -6,14 +6,13 @@ import numpy as np
 
 from ...kernels.runtime.threads import kernel_threads
 from .block import Entries
-from .local_runs import run_in_one_block
-from .program import Program
+from .local_runs import AnyProgram, run_in_one_block
 
 VERTICES = 600
 """Vertices of the path. Enough that a superstep with few changed vertices pushes, and others pull."""
 
 
-def warm_program(program: Program) -> int:
+def warm_program(program: AnyProgram) -> int:
     """Run a program on a path of VERTICES vertices. Returns the number of supersteps."""
     number = np.arange(VERTICES, dtype=np.int32)
     with kernel_threads(1):

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.cache import cached_njit
+from ..arrays.bits import popcount
 from .cut import class_of
-from .rows import popcount
 
 SPLIT, KEEPER, REPORTER, ALARMED, GRANTING, LEAVING = range(6)
 """Roles of a half: SPLIT has a part of the count, KEEPER the whole count, REPORTER the losses since its last report.

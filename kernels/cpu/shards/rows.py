@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import prange, types
-from numba.extending import intrinsic
+from numba import prange
 from numpy.typing import NDArray
 
 from ...graph import LongArray
 from ...runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from ...runtime.cache import cached_njit
 from ...runtime.sizes import SizedArrays
+from ..arrays.bits import popcount
 from .cut import Cut, class_of, index_of
 
 NO_ROW = np.int64(-1)
@@ -24,16 +23,6 @@ MAX_ENTRIES = 2**32 - 1
 """Maximum number of entries of one shard."""
 MAX_HALVES = 2**32 - 2
 """Maximum number of halves of one group, as they are numbered by uint32."""
-
-
-@intrinsic
-def popcount(typing_context: Any, word: Any) -> Any:
-    """Bits set in a uint64."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), codegen
 
 
 @dataclass(frozen=True)

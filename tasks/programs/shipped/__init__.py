@@ -1,19 +1,24 @@
 """The vertex programs of edgemill, one module each.
 
-Start with `components`, the shortest. May import `programs.program` and NumPy only.
+Start with `components`, the shortest. May import `programs.program`, `batches.program`
+and NumPy only.
 """
 
+from .betweenness import Betweenness
 from .clustering import LocalClustering
 from .components import Components
 from .cores import Coreness
+from .distances import Distances
 from .labels import LabelPropagation
 from .paths import BreadthFirst, ShortestPaths
 from .ranks import PageRank
 
 __all__ = [
+    "Betweenness",
     "BreadthFirst",
     "Components",
     "Coreness",
+    "Distances",
     "LabelPropagation",
     "LocalClustering",
     "PageRank",

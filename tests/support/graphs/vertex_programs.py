@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
-from edgemill.tasks.programs import Entries, Program, cut_blocks, run_blocks
+from edgemill.tasks.programs import AnyProgram, Entries, cut_blocks, run_blocks
 from edgemill.tasks.shards import MemoryCarrier
 
 
@@ -61,6 +61,8 @@ class Found:
     moved: float
     entries: int
     """Entries read."""
+    facts: dict[str, Any]
+    """Facts of the whole graph, without times."""
 
 
 def cut(blocks: int, by_range: bool, vertices: int) -> Partitioner:
@@ -70,7 +72,7 @@ def cut(blocks: int, by_range: bool, vertices: int) -> Partitioner:
     return RangePartitioner(np.arange(1, blocks) * vertices // blocks)
 
 
-def by_blocks(program: Program, graph: Drawn, blocks: int, by_range: bool = False, **limits: Any) -> Found:
+def by_blocks(program: AnyProgram, graph: Drawn, blocks: int, by_range: bool = False, **limits: Any) -> Found:
     """Run a program on a graph in `blocks` blocks."""
     home = cut(blocks, by_range, graph.vertices)
     parts = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
@@ -83,4 +85,7 @@ def by_blocks(program: Program, graph: Drawn, blocks: int, by_range: bool = Fals
         values = np.concatenate([own.state[name] for own in found])
         assert values.dtype == kind
         state[name] = values[np.argsort(number)]
-    return Found(state, found[0].steps, found[0].converged, found[0].moved, sum(own.entries for own in found))
+    facts = [{name: fact for name, fact in own.facts.items() if "seconds" not in name} for own in found]
+    assert all(own == facts[0] for own in facts)
+    first = found[0]
+    return Found(state, first.steps, first.converged, first.moved, sum(own.entries for own in found), facts[0])

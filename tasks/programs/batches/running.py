@@ -1,0 +1,202 @@
+"""The loop of batches that every group runs, synchronised with the other groups.
+
+The model of the run time is T × ⌈N / batch⌉ for N sources, with T the mean time of the first three batches. Sources
+are in random order, so that these batches are like all others.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...partition import Partitioner
+from ...shards.carriers.carrier import Carrier
+from ..block import Block
+from ..program import State, Vertices
+from ..running import Outcome, abandoning
+from ..words import NO_WORDS
+from .drawing import drawn_sources
+from .levels import LevelSearch, Reach
+from .paths import PathSearch
+from .program import UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram, Span
+from .side import Side, sides_of
+from .spans import Spans
+
+TIMED = 3
+"""Batches that predict the run time."""
+MOST_SEARCHES = 1024
+"""The most further sources for bounds of diameter and radius."""
+
+Progress = Callable[[int, int, float | None], None]
+"""Called with the batches that are done, the number of batches, and the predicted seconds of all, once known."""
+
+
+def run_batches(
+    program: SourceProgram,
+    block: Block,
+    home: Partitioner,
+    carrier: Carrier,
+    *,
+    most_batches: int | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Run a program on the block of one group. All groups must call this with the same program and limits.
+
+    After `most_batches`, or when `seconds` have passed at any group, all groups stop after the same batch; the result
+    is not converged then, and is that of the sources searched from. Raises as `run_program`, and InputError if a number
+    of paths exceeds float64.
+    """
+    with abandoning(carrier):
+        run = _PathRun if program.search == "paths" else _LevelRun
+        return run(program, block, home, carrier).run(most_batches, seconds, progress)
+
+
+class _Run(ABC):
+    """A program on one block."""
+
+    words: int
+    """64-bit words with a bit for each source of a batch."""
+
+    def __init__(self, program: SourceProgram, block: Block, home: Partitioner, carrier: Carrier) -> None:
+        self.program, self.block, self.carrier = program, block, carrier
+        self.sources = drawn_sources(block.vertices, program.sources, program.seed)
+        self.width = max(1, min(program.batch, len(self.sources)))
+        self.into, self.out = sides_of(block, home, carrier, -(-self.width // 64))
+
+    def run(self, most_batches: int | None, seconds: float | None, progress: Progress | None) -> Outcome:
+        """Search from all sources."""
+        start, batches = time.monotonic(), -(-len(self.sources) // self.width)
+        predicted: float | None = None
+        done = 0
+        while done < batches and done != most_batches and not self._late(seconds, start):
+            self.search(self.sources[done * self.width : (done + 1) * self.width])
+            done += 1
+            if done <= TIMED:
+                predicted = (time.monotonic() - start) / done * batches
+            if progress is not None:
+                progress(done, batches, predicted if done >= min(TIMED, batches) else None)
+        spent = time.monotonic() - start
+        sample = Sample(self.block.vertices, self.sources[: done * self.width])
+        state, facts = self.finish(sample)
+        times = {"sources": len(sample.sources), "batches": done, "batch_seconds": round(spent, 3)}
+        if predicted is not None:
+            times["predicted_seconds"] = round(predicted, 3)
+        mirrors = {id(side.mirrors): side.mirrors for side in (self.into, self.out)}
+        sides = {id(side): side for side in (self.into, self.out)}
+        return Outcome(
+            self.block.group,
+            self.block.number,
+            {name: np.asarray(state[name]).astype(kind, copy=False) for name, kind in self.program.state.items()},
+            self.levels,
+            done == batches,
+            0.0,
+            sum(side.entries for side in sides.values()),
+            4 * sum(own.words for own in mirrors.values()),
+            {**facts, **times},
+        )
+
+    @abstractmethod
+    def search(self, sources: NDArray[np.int64]) -> None:
+        """Search from one batch."""
+
+    @abstractmethod
+    def finish(self, sample: Sample) -> tuple[State, Facts]:
+        """The result."""
+
+    @property
+    @abstractmethod
+    def levels(self) -> int:
+        """Levels of all batches."""
+
+    def vertices(self) -> Vertices:
+        """The own vertices."""
+        degrees = {"in_degree": self.into.lengths, "out_degree": self.out.lengths}
+        return Vertices({"number": self.block.number, **degrees}, self.block.vertices, self.levels)
+
+    def _late(self, seconds: float | None, start: float) -> bool:
+        """Whether the time is over at any group."""
+        if seconds is None:
+            return False
+        late = np.array([time.monotonic() - start >= seconds], np.uint32)
+        packets = self.carrier.exchange(late, [NO_WORDS] * self.carrier.groups)
+        return any(int(packet.common[0]) for packet in packets)
+
+
+class _PathRun(_Run):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.paths = PathSearch(self.block, self.into, self.out, self.width)
+
+    def search(self, sources: NDArray[np.int64]) -> None:
+        self.paths.run(sources)
+
+    def finish(self, sample: Sample) -> tuple[State, Facts]:
+        return self.program.finish(self.vertices(), self.paths.found, sample, self.block.mutual)
+
+    @property
+    def levels(self) -> int:
+        return self.paths.levels
+
+
+class _LevelRun(_Run):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.search_all = LevelSearch(self.block, self.into)
+        self.reaches: list[Reach] = []
+        self.spans: Spans | None = None
+        if self.block.mutual and len(self.sources) < self.block.vertices:
+            self.spans = Spans(self.block, self.into.mirrors)
+
+    def search(self, sources: NDArray[np.int64]) -> None:
+        reach, levels = self.search_all.run(sources, tally=True, keep=self.spans is not None)
+        self.reaches.append(reach)
+        if self.spans is not None:
+            self.spans.add(reach, levels)
+
+    def finish(self, sample: Sample) -> tuple[State, Facts]:
+        span, least, most = self._bounds() if self.spans is None else self._narrowed(self.spans)
+        sums = self.search_all
+        found = LevelsFound(sums.reached, sums.distance, sums.squares, least, most, sums.pairs, sums.pair_squares, span)
+        return self.program.finish(self.vertices(), found, sample, self.block.mutual)
+
+    def _bounds(self) -> tuple[Span, NDArray[np.int32], NDArray[np.int32]]:
+        """The eccentricities of the sources."""
+        number, count = self.block.number, len(self.block.number)
+        least, most = np.zeros(count, np.int32), np.full(count, UNBOUNDED)
+        sources, far, size = (
+            np.concatenate([empty, *(getattr(reach, name) for reach in self.reaches)])
+            for name, empty in (("sources", self.sources[:0]), ("eccentricity", most[:0]), ("size", self.sources[:0]))
+        )
+        here = np.isin(sources, number)
+        rows = np.searchsorted(number, sources[here])
+        least[rows] = most[rows] = far[here]
+        largest = int(size.max(initial=0))
+        ends = far[size == largest]
+        lowest, highest = int(ends.min(initial=UNBOUNDED)), int(ends.max(initial=0))
+        if len(sources) == self.block.vertices:
+            lowest = 0 if not len(sources) else lowest
+            return Span(largest, (highest, highest), (lowest, lowest), 0), least, most
+        return Span(largest, (highest, None), (0, lowest if len(ends) else None), 0), least, most
+
+    def _narrowed(self, spans: Spans) -> tuple[Span, NDArray[np.int32], NDArray[np.int32]]:
+        """Bounds of the eccentricities, after further searches until those of diameter and radius meet."""
+        into = self.into
+        narrow = Side(self.block, into.mirrors, into.transposed, 1)
+        search = LevelSearch(self.block, narrow)
+        span, further = spans.span()
+        while len(further) and spans.searches <= MOST_SEARCHES:
+            spans.add(*search.run(further, tally=False, keep=True))
+            span, further = spans.span()
+        into.entries += narrow.entries
+        self.search_all.levels += search.levels
+        return span, spans.least, spans.most
+
+    @property
+    def levels(self) -> int:
+        return self.search_all.levels

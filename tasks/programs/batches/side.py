@@ -1,0 +1,177 @@
+"""The rows that a search reads, and the exchange of what it finds: the words of vertices, and values at their bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .... import kernels
+from ....kernels import programs as gathers
+from ....kernels import searches
+from ....kernels.graph import IntArray
+from ....kernels.in_rows import InRows
+from ...ids import order
+from ...ids.order import Ints
+from ...partition import Partitioner
+from ...shards.carriers.carrier import Carrier, Packet, Words
+from ..block import Block, Entries, build_block
+from ..mirrors import Mirrors
+from ..words import NO_WORDS, pack, unpack
+
+MARK_FACTOR = 16
+"""One thread looks for the rows that a level reaches if its vertices have fewer than one in MARK_FACTOR of the entries
+that are left. Otherwise threads read all rows that are left.
+"""
+
+ALL_BITS = np.uint64(2**64 - 1)
+
+Masks = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Vertices of a level. `len()` is their number."""
+
+    rows: IntArray
+    """[frontier] own vertices, ascending."""
+    masks: Masks
+    """[frontier, words] the searches for which they are in the level, a bit each."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Side:
+    """The rows of a block by which a search goes in one direction."""
+
+    def __init__(self, block: Block, mirrors: Mirrors, transposed: InRows, words: int) -> None:
+        self.rows, self.mirrors, self.transposed = block.rows, mirrors, transposed
+        self.at = np.zeros((len(block.sources), words), np.uint64)
+        """[sources, words] the bits of the vertices of a level, between `take` and `clear`."""
+        self.lengths = np.diff(block.rows.offsets)
+        """[own] entries of each row."""
+        self.entries = 0
+        """Entries of rows that were read."""
+        self._marked = np.zeros(block.rows.rows, np.bool_)
+        self._found = np.empty(block.rows.rows, np.int32)
+
+    def packets(self, frontier: Frontier, values: NDArray[np.float64] | None = None) -> list[Words]:
+        """[groups] the messages with the words that each group needs, and the `values` [sources, columns] at their
+        bits.
+        """
+        found = []
+        for requested in self.mirrors.requested:
+            if not len(requested):
+                found.append(NO_WORDS)
+                continue
+            position = np.searchsorted(requested, frontier.rows)
+            position[position == len(requested)] = 0
+            here = requested[position] == frontier.rows
+            masks = frontier.masks[here]
+            words = [pack(position[here].astype(np.int32)), pack(masks.reshape(-1))]
+            if values is not None:
+                rows, columns = bits_of(masks)
+                words.append(pack(values[self.mirrors.own[frontier.rows[here]][rows], columns]))
+            found.append(np.concatenate([np.array([len(masks)], np.uint32), *words]))
+        return found
+
+    def take(self, packets: list[Packet], frontier: Frontier, values: NDArray[np.float64] | None = None) -> IntArray:
+        """Write the words of a level to `at`, and received values to `values`. Returns the positions of the vertices,
+        ascending.
+        """
+        positions = [self.mirrors.own[frontier.rows]]
+        self.at[positions[0]] = frontier.masks
+        width = self.at.shape[1]
+        for sources, packet in zip(self.mirrors.sources_of, packets, strict=True):
+            if not len(packet.own):
+                continue
+            count = int(packet.own[0])
+            ends = 1 + count, 1 + count + 2 * width * count
+            (position,) = unpack(packet.own[1 : ends[0]], [np.int32])
+            (masks,) = unpack(packet.own[ends[0] : ends[1]], [np.uint64])
+            masks = masks.reshape(count, width)
+            positions.append(sources[position])
+            self.at[positions[-1]] = masks
+            if values is not None:
+                rows, columns = bits_of(masks)
+                (values[positions[-1][rows], columns],) = unpack(packet.own[ends[1] :], [np.float64])
+        return positions[0] if len(positions) == 1 else np.sort(np.concatenate(positions))
+
+    def clear(self, positions: IntArray) -> None:
+        """Remove the words of a level from `at`."""
+        self.at[positions] = 0
+
+    def reached(self, positions: IntArray, closed: Masks, left: int) -> IntArray | None:
+        """The rows, ascending, that a level reaches with a bit that is not in `closed` [own, words]; None if it takes
+        less time to read all rows that are left, with `left` entries.
+        """
+        offsets = self.transposed.offsets
+        pushed = int((offsets[positions + 1] - offsets[positions]).sum())
+        if MARK_FACTOR * pushed >= left:
+            return None
+        self.entries += pushed
+        return searches.reached_rows(self.transposed, positions, self.at, closed, self._marked, self._found)
+
+
+def sides_of(block: Block, home: Partitioner, carrier: Carrier, words: int) -> tuple[Side, Side]:
+    """The rows of in-edges and the rows of out-edges of a block, which are the same for mutual edges.
+
+    All groups must call this at the same time: it takes some exchanges.
+    """
+    mirrors = Mirrors(block, home, carrier)
+    transposed = block.rows if block.symmetric else gathers.transpose_rows(block.rows, len(block.sources))
+    into = Side(block, mirrors, transposed, words)
+    if block.mutual:
+        return into, into
+    other = _reversed_block(block, mirrors, transposed)
+    if carrier.groups == 1:
+        return into, Side(other, mirrors, block.rows, words)
+    back = Mirrors(other, home, carrier)
+    back.words += mirrors.words
+    return into, Side(other, back, gathers.transpose_rows(other.rows, len(other.sources)), words)
+
+
+def _reversed_block(block: Block, mirrors: Mirrors, transposed: InRows) -> Block:
+    """The block with the out-edges of the same vertices. Each group sends entries to the groups of their sources."""
+    if mirrors.carrier.groups == 1:  # then all vertices are sources, and own
+        return Block(block.group, block.vertices, block.view, block.number, transposed, block.sources, False, False)
+    target = block.number[kernels.row_numbers(block.rows.offsets)].astype(np.int64)
+    homes = np.empty(len(block.sources), np.int16)
+    for g, sources in enumerate(mirrors.sources_of):
+        homes[sources] = g
+    by, cuts = order.group(homes[block.rows.source], mirrors.carrier.groups)
+    source = block.sources[block.rows.source].astype(np.int64)
+    sent = [pack(source[entries], target[entries]) for entries in np.split(by, cuts[1:-1])]
+    own = sent[block.group]
+    packets = mirrors.exchange(NO_WORDS, [NO_WORDS if g == block.group else words for g, words in enumerate(sent)])
+    parts = [unpack(own if g == block.group else packet.own, [np.int64, np.int64]) for g, packet in enumerate(packets)]
+    kind = block.number.dtype
+    source, target = (np.concatenate([part[end] for part in parts]).astype(kind) for end in (0, 1))
+    entries = Entries(target, source)
+    return build_block(block.group, mirrors.carrier.groups, block.vertices, block.number, entries, True, "in")
+
+
+def bits_of(masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The row and the column of each bit of `masks` [rows, words], row by row."""
+    octets = np.ascontiguousarray(masks, "<u8").view(np.uint8)
+    rows, columns = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
+    return rows, columns
+
+
+def unused_bits(columns: int, words: int) -> Masks:
+    """[words] the bits of the columns that no search uses, if there are `columns` searches."""
+    used = np.arange(64 * words) < columns
+    return ~np.packbits(used, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def first_frontier(number: Ints, sources: NDArray[np.int64], words: int) -> Frontier:
+    """Level 0 in the group with the vertices `number` [own]: search i is at `sources[i]`, which are distinct."""
+    position = np.searchsorted(number, sources)
+    position[position == len(number)] = 0
+    here = np.flatnonzero(number[position] == sources) if len(number) else np.empty(0, np.int64)
+    here = here[np.argsort(position[here])]
+    masks = np.zeros((len(here), words), np.uint64)
+    masks[np.arange(len(here)), here // 64] = np.uint64(1) << (here % 64).astype(np.uint64)
+    return Frontier(position[here].astype(np.int32), masks)

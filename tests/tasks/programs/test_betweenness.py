@@ -1,0 +1,119 @@
+"""Betweenness against NetworkX and igraph, on any number of blocks, exact and estimated."""
+
+from __future__ import annotations
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgemill.tasks.errors import InputError
+from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.shipped import Betweenness
+from vertex_programs import Drawn, by_blocks, graphs
+
+FEW = settings(max_examples=40)
+
+
+def undirected(graph: nx.Graph) -> Drawn:
+    """A NetworkX graph with vertices 0 … V - 1."""
+    edges = tuple((min(e), max(e)) for e in graph.edges)
+    return Drawn(len(graph), edges, (1.0,) * len(edges), False)
+
+
+@given(graphs(), st.booleans(), st.integers(1, 64), st.sampled_from([1, 3]))
+@FEW
+def test_all_sources(graph: Drawn, normalized: bool, batch: int, blocks: int) -> None:
+    found = by_blocks(Betweenness(batch=batch, normalized=normalized), graph, blocks)
+    theirs = nx.betweenness_centrality(graph.networkx(), normalized=normalized)
+    assert np.allclose(found.state["betweenness"], [theirs[v] for v in range(graph.vertices)], atol=1e-12)
+    assert not found.state["error"].any() and "error_of_all" not in found.facts
+    if not normalized:
+        others = igraph.Graph(graph.vertices, graph.edges, directed=graph.directed).betweenness()
+        assert np.allclose(found.state["betweenness"], others, atol=1e-12)
+
+
+@given(graphs(30), st.none() | st.integers(1, 20), st.sampled_from([1, 7, 64]), st.integers(2, 16), st.booleans())
+@FEW
+def test_bits_do_not_depend_on_the_partitioning(
+    graph: Drawn, sources: int | None, batch: int, blocks: int, by_range: bool
+) -> None:
+    program = Betweenness(sources=sources, batch=batch)
+    whole, cut = (by_blocks(program, graph, count, by_range) for count in (1, blocks))
+    assert (whole.steps, whole.facts) == (cut.steps, cut.facts)
+    for name, values in whole.state.items():
+        assert values.tobytes() == cut.state[name].tobytes()
+
+
+@given(graphs(), st.integers(1, 13), st.integers(0, 9))
+@FEW
+def test_some_sources(graph: Drawn, count: int, seed: int) -> None:
+    """The estimate is the betweenness of paths from the drawn sources, scaled."""
+    drawn = drawn_sources(graph.vertices, count, seed).tolist()
+    found = by_blocks(Betweenness(sources=count, seed=seed, normalized=False), graph, 1)
+    directed = graph.networkx().to_directed()
+    theirs = nx.betweenness_centrality_subset(directed, drawn, range(graph.vertices))
+    scale = graph.vertices / len(drawn) / (1 if graph.directed else 2)
+    assert np.allclose(found.state["betweenness"], [scale * theirs[v] for v in range(graph.vertices)])
+    assert found.facts["sources"] == len(drawn) == min(count, graph.vertices)
+
+
+def test_intervals_contain_the_betweenness() -> None:
+    graph = undirected(nx.barabasi_albert_graph(200, 3, seed=1))
+    exact = by_blocks(Betweenness(), graph, 1).state["betweenness"]
+    for seed in range(10):
+        found = by_blocks(Betweenness(sources=100, seed=seed), graph, 1)
+        off, error = np.abs(found.state["betweenness"] - exact), found.state["error"]
+        assert (off <= error).mean() >= 0.95
+        assert off.max() <= found.facts["error_of_all"] < 0.3
+        assert 0 < error.min() <= error.max() < found.facts["error_of_all"]
+
+
+def test_a_stopped_run_estimates_from_the_sources_so_far() -> None:
+    graph = undirected(nx.barabasi_albert_graph(60, 2, seed=2))
+    stopped = by_blocks(Betweenness(batch=8), graph, 2, most_steps=3)
+    sampled = by_blocks(Betweenness(batch=8, sources=24), graph, 1)
+    assert not stopped.converged and sampled.converged
+    assert stopped.facts == sampled.facts and stopped.facts["sources"] == 24
+    for name, values in stopped.state.items():
+        assert values.tobytes() == sampled.state[name].tobytes()
+
+
+def test_a_long_path_is_read_where_the_searches_are() -> None:
+    size = 500
+    graph = undirected(nx.path_graph(size))
+    found = by_blocks(Betweenness(sources=4), graph, 2, by_range=True)
+    assert found.entries <= 30 * 4 * size  # not every row in every level
+
+
+def diamonds(count: int) -> Drawn:
+    """A chain in which the number of paths from end to end doubles `count` times."""
+    edges = [(3 * i + a, 3 * i + b) for i in range(count) for a, b in ((0, 1), (0, 2), (1, 3), (2, 3))]
+    return Drawn(3 * count + 1, tuple(edges), (1.0,) * len(edges), False)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_numbers_of_paths_above_2_to_the_64(blocks: int) -> None:
+    graph = diamonds(70)
+    found = by_blocks(Betweenness(normalized=False), graph, blocks).state["betweenness"]
+    theirs = nx.betweenness_centrality(graph.networkx(), normalized=False)
+    assert np.allclose(found, [theirs[v] for v in range(graph.vertices)], rtol=1e-12)
+
+
+def test_numbers_of_paths_above_float64_are_refused() -> None:
+    with pytest.raises(InputError, match="limit of float64"):
+        by_blocks(Betweenness(sources=2), diamonds(2100), 1)
+
+
+@given(st.integers(0, 300), st.integers(0, 2**31), st.integers(0, 300))
+def test_sources_are_distinct_and_every_first_part_is_a_sample(vertices: int, seed: int, count: int) -> None:
+    drawn = drawn_sources(vertices, None, seed)
+    assert sorted(drawn.tolist()) == list(range(vertices))
+    assert drawn_sources(vertices, count, seed).tolist() == drawn[:count].tolist()
+
+
+def test_every_vertex_is_drawn_about_as_often() -> None:
+    times = np.bincount(np.concatenate([drawn_sources(50, 10, seed) for seed in range(500)]), minlength=50)
+    assert times.min() > 60 and times.max() < 145  # 100 on average, a standard deviation of 9
