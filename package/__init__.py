@@ -3,8 +3,10 @@
 >>> import edgemill
 >>> result = edgemill.mine("edges.parquet", "out")
 >>> result.edges.to_table()
+>>> edgemill.pagerank("edges.parquet", damping=0.9).to_pandas()
 
-The public names are those of `edgemill.pipeline`. Each is loaded at its first use, so that `import edgemill` is fast.
+The public names are those of `edgemill.pipeline`, and `run`. Each is loaded at its first use, so that `import edgemill`
+is fast.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Vertex as Vertex
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
+    from .pipeline import clustering as clustering
+    from .pipeline import components as components
+    from .pipeline import coreness as coreness
     from .pipeline import diff as diff
     from .pipeline import edges_of as edges_of
     from .pipeline import find_dn_graph as find_dn_graph
@@ -44,19 +49,29 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import groups_of as groups_of
     from .pipeline import ktruss as ktruss
     from .pipeline import ktruss_groups as ktruss_groups
+    from .pipeline import labels as labels
     from .pipeline import labels_of as labels_of
     from .pipeline import load_settings as load_settings
     from .pipeline import make_plan as make_plan
     from .pipeline import member_ids as member_ids
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
+    from .pipeline import pagerank as pagerank
     from .pipeline import top as top
+    from .pipeline.calls.running import run as run
+
+    __all__ += ["run"]
 else:  # hidden from type checkers, which would accept any name
+    __all__ = sorted([*__all__, "run"])
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(pipeline, name)
+        if name == "run":  # in `edgemill.pipeline` it is the name of a room
+            from .pipeline.calls.running import run as value
+        else:
+            value = getattr(pipeline, name)
+        globals()[name] = value
         return value
 
 

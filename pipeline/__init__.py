@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .calls.mine import mine
+    from .calls.programs import clustering, components, coreness, labels, pagerank
     from .nightly.finding import find_track
     from .plan.choice import make_plan
     from .results.compare.diff import Diff, diff
@@ -60,6 +61,9 @@ __all__ = [
     "Vertex",
     "__version__",
     "attributes_of",
+    "clustering",
+    "components",
+    "coreness",
     "diff",
     "edges_of",
     "find_dn_graph",
@@ -70,12 +74,14 @@ __all__ = [
     "groups_of",
     "ktruss",
     "ktruss_groups",
+    "labels",
     "labels_of",
     "load_settings",
     "make_plan",
     "member_ids",
     "members_of",
     "mine",
+    "pagerank",
     "top",
 ]
 
@@ -88,6 +94,9 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Settings": ".settings.models",
     "Vertex": ".results.rows",
     "attributes_of": ".results.groups.attributes",
+    "clustering": ".calls.programs",
+    "components": ".calls.programs",
+    "coreness": ".calls.programs",
     "diff": ".results.compare.diff",
     "edges_of": ".results.queries",
     "find_dn_graph": ".results.queries",
@@ -98,12 +107,14 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "groups_of": ".results.queries",
     "ktruss": ".results.groups.trusses",
     "ktruss_groups": ".results.groups.trusses",
+    "labels": ".calls.programs",
     "labels_of": ".results.groups.attributes",
     "load_settings": ".settings.sources",
     "make_plan": ".plan.choice",
     "member_ids": ".results.queries",
     "members_of": ".results.groups.members",
     "mine": ".calls.mine",
+    "pagerank": ".calls.programs",
     "top": ".results.queries",
 }
 

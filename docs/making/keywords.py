@@ -1,4 +1,5 @@
-"""Make pipeline/calls/keywords.py from the settings: the keywords of `edgemill.mine`, with their types.
+"""Make pipeline/calls/keywords.py and programs.py from the settings and the catalogue of vertex programs: the keywords
+of `edgemill.mine`, and a function for each program, with their types.
 
 python docs/making/keywords.py
 
@@ -12,13 +13,16 @@ import ast
 import inspect
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from edgemill.pipeline.messages.docstrings import field_docstrings
+from edgemill.pipeline.programs.catalogue import CATALOGUE, Entry
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import KEYWORDS
 
 FILE = Path(__file__).resolve().parents[2] / "pipeline" / "calls" / "keywords.py"
+PROGRAMS = FILE.with_name("programs.py")
 PATHS = frozenset(
     (
         "checkpoint.path",
@@ -42,8 +46,22 @@ HEAD = '''"""The keywords of `edgemill.mine`, made by docs/making/keywords.py fr
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
+'''
+HEAD_OF_PROGRAMS = '''"""A function for each vertex program, made by docs/making/keywords.py: do not edit.
+
+A function runs its program alone, without λ. `edges` is what `edgemill.mine` takes: a path, a list of paths, a table or
+a graph. Further keywords are those of `mine`, such as `directed`, `where`, `workers`, `client` and `output`. Errors are
+those of `mine`. The result is the table of vertices, a pyarrow dataset (`to_pandas`, `to_polars`, `to_arrow`, …).
+"""
+
+from __future__ import annotations
+
+{imports}
+
+from ..results.frames.table import ResultTable
+from .running import columns_of
 '''
 
 
@@ -63,6 +81,31 @@ def made() -> str:
     about = "What `mine` takes by name: whole sections of settings, and single settings."
     parts.append(_class("Keywords", about, whole | single))
     return _formatted("\n\n".join(parts))
+
+
+def made_programs() -> str:
+    """The text of the module of programs, as the catalogue and the settings say now."""
+    functions = "\n\n".join(_function(name, entry) for name, entry in CATALOGUE.items())
+    imports = "from collections.abc import Sequence\n" if "Sequence[" in functions else ""
+    imports += f"from typing import Any{', Literal' if 'Literal[' in functions else ''}"
+    return _formatted(HEAD_OF_PROGRAMS.replace("{imports}", imports) + "\n\n" + functions)
+
+
+def _function(name: str, entry: Entry) -> str:
+    fields = {} if entry.section is None else _fields(entry.section)
+    model = SECTIONS[entry.section].model_fields if entry.section else {}
+    parameters = [f"{field}: {kind} = {model[field].default!r}" for field, (kind, _) in fields.items()]
+    keywords = ", *, " + ", ".join(parameters) if parameters else ""
+    title = entry.title if len(entry.title) < 110 else "\n    ".join(textwrap.wrap(entry.title, 110))
+    lines = [f"def {name}(edges: Any, /{keywords}, **settings: Any) -> ResultTable:", f'    """{title}', ""]
+    columns = ", ".join(f"`{column.name}`" for column in entry.columns)
+    about = [f"Columns: `id`, `degree`, {columns}. {' '.join(f'`{c.name}`: {c.meaning}' for c in entry.columns)}"]
+    about += [f"`{field}`: {meaning}" for field, (_, meaning) in fields.items()]
+    for paragraph in about:
+        lines += [f"    {line}" for line in textwrap.wrap(paragraph, 115)] + [""]
+    given = ", ".join(f'"{field}": {field}' for field in fields)
+    lines[-1] = '    """'
+    return "\n".join([*lines, f'    return columns_of("{name}", edges, {{{given}}}, settings)'])
 
 
 def _class_name(section: str) -> str:
@@ -98,8 +141,8 @@ def _kind(annotation: ast.expr) -> str:
     """The type, without what pydantic is told beside it."""
     match annotation:
         case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
-            return ast.unparse(kind)
-    return ast.unparse(annotation)
+            annotation = kind
+    return ast.unparse(annotation).replace("tuple[str, ...]", "Sequence[str]")
 
 
 def _formatted(text: str) -> str:
@@ -108,11 +151,11 @@ def _formatted(text: str) -> str:
 
 
 def main() -> None:
-    """Write the module, if it is not what the settings say."""
-    text = made()
-    if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
-        FILE.write_text(text, encoding="utf-8")
-        print(FILE.relative_to(FILE.parents[2]))
+    """Write the modules that are not what the settings say."""
+    for file, text in ((FILE, made()), (PROGRAMS, made_programs())):
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(file.relative_to(file.parents[2]))
 
 
 if __name__ == "__main__":

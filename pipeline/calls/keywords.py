@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 
@@ -44,7 +44,7 @@ class InputSection(TypedDict, total=False):
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""
-    vertex_columns: tuple[str, ...] | None
+    vertex_columns: Sequence[str] | None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
     """Column of `input.vertices` to show beside ids; null takes `label`, `name` or the only text column."""
@@ -191,7 +191,7 @@ class MonitoringSection(TypedDict, total=False):
 class ProgramsSection(TypedDict, total=False):
     """What is computed."""
 
-    run: tuple[str, ...]
+    run: Sequence[str]
     """`lambda`, and vertex programs that add columns, such as `pagerank,components`, see docs/programs.md."""
 
 
@@ -234,7 +234,7 @@ class Keywords(TypedDict, total=False):
     """A series of runs, one per day, with `{date}` in their paths."""
     monitoring: MonitoringSection | Mapping[str, Any]
     """Metrics and performance reports."""
-    programs: tuple[str, ...] | ProgramsSection | Mapping[str, Any]
+    programs: Sequence[str] | ProgramsSection | Mapping[str, Any]
     """What is computed."""
     pagerank: PagerankSection | Mapping[str, Any]
     """The program pagerank."""
@@ -300,7 +300,7 @@ class Keywords(TypedDict, total=False):
     """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
-    vertex_columns: tuple[str, ...] | None
+    vertex_columns: Sequence[str] | None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
     """Column of `input.vertices` to show beside ids; null takes `label`, `name` or the only text column."""

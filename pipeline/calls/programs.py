@@ -1,0 +1,65 @@
+"""A function for each vertex program, made by docs/making/keywords.py: do not edit.
+
+A function runs its program alone, without λ. `edges` is what `edgemill.mine` takes: a path, a list of paths, a table or
+a graph. Further keywords are those of `mine`, such as `directed`, `where`, `workers`, `client` and `output`. Errors are
+those of `mine`. The result is the table of vertices, a pyarrow dataset (`to_pandas`, `to_polars`, `to_arrow`, …).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..results.frames.table import ResultTable
+from .running import columns_of
+
+
+def pagerank(
+    edges: Any, /, *, damping: float = 0.85, tolerance: float = 1e-09, iterations: int | None = None, **settings: Any
+) -> ResultTable:
+    """PageRank: how often a random walk with restarts visits a vertex.
+
+    Columns: `id`, `degree`, `pagerank`. `pagerank`: PageRank; the sum over all vertices is 1.
+
+    `damping`: Probability that a random walk follows an edge and does not restart.
+
+    `tolerance`: Stop when the sum of all rank changes in a superstep is below this.
+
+    `iterations`: Stop after this many supersteps; null stops by `tolerance`.
+    """
+    return columns_of(
+        "pagerank", edges, {"damping": damping, "tolerance": tolerance, "iterations": iterations}, settings
+    )
+
+
+def components(edges: Any, /, **settings: Any) -> ResultTable:
+    """Connected components, ignoring directions.
+
+    Columns: `id`, `degree`, `weak_component`. `weak_component`: The smallest id in the component of the vertex.
+    """
+    return columns_of("components", edges, {}, settings)
+
+
+def labels(edges: Any, /, *, iterations: int = 10, **settings: Any) -> ResultTable:
+    """Communities by label propagation: each vertex repeatedly takes the most frequent label of its neighbours.
+
+    Columns: `id`, `degree`, `label`. `label`: The label of the community, a vertex id.
+
+    `iterations`: Most supersteps; it stops earlier once no label changes.
+    """
+    return columns_of("labels", edges, {"iterations": iterations}, settings)
+
+
+def coreness(edges: Any, /, **settings: Any) -> ResultTable:
+    """Core number of a vertex.
+
+    Columns: `id`, `degree`, `coreness`. `coreness`: The largest k such that the vertex is in the k-core.
+    """
+    return columns_of("coreness", edges, {}, settings)
+
+
+def clustering(edges: Any, /, **settings: Any) -> ResultTable:
+    """Local clustering coefficient.
+
+    Columns: `id`, `degree`, `clustering`. `clustering`: The share of pairs of neighbours that are joined by an edge.
+    """
+    return columns_of("clustering", edges, {}, settings)

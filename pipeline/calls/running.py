@@ -1,0 +1,46 @@
+"""The Python function `run`, and what the functions of single programs (`programs`) have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from ...tasks.errors import UsageError
+from ..cluster.client import Client
+from ..programs.catalogue import CATALOGUE
+from ..results.frames.table import ResultTable
+from ..results.result import Result
+from .keywords import Keywords
+from .mine import mine
+
+
+def run(
+    input: Any = None,
+    output: str | os.PathLike[str] | None = None,
+    /,
+    *,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Unpack[Keywords],
+) -> Result:
+    """Run the programs `programs` on the edges of `input`, publish the result, and return it.
+
+    `programs` are names such as `["pagerank", "components"]`, with `"lambda"` among them for λ; the default is λ alone.
+    The columns of programs are in `Result.vertices`. Parameters of a program are a section of settings:
+    `pagerank={"damping": 0.9}`.
+
+    The name is that of the command; arguments, settings and errors are those of `mine`. A run that a limit ended
+    returns a Result that is not `converged`; its manifest says which programs were ended.
+    """
+    return mine(input, output, client=client, progress=progress, **settings)
+
+
+def columns_of(name: str, edges: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> ResultTable:
+    """The table of vertices of a run of one program. Raises UsageError for `programs` among the settings."""
+    if "programs" in settings:
+        raise UsageError(f"edgemill.{name} runs {name} alone: use edgemill.run with programs=[…] for several programs")
+    section = CATALOGUE[name].section
+    given = {f"{section}.{parameter}": value for parameter, value in parameters.items()}
+    named: dict[str, Any] = {"programs": (name,), **given, **settings}
+    return mine(edges, **named).vertices

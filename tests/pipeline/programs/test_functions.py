@@ -1,0 +1,59 @@
+"""The Python function `run`, and those of single programs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+import pytest
+
+import edgemill
+from edgemill.pipeline.calls import programs
+from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.settings.models import SECTIONS
+
+GRAPH = nx.karate_club_graph()
+QUIET: dict[str, Any] = {"device": "cpu"}
+
+
+def test_every_program_has_a_function() -> None:
+    for name, entry in CATALOGUE.items():
+        function = getattr(edgemill, name)
+        assert function is getattr(programs, name)
+        parameters = {
+            parameter.name: parameter.default
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+        model = {} if entry.section is None else SECTIONS[entry.section].model_fields
+        assert parameters == {field: info.default for field, info in model.items()}
+        assert all(f"`{column.name}`" in function.__doc__ for column in entry.columns)
+
+
+def test_columns_by_id() -> None:
+    frame = pd.DataFrame(list(GRAPH.edges), columns=["src", "dst"])
+    table = edgemill.coreness(frame, **QUIET)
+    found = table.to_pandas()
+    assert list(found.columns) == ["id", "degree", "coreness"]
+    assert dict(zip(found["id"], found["coreness"], strict=True)) == nx.core_number(GRAPH)
+    assert table.to_arrow(["id"])["id"].to_pylist() == sorted(GRAPH)  # read after the result has gone
+
+
+def test_parameters_and_settings() -> None:
+    ranks = edgemill.pagerank(GRAPH, damping=0.5, tolerance=1e-12, where=None, **QUIET).to_pandas()
+    expected = nx.pagerank(GRAPH, alpha=0.5, tol=1e-14, weight=None)
+    assert ranks.set_index("id")["pagerank"].to_dict() == pytest.approx(expected, abs=1e-10)
+    with pytest.raises(edgemill.UsageError, match=r"pagerank\.damping"):
+        edgemill.pagerank(GRAPH, damping=2, **QUIET)
+    with pytest.raises(edgemill.UsageError, match=r"edgemill\.labels runs labels alone: use edgemill\.run"):
+        edgemill.labels(GRAPH, programs=("pagerank",))
+
+
+def test_run_takes_a_list() -> None:
+    with edgemill.run(GRAPH, programs=["components", "labels"], labels={"iterations": 2}, **QUIET) as result:
+        assert [record.name for record in result.manifest.programs] == ["components", "labels"]
+        assert result.manifest.programs[1].parameters == {"iterations": 2}
+        assert set(result.vertices.to_table()["weak_component"].to_pylist()) == {0}
+        assert not result.manifest.has_lambda
