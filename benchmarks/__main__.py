@@ -12,7 +12,19 @@ from benchmarks import record
 from benchmarks.common import machine
 from benchmarks.common.graphs import CACHE
 
-NAMES = ("kernels", "runs", "first_run", "client_memory", "memory", "shards", "programs", "gpu", "gpu_shards", "record")
+NAMES = (
+    "kernels",
+    "runs",
+    "first_run",
+    "client_memory",
+    "memory",
+    "shards",
+    "programs",
+    "update",
+    "gpu",
+    "gpu_shards",
+    "record",
+)
 
 
 def _cpus(text: str) -> list[int]:

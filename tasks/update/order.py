@@ -7,7 +7,8 @@ triangles of such edges, and of any set of edges the first one is in at most λ 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,10 @@ class Order(SizedArrays):
     def keys(self) -> NDArray[np.int64]:
         """λ and time in one number, int64 [edges], which ascends with the order."""
         return (self.lam.astype(np.int64) << KEY_BITS) | self.time
+
+    def with_dense_times(self) -> Order:
+        """The same order, with times from 0 without gaps in each level."""
+        return replace(self, time=_places(np.argsort(self.keys()), self.lam))
 
 
 def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
@@ -75,7 +80,7 @@ def find_violation(edges: Topology, order: Order) -> int | None:
     return int(np.argmax(wrong)) if wrong.any() else None
 
 
-def _places(fallen: NDArray[np.int32], lam: NDArray[np.int32]) -> NDArray[np.int32]:
+def _places(fallen: NDArray[Any], lam: NDArray[np.int32]) -> NDArray[np.int32]:
     """The place of each edge among those of its λ, for all edges in the order in which they fell."""
     by_level = fallen[np.argsort(lam[fallen], kind="stable")]
     sizes = np.bincount(lam[by_level]) if len(lam) else np.zeros(0, np.int64)

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
+from ...kernels.cpu.update import ADDED, REMOVED, changed_triangles, descend, leave_out, level_ends, merge, replay
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
-from ..bound.in_memory import find_lambda, find_triangles
-from .order import Order, order_of
+from .order import Order
+
+MOST = 2**62
+"""Triangles without a budget."""
+MOST_TIME = 2**31 - 2
+"""Times are renumbered without gaps before an update could exceed this."""
 
 
 class OverBudget(Exception):
@@ -54,26 +60,30 @@ def update_order(
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
     larger. Raises OverBudget if more than `most_triangles` triangles would be looked at.
     """
-    kept = np.flatnonzero(~removed).astype(np.int32)
-    vertices = max(edges.vertices, added.vertices)
-    low, high = (np.concatenate([a[kept], b]) for a, b in ((edges.low, added.low), (edges.high, added.high)))
-    by_pair = np.lexsort((high, low))
-    origin = np.concatenate([kept, np.full(added.edges, -1, np.int32)])[by_pair]
-    after = Topology(low[by_pair], high[by_pair], vertices)
-    support, lam = _recomputed(after)
-    if most_triangles is not None and support.sum() // 3 > most_triangles:
-        raise OverBudget(most_triangles)
-    old, _ = _recomputed(edges)
-    known = origin >= 0
-    change = support - np.where(known, old[origin] if edges.edges else 0, 0)
-    changed = ~known
-    changed[known] = lam[known] != order.lam[origin[known]]
-    return Updated(after, order_of(after, lam), origin, changed, change.astype(np.int32), int(support.sum()) // 3)
+    most = MOST if most_triangles is None else most_triangles
+    ends = level_ends(order.lam, order.time)
+    if ends.max(initial=0) + edges.edges + added.edges > MOST_TIME:
+        order = order.with_dense_times()
+        ends = level_ends(order.lam, order.time)
+    union = merge(edges, (order.lam, order.time, order.count, order.remainder), removed, added)
+    rows = kernels.adjacency(union.edges)
+    looked = 0
+    if len(union.removed):
+        triples, found = changed_triangles(union.edges, rows, union.mark, REMOVED, union.removed)
+        looked = _within(most, found)
+        looked = _within(most, looked + descend(union, rows, triples, ends, most - looked))
+    falls = np.empty((0, 3), np.int32)
+    if added.edges:
+        triples, found = changed_triangles(union.edges, rows, union.mark, ADDED, union.added)
+        looked = _within(most, looked + found)
+        falls, found = replay(union, rows, triples, len(ends) - 1, most - looked)
+        looked = _within(most, looked + found)
+    after, values, origin, changed, change = leave_out(union, order.lam, falls)
+    return Updated(after, Order(*values), origin, changed, change, looked)
 
 
-def _recomputed(edges: Topology) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Support and λ of all edges, computed from nothing."""
-    owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices)
-    support, lam = np.empty(edges.edges, np.int32), np.empty(edges.edges, np.int32)
-    support[owned.row], lam[owned.row] = subgraph.support, find_lambda(subgraph)
-    return support, lam
+def _within(most: int, looked: int) -> int:
+    """The triangles looked at, if they are at most `most`. Raises OverBudget."""
+    if looked > most:
+        raise OverBudget(looked)
+    return looked

@@ -1,9 +1,27 @@
 """λ after a batch of insertions and deletions: counts of an order of peeling, and their change.
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.cpu.arrays`, `kernels.cpu.common_neighbours` and Numba. Start
-with `order_counts`, which has the definitions. `tasks.update` calls these functions.
+with `merging`, which has the state that the others change, then `descent` (deletions) and `replay` (insertions).
+`tasks.update` calls these functions, in this order.
 """
 
+from .changed_triangles import changed_triangles
+from .descent import descend
+from .merging import ADDED, REMOVED, Union, leave_out, level_ends, merge
 from .order_counts import KEY_BITS, first_counts, level_counts
+from .replay import replay
 
-__all__ = ["KEY_BITS", "first_counts", "level_counts"]
+__all__ = [
+    "ADDED",
+    "KEY_BITS",
+    "REMOVED",
+    "Union",
+    "changed_triangles",
+    "descend",
+    "first_counts",
+    "leave_out",
+    "level_counts",
+    "level_ends",
+    "merge",
+    "replay",
+]

@@ -1,0 +1,209 @@
+"""Merging a batch of edges into sorted edges, and leaving the removed ones out again.
+
+An update works on the *union*: all edges before the batch and all added ones, sorted by (low, high). All passes run in
+parallel over blocks and read and write each array once, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import get_num_threads, prange
+
+from ...graph import AnyArray, IntArray, LongArray, Topology
+from ...runtime.cache import cached_njit
+from .order_counts import KEY_BITS
+
+BLOCK = 1 << 16
+"""Edges of one step of a parallel pass."""
+KEPT, REMOVED, ADDED = np.uint8(0), np.uint8(1), np.uint8(2)
+"""Marks of the union's edges."""
+
+
+@dataclass(frozen=True)
+class Union:
+    """All edges before and after a batch, with the state of the order, which the kernels of an update change."""
+
+    edges: Topology
+    """The edges, sorted by (low, high)."""
+
+    mark: AnyArray
+    """[edges] uint8, KEPT, REMOVED or ADDED."""
+
+    key: LongArray
+    """[edges] level and time; -1 for removed edges, once they are, and for added edges, until they fall."""
+
+    count: IntArray
+    """[edges] triangles whose other edges have at least the edge's level."""
+
+    remainder: IntArray
+    """[edges] triangles whose other edges are later."""
+
+    change: IntArray
+    """[edges] triangles gained less those lost."""
+
+    removed: IntArray
+    """Numbers of the removed edges, ascending."""
+
+    added: IntArray
+    """Numbers of the added edges, ascending."""
+
+
+@cached_njit(parallel=True)
+def _positions(low, high, new_low, new_high, found):
+    """Where each new edge stands among the old ones and the new ones before it."""
+    for i in prange(new_low.size):
+        u = new_low[i]
+        v = new_high[i]
+        first = 0
+        last = low.size
+        while first < last:
+            middle = (first + last) >> 1
+            if low[middle] < u or (low[middle] == u and high[middle] < v):
+                first = middle + 1
+            else:
+                last = middle
+        found[i] = first + i
+
+
+@cached_njit
+def _search(values, value):
+    """The number of ascending values below `value`."""
+    first = 0
+    last = values.size
+    while first < last:
+        middle = (first + last) >> 1
+        if values[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@cached_njit(parallel=True)
+def _merge(old, new, added, low, high, mark, key, count, remainder, removed):
+    """`old` are low, high, λ, time, count and remainder; `new` are low and high."""
+    for block in prange((low.size + BLOCK - 1) // BLOCK):
+        start = block * BLOCK
+        a = _search(added, start)
+        for i in range(start, min(start + BLOCK, low.size)):
+            if a < added.size and added[a] == i:
+                low[i] = new[0][a]
+                high[i] = new[1][a]
+                mark[i] = ADDED
+                key[i] = -1
+                count[i] = 0
+                remainder[i] = 0
+                a += 1
+            else:
+                o = i - a
+                low[i] = old[0][o]
+                high[i] = old[1][o]
+                mark[i] = removed[o]
+                key[i] = (np.int64(old[2][o]) << KEY_BITS) | old[3][o]
+                count[i] = old[4][o]
+                remainder[i] = old[5][o]
+
+
+def merge(
+    edges: Topology, order: tuple[IntArray, IntArray, IntArray, IntArray], removed: AnyArray, added: Topology
+) -> Union:
+    """The union of `edges` and `added`. `order` are λ, time, count and remainder, `removed` bool, all [edges]."""
+    found = np.empty(added.edges, np.int32)
+    _positions(edges.low, edges.high, added.low, added.high, found)
+    total = edges.edges + added.edges
+    low, high, count, remainder = (np.empty(total, np.int32) for _ in range(4))
+    mark, key = np.empty(total, np.uint8), np.empty(total, np.int64)
+    state = (edges.low, edges.high, *order)
+    _merge(state, (added.low, added.high), found, low, high, mark, key, count, remainder, removed)
+    gone = np.flatnonzero(removed).astype(np.int32)
+    if added.edges:
+        gone += np.searchsorted(found - np.arange(added.edges, dtype=np.int32), gone, "right").astype(np.int32)
+    topology = Topology(low, high, max(edges.vertices, added.vertices))
+    return Union(topology, mark, key, count, remainder, np.zeros(total, np.int32), gone, found)
+
+
+@cached_njit(parallel=True)
+def _level_ends(level, time, ends):
+    for thread in prange(ends.shape[0]):
+        own = ends[thread]
+        part = (level.size + ends.shape[0] - 1) // ends.shape[0]
+        for e in range(thread * part, min((thread + 1) * part, level.size)):
+            own[level[e]] = max(own[level[e]], time[e] + 1)
+
+
+def level_ends(level: IntArray, time: IntArray) -> LongArray:
+    """One more than the largest time of each level, int64 [highest level + 1]."""
+    ends = np.zeros((get_num_threads(), int(level.max(initial=-1)) + 1), np.int64)
+    _level_ends(level, time, ends)
+    return ends.max(axis=0)
+
+
+@cached_njit(parallel=True)
+def _leave_out(
+    union, removed, old_level, first, after, low, high, level, time, count, remainder, origin, changed, change
+):
+    """`union` are the arrays of the union. Edges that fell anew get their own values later."""
+    u_low, u_high, mark, key, u_count, u_remainder, u_change, added = union
+    for block in prange((u_low.size + BLOCK - 1) // BLOCK):
+        start = block * BLOCK
+        to = start - _search(removed, start)
+        o = start - _search(added, start)
+        for i in range(start, min(start + BLOCK, u_low.size)):
+            if mark[i] == REMOVED:
+                o += 1
+                continue
+            low[to] = u_low[i]
+            high[to] = u_high[i]
+            count[to] = u_count[i]
+            remainder[to] = u_remainder[i]
+            change[to] = u_change[i]
+            k = np.int32(key[i] >> KEY_BITS)
+            t = np.int32(key[i] & 0x7FFFFFFF)
+            if k >= 0 and first[k] < first[k + 1]:
+                t += _search(after[first[k] : first[k + 1]], t)
+            level[to] = k
+            time[to] = t
+            if mark[i] == ADDED:
+                origin[to] = -1
+                changed[to] = True
+            else:
+                origin[to] = o
+                changed[to] = old_level[o] != k
+                o += 1
+            to += 1
+
+
+def leave_out(
+    union: Union, old_level: IntArray, falls: IntArray
+) -> tuple[Topology, tuple[IntArray, IntArray, IntArray, IntArray], IntArray, AnyArray, IntArray]:
+    """The edges without the removed ones: edges, (λ, time, count, remainder), origin, changed, change of supports.
+
+    `old_level` int32 are the levels before the batch, `falls` what `replay` returns. Times of all edges are moved apart
+    to make room for the edges that fell anew.
+    """
+    fallen, at_level, after = (np.ascontiguousarray(column) for column in falls.T)
+    total = union.edges.edges - len(union.removed)
+    low, high, level, time, count, remainder, origin, change = (np.empty(total, np.int32) for _ in range(8))
+    changed = np.empty(total, np.bool_)
+    levels = max(int(at_level[-1]) if len(at_level) else 0, int(old_level.max(initial=0))) + 1
+    first = np.searchsorted(at_level, np.arange(levels + 1))
+    arrays = (
+        union.edges.low,
+        union.edges.high,
+        union.mark,
+        union.key,
+        union.count,
+        union.remainder,
+        union.change,
+        union.added,
+    )
+    out = (low, high, level, time, count, remainder, origin, changed, change)
+    _leave_out(arrays, union.removed, old_level, first, after, *out)
+    to = fallen - np.searchsorted(union.removed, fallen).astype(np.int32)
+    level[to] = at_level
+    time[to] = after + 1 + np.arange(len(fallen), dtype=np.int32) - first[at_level].astype(np.int32)
+    known = origin[to] >= 0
+    changed[to[known]] = old_level[origin[to[known]]] != at_level[known]
+    return Topology(low, high, union.edges.vertices), (level, time, count, remainder), origin, changed, change
