@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import mine as mine
     from .pipeline import pagerank as pagerank
     from .pipeline import top as top
+    from .pipeline import update as update
     from .pipeline.calls.running import run as run
 
     __all__ += ["run"]

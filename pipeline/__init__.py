@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from .calls.mine import mine
     from .calls.programs import clustering, components, coreness, labels, pagerank
+    from .calls.update import update
     from .nightly.finding import find_track
     from .plan.choice import make_plan
     from .results.compare.diff import Diff, diff
@@ -83,6 +84,7 @@ __all__ = [
     "mine",
     "pagerank",
     "top",
+    "update",
 ]
 
 _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
@@ -116,6 +118,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "mine": ".calls.mine",
     "pagerank": ".calls.programs",
     "top": ".results.queries",
+    "update": ".calls.update",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name

@@ -16,6 +16,7 @@ FOLDERS = ("package", "pipeline", "tasks", "kernels", "benchmarks", "docs/making
 CODE = {".py", ".cu", ".cuh"}
 MORE_IMPORTS = {
     "pipeline/calls/mine.py": "connects all parts of a call from Python",
+    "pipeline/calls/update.py": "connects all parts of a call from Python",
     "pipeline/cli/running.py": "connects all parts of the commands run and plan",
     "pipeline/cli/groups.py": "three commands with a reader and a writer each",
     "pipeline/checkpoint/checkpoint.py": "stores values of several rooms",
@@ -28,6 +29,10 @@ MORE_IMPORTS = {
     "pipeline/stages/ingesting.py": "composes the stages read and number",
     "pipeline/stages/publishing.py": "composes the stage publish",
     "pipeline/stages/tiny_run.py": "calls every stage once",
+    "pipeline/updating/batch_input.py": "takes every kind of input as a batch",
+    "pipeline/updating/start.py": "reads a result, its state and the input",
+    "pipeline/updating/tables.py": "composes the tables of an update",
+    "pipeline/updating/updating.py": "composes an update",
     "tasks/shards/gpu/transport.py": "knows every transport",
 }
 """Modules that compose others may import more; `__init__` modules, which re-export, too."""

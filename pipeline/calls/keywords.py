@@ -171,6 +171,14 @@ class NightlySection(TypedDict, total=False):
     """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
     compare: bool
     """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
+    incremental: Literal["auto", "always", "never"]
+    """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
+    previous: str | None
+    """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    full_every: int
+    """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
+    state: str | None
+    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
     series: str | None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
@@ -282,6 +290,8 @@ class Keywords(TypedDict, total=False):
     """Scheduler file of a running Dask scheduler (`dask scheduler --scheduler-file`)."""
     date: str | None
     """Day that replaces `{date}` in paths: `2026-11-20`, `today` or `yesterday`, in UTC; null: today."""
+    previous: str | None
+    """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
     metrics_port: int | None
     """Port that serves metrics to Prometheus, see docs/monitoring.md; 0 takes a free port; null serves none."""
     performance_report: str | os.PathLike[str] | None
@@ -356,6 +366,12 @@ class Keywords(TypedDict, total=False):
     """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
     compare: bool
     """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
+    incremental: Literal["auto", "always", "never"]
+    """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
+    full_every: int
+    """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
+    state: str | None
+    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
     series: str | None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
     metrics_host: str

@@ -55,7 +55,7 @@ def mine(
     InputError for the edges, ClusterLost, OutOfRoom, OutputLocked.
     """
     refuse_import()
-    with naming_keywords(), Events(_listener(progress)) as events:
+    with naming_keywords(), Events(listener(progress)) as events:
         named = by_name(input, output, **settings)
         if named.get("input.path") is None:
             raise UsageError('mine needs an input: give a path or a frame first, as in mine("edges.parquet", "out")')
@@ -68,7 +68,8 @@ def mine(
         return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)
 
 
-def _listener(progress: bool | None) -> Listener | None:
+def listener(progress: bool | None) -> Listener | None:
+    """The listener that shows the progress of a call, as the keyword `progress` says."""
     if progress is False:
         return None
     if shows_html():

@@ -23,6 +23,7 @@ from .programs import programs
 from .queries import diff, groups_of, top
 from .results import explore, report, show, status, verify
 from .running import plan, run
+from .updating import update
 
 __all__ = ["edgemill", "main"]
 
@@ -49,7 +50,7 @@ def edgemill() -> None:
 
 
 _COMMANDS = (
-    *(run, plan, show, status, top, groups_of, members, subgraph, ktruss),
+    *(run, plan, update, show, status, top, groups_of, members, subgraph, ktruss),
     *(diff, report, verify, explore, generate, programs),
 )
 for _command in _COMMANDS:

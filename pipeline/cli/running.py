@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,11 @@ from .signals import announcing_stops
 
 if TYPE_CHECKING:
     from ...tasks.errors import NotConverged
+    from ..frames.input_object import InputObject
     from ..monitor.summary import RunSummary
     from ..plan.plan import Plan
     from ..results.result import Result
+    from ..settings.models import Settings
 
 
 _MOST_GROUPS = 3
@@ -66,6 +69,28 @@ def run(
     Settings come from the YAML file CONFIG and from flags, which win. If the output already holds the result of this
     input and these settings, nothing is done.
     """
+
+    def start() -> tuple[Settings, InputObject | None] | None:
+        settings = settings_from(config, assignments, flags)
+        if not print_config:
+            return settings, None
+        print_settings(settings)
+        return None
+
+    carry_out(ctx, start, verbose, log_format == "json", as_json)
+
+
+def carry_out(
+    ctx: click.Context,
+    start: Callable[[], tuple[Settings, InputObject | None] | None],
+    verbose: bool,
+    in_json: bool,
+    as_json: bool,
+) -> None:
+    """Carry out the run that `start` describes, show its progress, and print its end.
+
+    `start` returns settings and an input that is no path, or None if there is nothing to run.
+    """
     freeze = not gc.get_freeze_count()  # an embedding process, such as a test, may have frozen objects itself
     if freeze:
         ctx.call_on_close(gc.unfreeze)  # such a process may continue
@@ -73,14 +98,12 @@ def run(
         from ..monitor.display import display_for
         from ..monitor.events import Events
 
-    in_json = log_format == "json"
     with Events(display_for(sys.stderr, verbose, in_json)) as events, announcing_stops(events):
         if in_json:
             ctx.meta[JSON_EVENTS] = events
-        settings = settings_from(config, assignments, flags)
-        if print_config:
-            print_settings(settings)
+        if (asked := start()) is None:
             return
+        settings, given = asked
         with light_imports(freeze):
             from ...tasks.errors import NotConverged
             from ..cluster.client import set_up_dask_loggers
@@ -92,7 +115,7 @@ def run(
         if in_json:
             set_up_dask_loggers()
         with logs_as_events(events) if in_json else nullcontext():
-            result = mine_settings(settings, client=None, events=events)
+            result = mine_settings(settings, client=None, events=events, given=given)
     unfinished = None
     if not result.converged:
         unfinished = NotConverged(_ended(result))

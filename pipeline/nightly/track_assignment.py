@@ -22,12 +22,12 @@ from ...tasks.dense import BucketGroups
 from ...tasks.errors import InputError
 from ...tasks.messages import Bundle
 from ...tasks.tracks import EarlierResult, InheritedTracks, MatchedPairs, NewCounts, OldCounts, Shapes
-from ..cluster.engine import Engine, Future
 from ..messages.exits import message
 from ..monitor.events import Events
 from ..output.manifest import EarlierRecord, TracksRecord
 from ..results.result import Result
 from ..stages.exchange import exchange, send
+from ..stages.task_engine import Future, TaskEngine
 from .fates import Fates
 from .lineage import Lineage
 
@@ -57,7 +57,7 @@ class TrackedGroups:
     record: TracksRecord
 
 
-def assign_tracks(engine: Engine, events: Events, buckets: Buckets, lineage: Lineage) -> TrackedGroups:
+def assign_tracks(engine: TaskEngine, events: Events, buckets: Buckets, lineage: Lineage) -> TrackedGroups:
     """Assign a track to each DN-graph.
 
     All tracks are new if there is no earlier result to continue, or if it is damaged, which the event `tracks_new`
@@ -119,7 +119,9 @@ def summed(later: Sequence[NewCounts], earlier: Sequence[OldCounts], graphs: int
     )
 
 
-def _assigned(engine: Engine, buckets: Buckets, lineage: Lineage) -> tuple[list[Future], list[Future], Fates | None]:
+def _assigned(
+    engine: TaskEngine, buckets: Buckets, lineage: Lineage
+) -> tuple[list[Future], list[Future], Fates | None]:
     """[buckets] tracks; [buckets] InheritedTracks; the fates of the groups of the previous night."""
     everyone = range(len(buckets.groups))
     before = _matched(engine, buckets, lineage.before)
@@ -141,7 +143,7 @@ def _assigned(engine: Engine, buckets: Buckets, lineage: Lineage) -> tuple[list[
     return given, taken, fates
 
 
-def _matched(engine: Engine, buckets: Buckets, result: Result | None) -> list[Future] | None:
+def _matched(engine: TaskEngine, buckets: Buckets, result: Result | None) -> list[Future] | None:
     """[buckets] overlaps of their DN-graphs with those of the result."""
     if result is None:
         return None
@@ -159,7 +161,7 @@ def _matched(engine: Engine, buckets: Buckets, result: Result | None) -> list[Fu
     return exchange(engine, "overlaps", sent, _match, [(groups, earlier) for groups in buckets.groups])
 
 
-def _fates(engine: Engine, buckets: Buckets, before: Sequence[Future], result: Result) -> Fates:
+def _fates(engine: TaskEngine, buckets: Buckets, before: Sequence[Future], result: Result) -> Fates:
     own = list(zip(buckets.groups, before, strict=True))
     count = len(own)
     sent = send(engine, "send-matches", "matches", partial(_send_matches, count), own)

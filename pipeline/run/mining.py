@@ -39,6 +39,7 @@ from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
 from ..stages.attributes import join_attributes, open_vertices, with_attributes
+from ..updating.updating import keep_state_of, update
 from .attempts import compute
 from .context import Call, RunContext
 from .existing_result import follow_up, keep_existing, reasons_to_replace
@@ -120,16 +121,22 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     vertices = open_vertices(settings, source)
     known = fingerprint(source, vertices)
     report_input(source, events)
-    cluster = connect(settings.cluster) if client is None else nullcontext(client)
-    started_here = client is None and settings.cluster.is_started_here
-    with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
-        if client is not None:
-            await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
-            scheduler: Any = client.scheduler
-            events.emit("client", scheduler=scheduler.address)
-        session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
-        with _restored(client, session):
-            manifest, checkpoint = _run(_planned(call, source, vertices, session))
+    manifest = update(call, source, call.input.batch, client is not None)
+    if manifest is None:
+        source = call.input.written(source)
+        cluster = connect(settings.cluster) if client is None else nullcontext(client)
+        started_here = client is None and settings.cluster.is_started_here
+        with cluster as connected, monitored(connected, settings, started_here, events, metrics, staging.scratch):
+            if client is not None:
+                await_workers(client, settings.cluster.least_workers or 1, settings.cluster.waiting_seconds)
+                scheduler: Any = client.scheduler
+                events.emit("client", scheduler=scheduler.address)
+            session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
+            with _restored(client, session):
+                manifest, checkpoint = _run(_planned(call, source, vertices, session))
+        keep_state_of(call, manifest)
+    else:
+        checkpoint = Checkpoint(settings.checkpoint, {}, staging.out)
     notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
     read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
     manifest = manifest.model_copy(update={"input": read})

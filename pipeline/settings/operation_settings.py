@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, field_serializer, field_validator
 
 from ...tasks.storage.passwords import without_passwords
 from .dates import parse_day
-from .section import Section
+from .section import Section, output_location
 
 
 class NightlySettings(Section):
@@ -20,6 +22,14 @@ class NightlySettings(Section):
     """Keep a pointer to the newest converged result, at `output.path` with `latest` as the date."""
     compare: bool = True
     """Report the changes since the previous night. Costs as much time as `edgemill diff`."""
+    incremental: Literal["auto", "always", "never"] = "never"
+    """Start from an earlier result: where it is less work (`auto`), whatever it costs, or not (docs/update.md)."""
+    previous: str | None = Field(None, min_length=1)
+    """Result to start from, of the same columns; null: the newest earlier night, unless `incremental` is `never`."""
+    full_every: int = Field(30, ge=1)
+    """With `incremental: auto`, find λ of all edges from nothing after this many nights."""
+    state: str | None = Field(None, min_length=1)
+    """Folder or URL for what the next night starts from, 24 bytes an edge; null: the folder `state` of the result."""
     series: str | None = None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
@@ -28,9 +38,14 @@ class NightlySettings(Section):
     def _check_date(cls, day: str | None) -> str | None:
         return None if day is None else parse_day(day)
 
-    @field_serializer("series")
-    def _without_password(self, series: str | None) -> str | None:
-        return None if series is None else without_passwords(series)
+    @field_validator("previous", "state")
+    @classmethod
+    def _check_path(cls, path: str | None) -> str | None:
+        return None if path is None else output_location(path)
+
+    @field_serializer("series", "previous", "state")
+    def _without_password(self, path: str | None) -> str | None:
+        return None if path is None else without_passwords(path)
 
 
 class MonitoringSettings(Section):

@@ -42,6 +42,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "scheduler": "cluster.scheduler",
     "scheduler_file": "cluster.scheduler_file",
     "date": "nightly.date",
+    "previous": "nightly.previous",
     "metrics_port": "monitoring.metrics_port",
     "performance_report": "monitoring.performance_report",
 }

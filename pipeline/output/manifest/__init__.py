@@ -18,6 +18,7 @@ from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest
 from .inputs import FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, VerticesRecord, WhereRecord
 from .model import FORMAT_VERSION, Manifest, RunManifest, versions
 from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, StageRecord
+from .updates import UpdateRecord
 
 __all__ = [
     "FORMAT_VERSION",
@@ -42,6 +43,7 @@ __all__ = [
     "StageRecord",
     "TableRecord",
     "TracksRecord",
+    "UpdateRecord",
     "VerticesRecord",
     "WhereRecord",
     "is_exact",

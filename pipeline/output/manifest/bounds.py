@@ -56,7 +56,8 @@ class ShardsRecord(Record):
 class BoundingRecord(Record):
     """How λ was computed."""
 
-    method: Literal["peel", "band", "fixpoint"]
+    method: Literal["peel", "band", "fixpoint", "update"]
+    """`update`: from the λ of an earlier result and what changed since."""
     steps: int
     exchanges: int
     evaluations: int

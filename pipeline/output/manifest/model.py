@@ -13,6 +13,7 @@ from ....tasks.storage.own_files import plain_name
 from .bounds import BoundingRecord, DenseRecord, ExchangeRecord, LambdaRecord, PartitionRecord, TracksRecord
 from .inputs import InputRecord
 from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, Record, StageRecord
+from .updates import UpdateRecord
 
 FORMAT_VERSION = 1
 
@@ -38,6 +39,8 @@ class RunManifest(Record):
     stages: list[StageRecord]
     programs: list[ProgramRecord] = Field(default_factory=list)
     """Vertex programs, in the order of their columns."""
+    update: UpdateRecord | None = None
+    """Null if the result was not made from an earlier one."""
     outputs: list[OutputRecord]
 
     @property

@@ -21,6 +21,8 @@ from ...output.staging import Staging
 from ...plan.choice import open_input, refuse_few_rows
 from ...settings.models import Settings
 from ...settings.overlap import refuse_input_overlap
+from ...updating.batch_input import BatchInput
+from ...updating.reading import graph_of_result
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -59,6 +61,19 @@ class RunInput:
         """Whether the input is a frame, which is written to files when it is opened."""
         return isinstance(self._given, FrameInput)
 
+    @property
+    def batch(self) -> BatchInput | None:
+        """The input, if it is an earlier result with a batch of changes."""
+        return self._given if isinstance(self._given, BatchInput) else None
+
+    def written(self, source: Source) -> Source:
+        """The opened `source` with files that hold its edges. Those of a batch of changes are written now."""
+        if self.batch is None:
+            return source
+        self._source = self.batch.written(source, graph_of_result(self.batch.base), self._place)
+        self._tell(self._source)
+        return self._source
+
     def open(self) -> Source:
         """The files of the input. A frame is written at the first call. Raises InputError, UsageError, OutOfRoom."""
         if self._source is None:
@@ -67,7 +82,8 @@ class RunInput:
             else:
                 with self.named():
                     self._source = self._given.open(self._settings.input, self._place, self._compute)
-                    self._tell(self._source)
+                    if self.batch is None:
+                        self._tell(self._source)
                     refuse_few_rows(self._source, self._settings.input.least_rows)
         return self._source
 
@@ -78,7 +94,7 @@ class RunInput:
 
     def remove(self) -> None:
         """Remove the files of a frame, after they have been read for the last time."""
-        if self._source is not None and self._source.frame is not None:
+        if self._source is not None and self._source.frame is not None and self._source.files:
             self._place.remove(FOLDER)
 
     @contextmanager

@@ -1,0 +1,84 @@
+"""The Python function `update`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ...tasks.errors import UsageError
+from ..cluster.client import Client, client_for
+from ..cluster.connecting.guard import refuse_import
+from ..frames.input_object import InputObject
+from ..frames.path_list import PathList
+from ..messages.setting_names import naming_keywords
+from ..monitor.events import Events
+from ..results.result import Result
+from ..run.inputs.run_input import accepted_input
+from ..run.mining import mine_settings
+from ..settings.sources import by_name, settings_of
+from ..updating.batch_input import BatchInput
+from .mine import listener
+
+_FROM_BASE = ("partitioning", "bounding", "programs", "pagerank", "labels")
+"""Sections of settings that are those of the result, unless they are given."""
+_OF_INPUT = ("directed", "nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label")
+_OF_OUTPUT = ("compression", "row_group_rows", "report")
+
+
+def update(
+    result: Result | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    /,
+    *,
+    insert: Any = None,
+    delete: Any = None,
+    client: Client | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> Result:
+    """Bring `result` up to date with edges to `insert` and to `delete`, publish the new result at `output`, and return
+    it. `result` stays as it is. The new result is the one that `mine` would compute from all its edges.
+
+    `insert` and `delete` are what `mine` takes as input: paths, tables or graphs, with the columns and the type of ids
+    that the result has. Deletions come first, so an edge that is in both is in the new result. An edge to insert that
+    the result has, and an edge to delete that it lacks, change nothing and are counted (`manifest.update`). A vertex
+    that an insertion names is in the new result. A vertex that a deletion names is not, if no edge of it is left.
+
+    `settings` are those of `mine`. Those of algorithms, programs and attributes of vertices are taken from `result`
+    unless they are given. Raises as `mine` does, and UsageError where the result does not have what the new one needs,
+    such as the directions of edges for a program.
+    """
+    refuse_import()
+    with naming_keywords(), Events(listener(progress)) as events:
+        base = result if isinstance(result, Result) else Result(result, settings.get("storage_options"))
+        own = settings_of(update_settings(base, by_name(None, output, **settings)))
+        given = BatchInput(base, batch_part(insert), batch_part(delete))
+        return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)
+
+
+def batch_part(given: Any) -> InputObject | None:
+    """Edges to insert or to delete, from what `mine` takes as input; None without any. Raises UsageError."""
+    if given is None or (isinstance(given, list | tuple) and not given):
+        return None
+    found = accepted_input(given)
+    return PathList([found]) if isinstance(found, str) else found
+
+
+def update_settings(base: Result, given: Mapping[str, object]) -> dict[str, object]:
+    """The settings of an update of `base` by dotted names: `given`, and those of the result. Raises UsageError."""
+    if refused := sorted(name for name in given if name.startswith("input.") and name != "input.storage_options"):
+        raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
+    then = base.manifest.settings
+    record = base.manifest.input
+    found: dict[str, object] = {
+        f"{section}.{name}": value for section in _FROM_BASE for name, value in then.get(section, {}).items()
+    }
+    for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
+        found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
+    found |= {
+        "input.path": base.place.url,
+        "input.source_column": record.source_column,
+        "input.target_column": record.target_column,
+    }
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()} | dict(given)

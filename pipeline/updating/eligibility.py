@@ -1,0 +1,84 @@
+"""Whether a run can start from an earlier result, and from which."""
+
+from __future__ import annotations
+
+from ...tasks.errors import EdgemillError, StoreLost
+from ...tasks.ids.display import type_name
+from ...tasks.inputs.sources import Source
+from ...tasks.storage.folders import folder_at
+from ..cluster.connecting.start import has_gpu_workers, host_memory_bytes
+from ..messages.exits import message
+from ..nightly.night import Night
+from ..output.manifest import Manifest, versions
+from ..plan.limits import FILL
+from ..results.result import Result
+from ..settings.models import Settings
+
+EDGE_BYTES = 200
+"""Memory of an update for each edge, in this process. Measured at its peak: 140 to 180 bytes (docs/update.md)."""
+
+
+class NotUsable(Exception):
+    """The earlier result cannot be used; the message says why."""
+
+
+def earlier_result(settings: Settings, night: Night | None) -> Result | None:
+    """The result to start from: the one that the settings name, or the newest earlier night; None if there is none.
+
+    Raises UsageError or InputError if the named one cannot be opened, NotUsable if the night cannot, StoreLost.
+    """
+    own = settings.nightly
+    if own.previous is not None:
+        return Result(folder_at(own.previous, settings.output.storage_options))
+    previous = night.previous() if night is not None and own.incremental != "never" else None
+    if previous is None:
+        return None
+    try:
+        return Result(previous.place)
+    except StoreLost:
+        raise
+    except EdgemillError as error:
+        raise NotUsable(message(error)) from error
+
+
+def obstacle(settings: Settings, base: Result, source: Source, has_client: bool) -> str | None:
+    """Why a run must compute everything, though it could start from `base`; None if nothing is in the way."""
+    return _of_base(base.manifest, source) or _of_settings(settings, base, has_client)
+
+
+def _of_base(then: Manifest, source: Source) -> str | None:
+    made, here = then.versions.get("edgemill"), versions()["edgemill"]
+    if made != here:
+        return f"the earlier result was made by edgemill {made}, and this is {here}"
+    if not then.exact:
+        return "the earlier result does not have the λ of every edge"
+    if then.dense is None or then.tracks is None:
+        return "the earlier result has no dense groups"
+    if then.input.id_type != type_name(source.id_type):
+        return f"ids of the earlier result are {then.input.id_type}, and are {type_name(source.id_type)} now"
+    before, now = (then.input.source_column, then.input.target_column), (source.source_column, source.target_column)
+    if before != now:
+        return f"columns of the earlier result are {' and '.join(before)}, and are {' and '.join(now)} now"
+    if len(then.partitions) > 1 or then.bounding.shards is not None:
+        return "the earlier result was computed in several partitions"
+    return None
+
+
+def _of_settings(settings: Settings, base: Result, has_client: bool) -> str | None:
+    cluster, bounding = settings.cluster, settings.bounding
+    if set(settings.programs.run) != {"lambda"}:
+        return "vertex programs run over the whole graph"
+    if settings.input.vertices is not None:
+        return "attributes of vertices are joined again"
+    if settings.partitioning.count not in ("auto", 1):
+        return "partitioning.count asks for several partitions"
+    if bounding.method not in ("auto", "peel") or bounding.max_exchanges or bounding.max_seconds:
+        return "bounding has a method or a limit of its own"
+    if has_client or not cluster.is_started_here or (cluster.workers or 1) > 1:
+        return "several workers compute"
+    if cluster.device == "gpu" or (cluster.device == "auto" and has_gpu_workers(cluster)):
+        return "a GPU computes, for which a full run is less work"
+    edges, room = base.manifest.counts.edges, FILL * (cluster.memory_limit_bytes or host_memory_bytes())
+    if edges * EDGE_BYTES > room:
+        return f"an update of {edges:,} edges needs more than the {room / 2**30:.1f} GiB that may be used"
+    return None

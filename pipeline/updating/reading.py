@@ -1,0 +1,74 @@
+"""Reading of whole graphs: the rows of an input, and the tables and the state of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.graph import Topology
+from ...tasks.device import MemorySpace
+from ...tasks.inputs.sources import Source, plan_blocks
+from ...tasks.update.merging import NumberedGraph
+from ...tasks.update.tables import graph_of
+from ..monitor.events import Events
+from ..results.read_errors import read_errors
+from ..results.result import Result
+from ..settings.models import IngestSettings
+from ..stages import ingesting
+from ..stages.ingesting import RowCounts
+from ..stages.task_engine import TaskEngine
+
+
+@dataclass(frozen=True)
+class ReadGraph:
+    """A graph that was read from rows."""
+
+    graph: NumberedGraph
+    rows: RowCounts
+    """Its `duplicates` are all repeated edges."""
+
+
+def read_graph(engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str) -> ReadGraph:
+    """The graph of an input, in one bucket. Raises InputError as the stages `read` and `number` do."""
+    blocks = plan_blocks(source, settings.rows_per_block)
+    read, rows = ingesting.read(engine, events, source, blocks, nulls, MemorySpace.HOST)
+    buckets = ingesting.number(engine, events, source, read, 1, MemorySpace.HOST)
+    (ids,), (edges,) = buckets.ids, buckets.edges
+    high = edges.highs[edges.high].astype(np.int32, copy=False)
+    graph = NumberedGraph(ids.ids, Topology(edges.low, high, len(ids)))
+    counts = RowCounts(rows.rows, rows.self_loops, rows.duplicates + buckets.duplicates, rows.nulls, rows.filtered)
+    return ReadGraph(graph, counts)
+
+
+def graph_of_result(result: Result) -> NumberedGraph:
+    """The graph of a result, from its tables. Raises InputError for damage."""
+    record = result.manifest.input
+    ends = [record.source_column, record.target_column]
+    with read_errors(result.place):
+        ids = result.vertices.to_table(columns=["id"])["id"]
+        table = result.edges.to_table(columns=ends)
+    return graph_of(ids, *(table[end] for end in ends))
+
+
+def edge_column(result: Result, name: str) -> NDArray[np.int32]:
+    """A column of the result's edges, int32 [edges]. Raises InputError for damage."""
+    with read_errors(result.place):
+        values: NDArray[np.int32] = result.edges.to_table(columns=[name])[name].to_numpy()
+    return values.astype(np.int32, copy=False)
+
+
+def no_graph(id_type: pa.DataType) -> NumberedGraph:
+    """A graph without vertices."""
+    none: NDArray[np.int32] = np.zeros(0, np.int32)
+    ids = np.zeros(0, np.int64) if pa.types.is_integer(id_type) else pa.array([], pa.large_string())
+    return NumberedGraph(ids, Topology(none, none, 0))
+
+
+def chunks(rows: int, most: int) -> Sequence[slice]:
+    """Runs of at most `most` rows, about equally many in each."""
+    count = -(-rows // most) if rows else 0
+    return [slice(rows * at // count, rows * (at + 1) // count) for at in range(count)]

@@ -1,0 +1,65 @@
+"""Where an update starts: the graph of the earlier result, its order of peeling, and the change since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...tasks.inputs.sources import Source
+from ...tasks.update.merging import Change, compare
+from ...tasks.update.order import Order
+from ...tasks.update.state import NoState
+from ..results.result import Result
+from ..run.context import Call
+from ..stages.ingesting import RowCounts
+from .batch_input import BatchInput
+from .finding_lambda import Decision
+from .reading import graph_of_result, read_graph
+from .result_manifest import nights_since
+from .state import known_state
+from .threads import ThreadedEngine
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known before λ is found."""
+
+    base: Result
+    change: Change
+    order: Order | None
+    """The order of the earlier result; None if λ is to be found from nothing."""
+    whole: Decision | None
+    """Why λ is found from nothing; None if that is not decided yet."""
+    rows: RowCounts
+    repeated: int
+
+
+def start_from(call: Call, engine: ThreadedEngine, base: Result, source: Source, batch: BatchInput | None) -> Start:
+    """Read the earlier result, and what changed since. Raises InputError for damage, and as `read_graph` does."""
+    events, settings = call.events, call.settings
+    order, whole = None, None
+    every = settings.nightly.full_every
+    due = settings.nightly.incremental != "always" and nights_since(base) + 1 >= every
+    with events.stage("load", 0):
+        try:
+            if due:
+                whole = Decision("whole", f"a full run is due after {every:,} nights (nightly.full_every)")
+                graph = graph_of_result(base)
+            else:
+                state = known_state(settings, base)
+                graph, order = state.graph, state.order
+        except NoState as why:
+            whole = Decision("whole", str(why))
+            graph = graph_of_result(base)
+    if batch is None:
+        today = read_graph(engine, events, source, settings.ingest, settings.input.nulls)
+        with events.stage("compare", 0):
+            change = compare(graph, today.graph)
+        return Start(base, change, order, whole, today.rows, 0)
+    assert batch.batch is not None  # the run has opened its input
+    with events.stage("compare", 0):
+        change = batch.change(graph)
+    new, rows = batch.batch.inserted, batch.batch.inserted.rows
+    known = new.graph.edges.edges - change.added.edges
+    kept = change.before.edges - change.lost
+    rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + known)
+    return Start(base, change, order, whole, rows, batch.batch.repeated)

@@ -1,0 +1,177 @@
+"""The tables of an updated result: whole files are taken over where no row changed, and all others are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...tasks import ingest
+from ...tasks.dense import BucketGroups
+from ...tasks.ids import identity, order
+from ...tasks.ids.identity import Kind
+from ...tasks.ingest.numbering import BucketEdges, BucketIds
+from ...tasks.messages import collect
+from ...tasks.publish import lambda_columns as publish
+from ...tasks.publish.dense_tables import write_groups
+from ...tasks.publish.lambda_columns import BucketResults
+from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
+from ...tasks.publish.writing import OutputFile, TableFormat
+from ...tasks.storage.taking_over import take_over
+from ...tasks.update.merging import NumberedGraph
+from ..results.read_errors import read_errors
+from ..results.result import Result
+from ..stages.ingesting import Buckets
+from ..stages.publishing import Findings, Published, sum_and_name
+from .file_ranges import FileRange, file_ranges, files_of
+from .threads import ThreadedEngine
+
+
+@dataclass(frozen=True)
+class OneBucket:
+    """The new graph as a run has it in one bucket, with the values of its edges."""
+
+    buckets: Buckets
+    degrees: ingest.BucketDegrees
+    results: BucketResults
+
+    @classmethod
+    def of(cls, graph: NumberedGraph, support: NDArray[np.int32], lam: NDArray[np.int32]) -> OneBucket:
+        """The bucket of a graph whose edges have these supports and λ."""
+        starts = np.array([0, len(graph.ids)], np.int64)
+        highs, (high,) = order.encode(graph.edges.high)
+        edges = BucketEdges(0, starts, np.asarray(graph.edges.low), high, highs, 0)
+        degrees = ingest.collect_degrees(edges, collect(0, [ingest.send_degrees(edges)]))
+        buckets = Buckets([BucketIds(0, graph.ids, {})], [edges], starts, 0)
+        return cls(buckets, degrees, BucketResults(0, support, lam, lam))
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The result that files are taken over from, and what has changed since."""
+
+    result: Result
+    edges_before: Callable[[Sequence[int]], NDArray[np.int64]]
+    """Rows of its table of edges → new rows before each."""
+    vertices_before: Callable[[Sequence[int]], NDArray[np.int64]]
+    touched: NDArray[np.bool_] | None
+    """[edges] rows that differ from those of the result; None if no file is taken over."""
+    touched_vertices: NDArray[np.bool_]
+    """[vertices] whose edges changed, or that are new."""
+
+
+def publish_tables(
+    engine: ThreadedEngine,
+    found: OneBucket,
+    groups: BucketGroups,
+    triangles: NDArray[np.int64],
+    tracks: NDArray[np.int64],
+    how: TableFormat,
+    earlier: Earlier,
+) -> tuple[Published, int]:
+    """Write the tables, or take their files over. Returns them, and the number of files that were taken over."""
+    (edges,), (ids,) = found.buckets.edges, found.buckets.ids
+    rows = sum_and_name(engine, Findings(found.buckets, [found.degrees], [found.results]), _kind(how))
+    (vertices,), (names,) = rows.vertices, rows.names
+    columns = publish.edge_columns(found.results, True)
+    own = publish.vertex_columns(vertices, groups.innermost, True)
+    edge_files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
+    touched = None if earlier.touched is None else earlier.touched_vertices
+    vertex_files = [
+        _checked(earlier, file, groups.innermost)
+        for file in _ranges(earlier, "vertices", earlier.vertices_before, len(ids), touched)
+    ]
+    tasks: list[tuple[Any, ...]] = [(_write_edges, how, earlier, f, edges, ids.ids, names, columns) for f in edge_files]
+    tasks += [(_write_vertices, how, earlier, file, ids.ids, own) for file in vertex_files]
+    written = engine.map("write", _call, tasks)
+    dense = write_groups(how, ids.ids, groups, triangles, tracks)
+    kept = sum(file.kept is not None for file in [*edge_files, *vertex_files])
+    summary = publish.summarise(found.results, vertices)
+    return Published([*written, *dense], len(edges), len(ids), [summary]), kept
+
+
+def take_all(engine: ThreadedEngine, result: Result, how: TableFormat) -> list[OutputFile]:
+    """Take all files of a result over, under their names."""
+
+    def taken(path: str, rows: int, size: int, digest: str) -> OutputFile:
+        name = "/".join(path.rsplit("/", 2)[-2:])
+        take_over(result.place, path, _folder(how), name)
+        return OutputFile(name, rows, size, digest)
+
+    outputs = result.manifest.outputs
+    return engine.map("take-over", taken, [(o.path, o.rows, o.bytes, o.sha256) for o in outputs])
+
+
+def _call(function: Callable[..., OutputFile], *arguments: Any) -> OutputFile:
+    return function(*arguments)
+
+
+def _ranges(
+    earlier: Earlier,
+    table: str,
+    before: Callable[[Sequence[int]], NDArray[np.int64]],
+    rows: int,
+    touched: NDArray[np.bool_] | None,
+) -> list[FileRange]:
+    files = [file for file in files_of(earlier.result.manifest, table) if file.rows]
+    firsts = list(accumulate((file.rows for file in files[:-1]), initial=0)) if files else []
+    return file_ranges(files, before(firsts), rows, touched)
+
+
+def _checked(earlier: Earlier, file: FileRange, component: NDArray[np.int64]) -> FileRange:
+    """The file, to be written if its column of components differs."""
+    if file.kept is None:
+        return file
+    place, path = earlier.result.place, file.kept.path
+    with read_errors(place), place.files.open(place.path(path), "rb") as opened:
+        stored = pq.read_table(opened, columns=["component"])["component"]
+    same = np.array_equal(stored.fill_null(-1).to_numpy(), component[file.rows])
+    return file if same else FileRange(file.number, file.rows, None)
+
+
+def _taken(how: TableFormat, earlier: Earlier, file: FileRange, table: str) -> OutputFile | None:
+    if file.kept is None:
+        return None
+    name = f"{table}/part-{file.number:05d}.parquet"
+    take_over(earlier.result.place, file.kept.path, _folder(how), name)
+    return OutputFile(name, file.kept.rows, file.kept.bytes, file.kept.sha256)
+
+
+def _write_edges(
+    how: TableFormat,
+    earlier: Earlier,
+    file: FileRange,
+    edges: BucketEdges,
+    ids: Any,
+    names: Any,
+    columns: Sequence[TableColumn],
+) -> OutputFile:
+    own = file.rows
+    part = BucketEdges(file.number, edges.starts, edges.low[own], edges.high[own], edges.highs, 0)
+    return _taken(how, earlier, file, "edges") or write_edges(how, part, ids, names, _cut(columns, own))
+
+
+def _write_vertices(
+    how: TableFormat, earlier: Earlier, file: FileRange, ids: Any, columns: Sequence[TableColumn]
+) -> OutputFile:
+    own = file.rows
+    return _taken(how, earlier, file, "vertices") or write_vertices(
+        how, file.number, identity.part(ids, own.start, own.stop), _cut(columns, own)
+    )
+
+
+def _cut(columns: Sequence[TableColumn], rows: slice) -> list[TableColumn]:
+    return [TableColumn(c.name, c.type, c.values[rows], c.ids, c.missing) for c in columns]
+
+
+def _folder(how: TableFormat) -> Any:
+    return how.folder
+
+
+def _kind(how: TableFormat) -> Kind:
+    return how.source.kind

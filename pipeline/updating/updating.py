@@ -1,0 +1,162 @@
+"""A result brought up to date from an earlier one, in this process: `update` makes its tables and its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from ...tasks.device import MemorySpace
+from ...tasks.errors import UsageError
+from ...tasks.inputs.sources import Source
+from ...tasks.publish.writing import TableFormat
+from ...tasks.update.state import State
+from ..nightly.lineage import Lineage, lineage_of
+from ..nightly.track_assignment import Buckets, assign_tracks
+from ..output.manifest import EarlierRecord, Manifest, TracksRecord
+from ..results.result import Result
+from ..run.context import Call
+from ..stages.extracting import KnownLambda, extract
+from .batch_input import BatchInput
+from .eligibility import NotUsable, earlier_result, obstacle
+from .finding_lambda import Decision, FoundLambda, decide, find_lambda
+from .reading import edge_column
+from .result_manifest import Made, Outcome, manifest_of
+from .start import Start, start_from
+from .state import keep_state, move_state, state_of
+from .tables import Earlier, OneBucket, publish_tables, take_all
+from .threads import ThreadedEngine
+
+NOTHING = Decision("changes", "nothing has changed")
+
+
+def update(call: Call, source: Source, batch: BatchInput | None, has_client: bool) -> Manifest | None:
+    """Write the tables of the result from those of an earlier one; None if the full run is to go on.
+
+    `source` is the input, which `batch` has made if there is one; `has_client`: the caller gave a cluster. The event
+    `update_planned` says from which result and how, or why not. Raises InputError for damage of the earlier result, and
+    UsageError if `nightly.incremental` is `always` and something is in the way.
+    """
+    settings, events = call.settings, call.events
+    why: str | None
+    try:
+        base = earlier_result(settings, call.night) if batch is None else batch.base
+        why = None if base is None else obstacle(settings, base, source, has_client)
+    except NotUsable as error:
+        base, why = None, str(error)
+    if base is None or why is not None:
+        if settings.nightly.incremental == "always" and batch is None:
+            raise UsageError(f"nightly.incremental is always, but {why or 'there is no earlier result'}")
+        if why is not None:
+            events.emit("update_planned", base=None if base is None else str(base.place), way="run", reason=why)
+        return None
+    engine = ThreadedEngine(events.run_id, settings.cluster.threads_per_worker)
+    start = start_from(call, engine, base, source, batch)
+    return _nothing_changed(call, engine, source, start) or _changed(call, engine, source, start)
+
+
+def keep_state_of(call: Call, manifest: Manifest) -> None:
+    """Write the state of a result that a full run has made, if the next night is to start from it."""
+    nightly = call.settings.nightly
+    if (nightly.incremental == "never" and nightly.previous is None) or not manifest.exact:
+        return
+    if len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
+        return
+    with call.events.stage("state", 0):
+        made = Result.unpublished(call.staging.named_from, manifest)
+        keep_state(call.settings, call.staging, call.events, state_of(made))
+
+
+def _nothing_changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -> Manifest | None:
+    """The manifest with all files of the earlier result, if it is still right in every row."""
+    base = start.base
+    tracks = _same_tracks(call, source, base)
+    if not start.change.is_empty or start.order is None or tracks is None or _written_otherwise(call, base):
+        return None
+    went = Outcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
+    _tell(call, went, base)
+    with call.events.stage("publish", 0):
+        files = take_all(engine, base, _format(call, source))
+        move_state(call.settings, base, call.staging, call.events)
+    assert base.manifest.dense is not None  # checked with the other obstacles
+    return manifest_of(call, source, base, Made(files, len(files), None, base.manifest.dense, tracks), went)
+
+
+def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -> Manifest:
+    events, base, change = call.events, start.base, start.change
+    always = call.settings.nightly.incremental == "always"
+    decision = start.whole or decide(change, base, edge_column(base, "support"), always)
+    _tell(call, Outcome(change, start.rows, start.repeated, decision, None, 0), base)
+    found = find_lambda(events, base, change, start.order, decision, engine.threads)
+    graph = change.final(found.edges)
+    one = OneBucket.of(graph, found.support, found.order.lam)
+    known = KnownLambda(one.buckets.edges, [one.degrees], [one.results], one.buckets.starts)
+    groups = extract(engine, events, known, 1, MemorySpace.HOST)
+    how = _format(call, source)
+    with events.stage("publish", 0):
+        buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
+        tracked = assign_tracks(engine, events, buckets, _lineage(call, source, base))
+        (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
+        published, kept = publish_tables(engine, one, own, triangles, tracks, how, _earlier(call, start, found))
+        keep_state(call.settings, call.staging, events, State(graph, found.order))
+    made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
+    went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
+    return manifest_of(call, source, base, made, went)
+
+
+def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
+    change, edges = start.change, found.edges
+    return Earlier(
+        start.base,
+        lambda rows: change.edges_before(edges, rows),
+        change.vertices_before,
+        None if _written_otherwise(call, start.base) else found.touched,
+        change.touched_vertices(edges, found.touched),
+    )
+
+
+def _written_otherwise(call: Call, base: Result) -> bool:
+    """Whether files of the earlier result differ in form from those that this run writes."""
+    then, now = base.manifest.settings.get("output", {}), call.settings.output
+    return (then.get("compression"), then.get("row_group_rows")) != (now.compression, now.row_group_rows)
+
+
+def _format(call: Call, source: Source) -> TableFormat:
+    output = call.settings.output
+    return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
+
+
+def _lineage(call: Call, source: Source, base: Result) -> Lineage:
+    """The earlier results from which DN-graphs take their tracks: those of the series, or else the earlier result."""
+    if call.night is not None:
+        return lineage_of(call.night, source.id_type, call.events)
+    tracks = base.manifest.tracks
+    return Lineage(1 if tracks is None else tracks.next, base, _day(base))
+
+
+def _same_tracks(call: Call, source: Source, base: Result) -> TracksRecord | None:
+    """The record of tracks that are all those of the earlier result; None if they may differ."""
+    lineage, tracks, dense = _lineage(call, source, base), base.manifest.tracks, base.manifest.dense
+    before = lineage.before
+    if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks or not dense:
+        return None
+    earlier = EarlierRecord(day=lineage.day, path=str(base.place), run=base.manifest.run)
+    return TracksRecord(previous=earlier, continued=dense.dn_graphs, again=0, new=0, next=lineage.first)
+
+
+def _day(base: Result) -> str:
+    return str(base.manifest.settings.get("nightly", {}).get("date") or "")
+
+
+def _tell(call: Call, went: Outcome, base: Result) -> None:
+    change = went.change
+    call.events.emit(
+        "update_planned",
+        base=str(base.place),
+        way=went.decision.way,
+        reason=went.decision.reason,
+        inserted=change.added.edges,
+        deleted=change.lost,
+        vertices_new=change.came,
+        vertices_gone=change.gone,
+        repeated=went.repeated,
+        **asdict(change.counts),
+    )

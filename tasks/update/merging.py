@@ -1,0 +1,239 @@
+"""What changed between two graphs, in a numbering that both share: from a batch of changes, or from two whole graphs.
+
+Both graphs are sorted, so all comparisons are merges of sorted arrays. Takes memory in proportion to both graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.graph import Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import OutOfRoom
+from ..ids import identity
+from ..ids.identity import Ids
+
+MAX_VERTICES = 2**31 - 1
+"""Most vertices of both graphs together, which are numbered with int32."""
+
+
+@dataclass(frozen=True)
+class NumberedGraph(SizedArrays):
+    """A simple graph with the ids of its vertices."""
+
+    ids: Ids
+    """[vertices] ascending, distinct. A vertex may have no edge."""
+    edges: Topology
+    """Edges between positions in `ids`."""
+
+
+@dataclass(frozen=True)
+class BatchCounts:
+    """How the rows of a batch met the graph. Every field counts distinct edges."""
+
+    present: int = 0
+    """To insert, and already in the graph."""
+    absent: int = 0
+    """To delete, and not in the graph."""
+    in_both: int = 0
+    """To insert and to delete. Deletions come first, so these are in the new graph."""
+
+
+@dataclass(frozen=True)
+class Change(SizedArrays):
+    """The difference between a graph and the next one. Numbers of vertices are positions in `ids`."""
+
+    ids: Ids
+    """[vertices of either graph] ascending, distinct."""
+    own: NDArray[np.int32]
+    """[vertices of the first graph] the position of each in `ids`."""
+    before: Topology
+    """The edges of the first graph."""
+    removed: NDArray[np.bool_]
+    """[edges of `before`] whether the second graph lacks the edge."""
+    added: Topology
+    """The edges that only the second graph has."""
+    stays: NDArray[np.bool_]
+    """[vertices] whether the second graph has the vertex."""
+    came: int
+    """Vertices that only the second graph has."""
+    counts: BatchCounts = BatchCounts()
+
+    @property
+    def gone(self) -> int:
+        """Vertices that only the first graph has."""
+        return len(self.ids) - int(np.count_nonzero(self.stays))
+
+    @property
+    def lost(self) -> int:
+        """Edges that only the first graph has."""
+        return int(np.count_nonzero(self.removed))
+
+    @property
+    def size(self) -> int:
+        """Edges that one of the graphs has alone."""
+        return self.lost + self.added.edges
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both graphs are the same."""
+        return not (self.size or self.came or self.gone)
+
+    def after(self) -> tuple[Topology, NDArray[np.int32]]:
+        """The edges of the second graph, and for each its row in `before`, -1 for an added edge."""
+        kept = np.flatnonzero(~self.removed).astype(np.int32)
+        first = Topology(self.before.low[kept], self.before.high[kept], len(self.ids))
+        at = np.searchsorted(_keys(first), _keys(self.added))
+        low, high = np.insert(first.low, at, self.added.low), np.insert(first.high, at, self.added.high)
+        return Topology(low, high, len(self.ids)), np.insert(kept, at, -1)
+
+    def final(self, after: Topology) -> NumberedGraph:
+        """The second graph with vertices numbered without those that are gone, from its edges `after`."""
+        if self.stays.all():
+            return NumberedGraph(self.ids, Topology(after.low, after.high, len(self.ids)))
+        number = np.cumsum(self.stays, dtype=np.int32) - np.int32(1)
+        ids = identity.take(self.ids, np.flatnonzero(self.stays))
+        return NumberedGraph(ids, Topology(number[after.low], number[after.high], len(ids)))
+
+    def touched_vertices(self, after: Topology, touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """[vertices of the second graph] whether the vertex is new, has lost an edge, or is an end of an edge of the
+        second graph, `after`, for which `touched` [edges] is true.
+        """
+        found = _others(self.own, len(self.ids))
+        for ends, rows in ((self.before, self.removed), (after, touched)):
+            found[ends.low[rows]] = found[ends.high[rows]] = True
+        return found[self.stays]
+
+    def edges_before(self, after: Topology, rows: Sequence[int]) -> NDArray[np.int64]:
+        """[rows] edges of the second graph, `after`, that come before each of these edges of the first graph."""
+        at = np.array(rows, np.int64)
+        return np.searchsorted(_keys(after), _keys(Topology(self.before.low[at], self.before.high[at], 0)))
+
+    def vertices_before(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """[rows] vertices of the second graph that come before each of these vertices of the first graph."""
+        kept = np.concatenate([[0], np.cumsum(self.stays)])
+        found: NDArray[np.int64] = kept[self.own[np.array(rows, np.int64)]]
+        return found
+
+
+def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: NumberedGraph) -> Change:
+    """The change that a batch makes. Deletions come first, then insertions.
+
+    Vertices of `inserted` are in the new graph, with or without an edge. A vertex of `deleted` without an edge in the
+    new graph is gone. Raises OutOfRoom for more than MAX_VERTICES vertices.
+    """
+    ids, (own, new, old) = _union([graph.ids, inserted.ids, deleted.ids])
+    before, plus, minus = _renumbered(graph, own, ids), _renumbered(inserted, new, ids), _renumbered(deleted, old, ids)
+    known, more, less = _keys(before), _keys(plus), _keys(minus)
+    is_known, is_deleted = _among(more, known), _among(more, less)
+    removed = _among(known, less) & ~_among(known, more)
+    added = Topology(plus.low[~is_known], plus.high[~is_known], len(ids))
+    stays = np.ones(len(ids), np.bool_)
+    stays[old] = False
+    stays[new] = True
+    if not stays.all():
+        for ends in (before.low[~removed], before.high[~removed]):
+            stays[ends] = True
+    counts = BatchCounts(
+        present=int(np.count_nonzero(is_known & ~is_deleted)),
+        absent=int(np.count_nonzero(~_among(less, known))),
+        in_both=int(np.count_nonzero(is_deleted)),
+    )
+    came = int(np.count_nonzero(_others(own, len(ids)) & stays))
+    return _without_strangers(Change(ids, own, before, removed, added, stays, came, counts))
+
+
+def compare(graph: NumberedGraph, today: NumberedGraph) -> Change:
+    """The change from one whole graph to another. Raises OutOfRoom for more than MAX_VERTICES vertices."""
+    ids, (own, new) = _union([graph.ids, today.ids])
+    before, after = _renumbered(graph, own, ids), _renumbered(today, new, ids)
+    known, found = _keys(before), _keys(after)
+    is_new = ~_among(found, known)
+    stays = ~_others(new, len(ids))
+    return Change(
+        ids,
+        own,
+        before,
+        ~_among(known, found),
+        Topology(after.low[is_new], after.high[is_new], len(ids)),
+        stays,
+        int(np.count_nonzero(_others(own, len(ids)))),
+    )
+
+
+def _without_strangers(change: Change) -> Change:
+    """The change without vertices that neither graph has: a deletion may name them."""
+    strange = _others(change.own, len(change.ids)) & ~change.stays
+    if not strange.any():
+        return change
+    kept = ~strange
+    number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    ids = identity.take(change.ids, np.flatnonzero(kept))
+
+    def moved(edges: Topology) -> Topology:
+        return Topology(number[edges.low], number[edges.high], len(ids))
+
+    return Change(
+        ids,
+        number[change.own],
+        moved(change.before),
+        change.removed,
+        moved(change.added),
+        change.stays[kept],
+        change.came,
+        change.counts,
+    )
+
+
+def _union(runs: Sequence[Ids]) -> tuple[Ids, list[NDArray[np.int32]]]:
+    """The distinct ids of ascending arrays, ascending, and each array as positions in them."""
+    filled = [run for run in runs if len(run)]
+    if not filled:
+        return runs[0], [np.zeros(0, np.int32) for _ in runs]
+    if sum(map(len, filled)) > MAX_VERTICES:
+        raise OutOfRoom(f"an update numbers at most {MAX_VERTICES:,} vertices: run the whole input again")
+    ids, positions = identity.merge(filled)
+    rest = iter(positions)
+    return ids, [next(rest) if len(run) else np.zeros(0, np.int32) for run in runs]
+
+
+def _renumbered(graph: NumberedGraph, number: NDArray[np.int32], ids: Ids) -> Topology:
+    if len(graph.ids) == len(ids):
+        return Topology(graph.edges.low, graph.edges.high, len(ids))
+    return Topology(number[graph.edges.low], number[graph.edges.high], len(ids))
+
+
+def _keys(edges: Topology) -> NDArray[np.int64]:
+    """One number for each edge, which ascends with (low, high)."""
+    key = edges.low.astype(np.int64)
+    key <<= 32
+    key |= edges.high
+    return key
+
+
+def _among(keys: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """[keys] whether each is in `others`; both ascend."""
+    if not len(keys) or not len(others):
+        return np.zeros(len(keys), np.bool_)
+    if len(keys) > 4 * len(others):
+        found = np.zeros(len(keys), np.bool_)
+        at = np.searchsorted(keys, others)
+        inside = at < len(keys)
+        at = at[inside]
+        found[at[keys[at] == others[inside]]] = True
+        return found
+    at = np.searchsorted(others, keys)
+    at[at == len(others)] = 0
+    is_there: NDArray[np.bool_] = others[at] == keys
+    return is_there
+
+
+def _others(positions: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
+    """[count] true where no position is."""
+    mask = np.ones(count, np.bool_)
+    mask[positions] = False
+    return mask

@@ -1,0 +1,222 @@
+"""Updated results are those of a run over all edges: edge by edge, all tables, whatever way was taken."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import runs
+from edgemill.pipeline import Result, UsageError, mine, update
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.updating import file_ranges
+
+TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
+Edges = set[tuple[int, int]]
+NAMES = pa.array([f"é{number:03d}" for number in range(60)])
+
+
+def cliques() -> Edges:
+    """Cliques of six, each joined to the next one."""
+    within = {(6 * c + u, 6 * c + v) for c in range(6) for v in range(6) for u in range(v)}
+    return within | {(6 * c, 6 * c + 7) for c in range(5)}
+
+
+def rows(edges: Edges, text: bool = False) -> pa.Table:
+    ends = [[edge[end] for edge in sorted(edges)] for end in (0, 1)]
+    columns = [NAMES.take(pa.array(end, pa.int64())) if text else pa.array(end, pa.int64()) for end in ends]
+    return pa.table(columns, names=["src", "dst"])
+
+
+def tables(result: Result) -> list[pa.Table]:
+    found = [getattr(result, name).to_table() for name in TABLES]
+    return [table.drop_columns(["track"]) if "track" in table.column_names else table for table in found]
+
+
+def assert_equal(result: Result, edges: Edges, text: bool = False) -> None:
+    """The result is right by definition, and has these edges."""
+    table = result.edges.to_table()
+    assert table.select(["src", "dst"]).equals(rows(edges, text).cast(table.select(["src", "dst"]).schema))
+    assert runs.flaws(result.path) == []
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["integers", "strings"])
+def base(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = tmp_path_factory.mktemp("base")
+    made = mine(rows(cliques(), request.param), folder / "run", device="cpu", report=False)
+    return update(made, folder / "out", insert=rows({(0, 1)}, request.param), device="cpu")
+
+
+def is_text(base: Result) -> bool:
+    return base.manifest.input.id_type == "string"
+
+
+def test_a_result_without_state_starts_with_a_full_run(base: Result) -> None:
+    made = base.manifest.update
+    assert made is not None and (made.way, made.reason) == ("whole", "the earlier result has no state")
+    assert (made.present, made.inserted, made.nights, made.full_run) == (1, 0, 0, base.manifest.run)
+    assert_equal(base, cliques(), is_text(base))
+
+
+@settings(max_examples=5)
+@given(st.randoms(use_true_random=False), st.sampled_from(["auto", "always"]))
+def test_a_chain_of_batches(
+    tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str
+) -> None:
+    folder, result, edges, text = tmp_path_factory.mktemp("chain"), base, cliques(), is_text(base)
+    for night in range(2):
+        pairs = {(u, v) for v in range(draw.choice([6, 40])) for u in range(v) if draw.random() < 0.3}
+        plus = set(draw.sample(sorted(pairs), min(len(pairs), draw.choice([0, 1, 3, 20]))))
+        minus = set(draw.sample(sorted(edges), min(len(edges), draw.choice([0, 1, 3, 20]))))
+        minus |= {edge for edge in edges if draw.choice([0, 1, 2]) == edge[1] % 30}
+        before, edges = edges, (edges - minus) | plus
+        result = update(
+            result,
+            folder / str(night),
+            insert=rows(plus, text),
+            delete=rows(minus, text),
+            device="cpu",
+            incremental=way,
+        )
+        made = result.manifest.update
+        assert made is not None
+        assert (made.inserted, made.deleted) == (len(edges - before), len(before - edges))
+        assert (made.present, made.in_both) == (len(plus & before - minus), len(plus & minus))
+        assert made.way == "changes" or way == "auto"
+        assert_equal(result, edges, text)
+
+
+def test_all_tables_are_those_of_a_run(base: Result, tmp_path: Path) -> None:
+    text, plus, minus = is_text(base), {(1, 50), (2, 50), (50, 51)}, {(0, 1), (0, 7)}
+    made = update(base, tmp_path / "out", insert=rows(plus, text), delete=rows(minus, text), incremental="always")
+    run = mine(rows((cliques() - minus) | plus, text), tmp_path / "run", device="cpu", report=False)
+    assert [table.to_pylist() for table in tables(made)] == [table.to_pylist() for table in tables(run)]
+    assert made.manifest.lam == run.manifest.lam and made.manifest.dense == run.manifest.dense
+    assert made.manifest.update is not None and made.manifest.update.nights == 1
+    assert made.manifest.tracks is not None and made.manifest.tracks.continued == 6
+
+
+def test_a_night_without_change_takes_all_files_over(base: Result, tmp_path: Path) -> None:
+    made = update(base, tmp_path / "out", delete=rows({(3, 40)}, is_text(base)))
+    assert made.manifest.update is not None and made.manifest.update.absent == 1
+    assert made.manifest.update.files_kept == len(made.manifest.outputs) == 5
+    for output in made.manifest.outputs:
+        assert (made.path / output.path).samefile(base.path / output.path)
+    assert_equal(made, cliques(), is_text(base))
+    later = update(made, tmp_path / "later", delete=rows({(0, 1)}, is_text(base)), incremental="always")
+    assert later.manifest.update is not None and (later.manifest.update.nights, later.manifest.update.way) == (
+        2,
+        "changes",
+    )
+    assert_equal(later, cliques() - {(0, 1)}, is_text(base))
+
+
+def test_files_without_a_changed_row_are_taken_over(
+    base: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_ranges, "FILE_ROWS", 10)
+    text = is_text(base)
+    cut = update(base, tmp_path / "cut", delete=rows({(30, 31)}, text))
+    assert len(file_ranges.files_of(cut.manifest, "edges")) > 4
+    made = update(cut, tmp_path / "made", insert=rows({(30, 31)}, text))
+    kept = [own.path for own in file_ranges.files_of(made.manifest, "edges") if own in cut.manifest.outputs]
+    assert len(kept) >= 4 and all((made.path / path).samefile(cut.path / path) for path in kept)
+    assert_equal(made, cliques(), text)
+    for name in ("edges", "vertices"):
+        assert getattr(made, name).to_table().equals(getattr(base, name).to_table())
+
+
+@pytest.mark.parametrize("damage", ["flip", "remove"])
+def test_a_lost_state_costs_time_alone(base: Result, tmp_path: Path, damage: str) -> None:
+    text = is_text(base)
+    first = update(base, tmp_path / "first", delete=rows({(0, 1)}, text))
+    place = first.path / "state" / "lam"
+    place.unlink() if damage == "remove" else place.write_bytes(bytes(place.stat().st_size))
+    made = update(first, tmp_path / "made", insert=rows({(0, 1)}, text))
+    assert made.manifest.update is not None and made.manifest.update.way == "whole"
+    assert "the state in" in made.manifest.update.reason
+    assert_equal(made, cliques(), text)
+
+
+def test_a_full_run_is_due(base: Result, tmp_path: Path) -> None:
+    made = update(base, tmp_path / "out", full_every=1)
+    assert made.manifest.update is not None and "nightly.full_every" in made.manifest.update.reason
+    assert_equal(made, cliques(), is_text(base))
+
+
+def test_programs_run_over_the_new_graph(tmp_path: Path) -> None:
+    base = mine(rows(cliques()), tmp_path / "base", programs=("lambda", "components"), device="cpu", report=False)
+    made = update(
+        base, tmp_path / "out", insert=rows({(0, 50)}), delete=pd.DataFrame({"src": [6], "dst": [0]}), device="cpu"
+    )
+    assert made.manifest.update is None and [own.name for own in made.manifest.programs] == ["components"]
+    run = mine(
+        rows(cliques() | {(0, 50)}), tmp_path / "run", programs=("lambda", "components"), device="cpu", report=False
+    )
+    assert [table.to_pylist() for table in tables(made)] == [table.to_pylist() for table in tables(run)]
+
+
+def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:
+    other = pa.table({"src": pa.array([1.5]), "dst": pa.array([2.5])})
+    wrong = rows({(0, 1)}, not is_text(base))
+    unlike = pa.table({"from": [1], "to": [2]})
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: update(base, tmp_path / "out", insert=wrong), "its ids are .*, and those of .*: convert them"),
+        (lambda: update(base, tmp_path / "out", insert=other), "double"),
+        (lambda: update(base, tmp_path / "out", insert=unlike), "src"),
+        (lambda: update(base, tmp_path / "out", where="a > 1"), "input.where|where is for a whole input"),
+        (lambda: update(base, base.path), "overwrite|inside|exists"),
+        (lambda: update(tmp_path / "none", tmp_path / "out"), "no such folder"),
+    ]
+    for call, message in cases:
+        with pytest.raises(Exception, match=message) as raised:
+            call()
+        assert type(raised.value).__module__ == "edgemill.tasks.errors"
+    assert not (tmp_path / "out").exists()
+
+
+def test_directed_programs_are_refused(tmp_path: Path) -> None:
+    base = mine(
+        rows(cliques()), tmp_path / "base", programs=("lambda", "pagerank"), directed=True, device="cpu", report=False
+    )
+    with pytest.raises(UsageError, match="does not keep the directions of its edges, which pagerank may need: run the"):
+        update(base, tmp_path / "out", insert=rows({(0, 50)}))
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole, plus, minus = sorted(cliques()), [(0, 50), (1, 50), (0, 50)], [(50, 60), (4, 5)]
+    for name, edges in (("a", whole), ("plus", plus), ("minus", minus), ("b", [*cliques() - {(4, 5)}, *plus[:2]])):
+        runs.write_rows(tmp_path / f"{name}.parquet", edges)
+
+    def command(*arguments: str) -> dict[str, Any]:
+        ended = CliRunner().invoke(edgemill, [*arguments, "--device", "cpu", "--set", "output.report=false", "--json"])
+        assert ended.exit_code == 0, ended.output
+        document: dict[str, Any] = json.loads(ended.stdout)
+        return document
+
+    command("run", "--input", "a.parquet", "--output", "base", "--set", "nightly.incremental=auto")
+    assert Path("base/state/index.json").exists()
+    batch = command(
+        *("update", "base", "--insert", "plus.parquet", "--delete", "minus.parquet"),
+        *("--output", "batch", "--set", "nightly.incremental=always"),
+    )
+    day = command("run", "--input", "b.parquet", "--previous", "base", "--output", "day")
+    made = Result("batch").manifest.update
+    assert made is not None and (made.repeated, made.absent, made.way) == (1, 1, "changes")
+    assert day["counts"] == batch["counts"] | {"rows": day["counts"]["rows"], "duplicates": 0}
+    assert [table.to_pylist() for table in tables(Result("day"))] == [t.to_pylist() for t in tables(Result("batch"))]
+    assert runs.flaws(tmp_path / "day", tmp_path / "b.parquet") == []
+    again = command("run", "--input", "b.parquet", "--previous", "base", "--output", "day")
+    assert again["nothing_to_do"]
+    events = [json.loads(line)["event"] for line in Path("day/log.jsonl").read_text().splitlines()]
+    assert events.index("update_planned") < events.index("state_written") < events.index("run_finished")

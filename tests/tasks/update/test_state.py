@@ -1,0 +1,68 @@
+"""The state of a result: what is written is read, and what is damaged is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from edgemill.kernels.graph import Topology
+from edgemill.tasks.storage.folders import Folder
+from edgemill.tasks.update.merging import NumberedGraph
+from edgemill.tasks.update.order import Order
+from edgemill.tasks.update.state import NoState, State, carry_state, has_state, read_state, write_state
+
+
+def state(text: bool = False) -> State:
+    values = np.arange(3, dtype=np.int32)
+    ids = pa.array(["", "é", "z"], pa.large_string()) if text else np.array([-5, 7, 2**40])
+    edges = Topology(np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32), 3)
+    return State(NumberedGraph(ids, edges), Order(values, values + 1, values + 2, values + 3))
+
+
+def same(found: State, wanted: State) -> bool:
+    ids = [list(own.graph.ids) for own in (found, wanted)]
+    arrays = [(own.graph.edges.low, own.graph.edges.high, *vars(own.order).values()) for own in (found, wanted)]
+    return ids[0] == ids[1] and all(np.array_equal(*pair) for pair in zip(*arrays, strict=True))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_it_is_read_as_written(tmp_path: Path, text: bool) -> None:
+    for place in (Folder(str(tmp_path / "a")), Folder(f"memory://states/{tmp_path.name}")):
+        assert not has_state(place)
+        write_state(place, "r1", state(text))
+        assert has_state(place) and same(read_state(place, "r1"), state(text))
+
+
+def test_an_empty_one(tmp_path: Path) -> None:
+    none = np.zeros(0, np.int32)
+    empty = State(NumberedGraph(np.zeros(0, np.int64), Topology(none, none, 0)), Order(none, none, none, none))
+    write_state(Folder(str(tmp_path / "a")), "r1", empty)
+    assert same(read_state(Folder(str(tmp_path / "a")), "r1"), empty)
+
+
+def test_it_goes_over_to_the_next_run(tmp_path: Path) -> None:
+    first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b"))
+    write_state(first, "r1", state())
+    carry_state(first, second, "r2")
+    assert same(read_state(second, "r2"), state())
+    assert (tmp_path / "a" / "low").stat().st_ino == (tmp_path / "b" / "low").stat().st_ino
+    with pytest.raises(NoState, match="of run r2"):
+        read_state(second, "r1")
+
+
+@pytest.mark.parametrize("name", ["index.json", "lam", "ids"])
+def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
+    place = Folder(str(tmp_path / "a"))
+    write_state(place, "r1", state())
+    file = tmp_path / "a" / name
+    content = file.read_bytes()
+    for damaged in (content[:-1], content[:-1] + bytes([content[-1] ^ 1]), b""):
+        file.write_bytes(damaged)
+        with pytest.raises(NoState, match="damaged"):
+            read_state(place, "r1")
+    file.unlink()
+    with pytest.raises(NoState):
+        read_state(place, "r1")
