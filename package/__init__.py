@@ -17,6 +17,7 @@ from . import pipeline
 from .pipeline import __all__ as __all__
 
 if TYPE_CHECKING:  # the same names, for type checkers, editors and the documentation
+    from .pipeline import Best as Best
     from .pipeline import ClusterLost as ClusterLost
     from .pipeline import Diff as Diff
     from .pipeline import EdgemillError as EdgemillError
@@ -28,12 +29,17 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import NotConverged as NotConverged
     from .pipeline import OutOfRoom as OutOfRoom
     from .pipeline import OutputLocked as OutputLocked
+    from .pipeline import Program as Program
+    from .pipeline import ProgramError as ProgramError
     from .pipeline import Result as Result
     from .pipeline import ResultTable as ResultTable
     from .pipeline import Settings as Settings
     from .pipeline import StoreLost as StoreLost
+    from .pipeline import Top as Top
+    from .pipeline import Totals as Totals
     from .pipeline import UsageError as UsageError
     from .pipeline import Vertex as Vertex
+    from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
     from .pipeline import clustering as clustering

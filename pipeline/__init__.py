@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         NotConverged,
         OutOfRoom,
         OutputLocked,
+        ProgramError,
         StoreLost,
         UsageError,
     )
+    from ..tasks.programs.program import Best, Program, Top, Totals, Vertices
     from .calls.mine import mine
     from .calls.programs import clustering, components, coreness, labels, pagerank
     from .calls.update import update
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Best",
     "ClusterLost",
     "Diff",
     "EdgemillError",
@@ -54,12 +57,17 @@ __all__ = [
     "NotConverged",
     "OutOfRoom",
     "OutputLocked",
+    "Program",
+    "ProgramError",
     "Result",
     "ResultTable",
     "Settings",
     "StoreLost",
+    "Top",
+    "Totals",
     "UsageError",
     "Vertex",
+    "Vertices",
     "__version__",
     "attributes_of",
     "clustering",
@@ -88,13 +96,18 @@ __all__ = [
 ]
 
 _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
+    "Best": "..tasks.programs.program",
     "Diff": ".results.compare.diff",
     "Group": ".results.rows",
     "GroupEdges": ".results.frames.group_edges",
+    "Program": "..tasks.programs.program",
     "Result": ".results.result",
     "ResultTable": ".results.frames.table",
     "Settings": ".settings.models",
+    "Top": "..tasks.programs.program",
+    "Totals": "..tasks.programs.program",
     "Vertex": ".results.rows",
+    "Vertices": "..tasks.programs.program",
     "attributes_of": ".results.groups.attributes",
     "clustering": ".calls.programs",
     "components": ".calls.programs",

@@ -92,6 +92,12 @@ class OutOfRoom(EdgemillError):
     exit_code = 7
 
 
+class ProgramError(EdgemillError):
+    """A vertex program failed or does not keep to the interface. Its author must change it."""
+
+    exit_code = 9
+
+
 class InternalError(EdgemillError):
     """An internal invariant was violated, such as rows lost in an exchange. A bug: please report it."""
 

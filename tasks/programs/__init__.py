@@ -1,25 +1,27 @@
 """Vertex programs on a graph in blocks: each edge is stored once, in the block of its target.
 
 May import `kernels`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and `shards.together`. Start
-with `program`, the interface of a program. `block` is the layout of the edges, `running` the loop of supersteps,
-`gathering` the combination of values per vertex, `mirrors` and `words` the messages between groups; `batches` runs
-programs that search from many sources; `shipped` has the programs of edgemill.
+with `program`, the interface of a program. `block` is the layout of the edges, `running` runs a program in one of the
+`orders`, `gathering` and `combining` combine values per vertex, `mirrors` and `words` are the messages between groups;
+`batches` runs programs that search from many sources; `shipped` has the programs of edgemill.
 """
 
 from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
-from .program import Best, Program, Totals, Vertices
-from .running import Outcome, run_program
+from .program import Best, Program, Top, Totals, Vertices
+from .running import Order, Outcome, run_program
 
 __all__ = [
     "AnyProgram",
     "Best",
     "Block",
     "Entries",
+    "Order",
     "Outcome",
     "Program",
     "SourceProgram",
+    "Top",
     "Totals",
     "Vertices",
     "build_block",

@@ -13,7 +13,8 @@ from ...kernels.in_rows import InRows
 from ..shards.carriers.carrier import Packet, Words
 from .block import Block
 from .mirrors import Mirrors
-from .program import Array, Best, Program, Vertices
+from .orders.calls import Calls
+from .program import Array, Best, Vertices
 
 PUSH_FACTOR = 16
 """One thread pushes if the entries of sending vertices are fewer than one in PUSH_FACTOR. Otherwise threads read
@@ -24,8 +25,8 @@ rows.
 class Gatherer(ABC):
     """Combines the values of one superstep for the vertices of a block."""
 
-    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
-        self.program, self.block, self.mirrors = program, block, mirrors
+    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+        self.calls, self.program, self.block, self.mirrors = calls, calls.program, block, mirrors
         self.entries = 0
         """Entries of rows that were read."""
         self.transposed: InRows | None = None
@@ -37,9 +38,12 @@ class Gatherer(ABC):
 
     @abstractmethod
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
-        """The own vertices, ascending, that received a value, or None for all; and the combined values."""
+        """The own vertices, ascending, that received a value, or None for all; and the combined values.
+
+        `packets` are those of all groups, or None if only own vertices sent, as in the asynchronous order.
+        """
 
     def transpose(self) -> InRows:
         """The rows by source."""
@@ -50,51 +54,46 @@ class Gatherer(ABC):
 
 
 class GatherAll(Gatherer):
-    """Every vertex sends. For costly combinations, rows without a changed source are not read again."""
-
-    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
-        super().__init__(program, block, mirrors)
-        self.values: Array | None = None
-        self.got: Array | None = None
+    """Every vertex sends, and every row is read."""
 
     def packets(self, values: Array, moved: IntArray) -> list[Words]:
         return self.mirrors.packets(sendable(values), None)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
-        values = sendable(values)
-        before = self.values
-        self.values = self.mirrors.all_values(values, packets)
-        combine = self.program.combine
-        if combine in ("mode", "hindex"):
-            self.got = self._changed(before, self.values, self.got)
-            return None, self.got
-        self.entries += len(self.block)
-        rows = self.block.rows
-        if combine == "sum":
-            return None, gathers.row_sums(rows, self.values.astype(np.float64, copy=False), self.program.along)
-        largest = combine in ("max", "any")
-        neutral = 0 if combine == "any" else neutral_value(values.dtype, largest)
-        found, best = gathers.row_extremes(rows, None, self.values, neutral, self.program.along, largest)
-        if combine == "argmin":
-            return None, Best(found, _numbers(self.block, best))
-        return None, found > 0 if combine == "any" else found
-
-    def _changed(self, before: Array | None, values: Array, got: Array | None) -> Array:
-        """Combine again the rows with a source whose value has changed."""
-        combine = gathers.row_modes if self.program.combine == "mode" else gathers.row_h_indices
-        rows = self.block.rows
-        if before is not None and got is not None:
-            moved = np.flatnonzero(values != before).astype(np.int32)
-            if PUSH_FACTOR * len(moved) < len(values):
-                touched = gathers.touched_rows(self.transpose(), moved, rows.rows)
-                self.entries += int(np.diff(rows.offsets)[touched].sum())
-                got = got.copy()
-                got[touched] = combine(rows, touched, values)
-                return got
+        rows, combine = self.block.rows, self.program.combine
+        received = self.mirrors.all_values(sendable(values), packets or [])
         self.entries += len(rows)
-        return combine(rows, None, values)
+        found, best = combine_rows(combine, rows, received, self.program.along)
+        return None, Best(found, numbers_of(self.block, best)) if combine == "argmin" and best is not None else found
+
+
+class GatherKept(Gatherer):
+    """Only changed vertices send, and the last values of all sources are combined in the rows with a changed one."""
+
+    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+        super().__init__(calls, block, mirrors)
+        self.values: Array | None = None
+
+    def packets(self, values: Array, moved: IntArray) -> list[Words]:
+        return self.mirrors.packets(sendable(values), moved)
+
+    def gather(
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
+    ) -> tuple[IntArray | None, Any]:
+        rows = self.block.rows
+        position, received = self.mirrors.take_moved(packets, moved, sendable(values))
+        if self.values is None:  # all vertices sent
+            self.values = np.empty_like(received, shape=len(self.block.sources))
+        self.values[position] = received
+        combine = gathers.row_modes if self.program.combine == "mode" else gathers.row_h_indices
+        if PUSH_FACTOR * len(position) >= len(self.values):
+            self.entries += len(rows)
+            return None, combine(rows, None, self.values)
+        touched = gathers.touched_rows(self.transpose(), position, rows.rows)
+        self.entries += int((rows.offsets[touched + 1] - rows.offsets[touched]).sum())
+        return touched, combine(rows, touched, self.values)
 
 
 class GatherChanged(Gatherer):
@@ -102,14 +101,13 @@ class GatherChanged(Gatherer):
     search", SC 2012).
     """
 
-    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
-        super().__init__(program, block, mirrors)
-        self.transpose()
+    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+        super().__init__(calls, block, mirrors)
         self.best = np.full(block.rows.rows, -1, np.int32)
         self.touched = np.empty(block.rows.rows, np.int32)
         self.out: Array | None = None
         self.values: Array | None = None
-        self.largest = program.combine == "max"
+        self.largest = self.program.combine == "max"
 
     def packets(self, values: Array, moved: IntArray) -> list[Words]:
         return self.mirrors.packets(self._values(values, moved), moved)
@@ -119,14 +117,14 @@ class GatherChanged(Gatherer):
         return np.zeros(len(moved), np.int32) if self.program.combine == "first" else sendable(values)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
         rows, transposed = self.block.rows, self.transpose()
         position, received = self.mirrors.take_moved(packets, moved, self._values(values, moved))
         pushed = int((transposed.offsets[position + 1] - transposed.offsets[position]).sum())
         if PUSH_FACTOR * PUSH_FACTOR * pushed < len(rows):  # too few to evaluate `receives` for all
             return self._push(vertices, pushed, position, received)
-        receiving = self.program.receives(vertices)
+        receiving = self.calls.receives(vertices)
         read = gathers.count_entries(rows, receiving)
         if PUSH_FACTOR * pushed < read:
             return self._push(vertices, pushed, position, received)
@@ -142,7 +140,7 @@ class GatherChanged(Gatherer):
             self.transpose(), position, received, along, self.largest, self.best, self.out, self.touched
         )
         kept = np.sort(touched)
-        receiving = self.program.receives(vertices.at(kept))
+        receiving = self.calls.receives(vertices.at(kept))
         if receiving is not None:
             kept = kept[receiving]
         got = self._got(self.out[kept], self.best[kept])
@@ -155,7 +153,7 @@ class GatherChanged(Gatherer):
             active = np.zeros(sources, np.bool_)
             active[position] = True
             came, first = gathers.first_active_sources(rows, receiving, active)
-            return came, _numbers(self.block, first)
+            return came, numbers_of(self.block, first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
@@ -168,17 +166,30 @@ class GatherChanged(Gatherer):
 
     def _got(self, found: Array, best: IntArray) -> Any:
         if self.program.combine == "argmin":
-            return Best(found, _numbers(self.block, best))
-        return _numbers(self.block, best) if self.program.combine == "first" else found
+            return Best(found, numbers_of(self.block, best))
+        return numbers_of(self.block, best) if self.program.combine == "first" else found
 
 
 def sendable(values: Array) -> Array:
-    """The values as a type that gathers and messages support."""
-    if values.dtype == np.bool_:
-        return values.astype(np.int32)
-    if values.dtype in (np.int32, np.int64, np.float64):
-        return values
-    raise ValueError(f"a program emits {values.dtype}, not bool, int32, int64 or float64")
+    """Emitted values as a type that gathers and messages between groups support."""
+    return values.astype(np.int32) if values.dtype == np.bool_ else values
+
+
+def combine_rows(combine: str, rows: InRows, values: Array, along: str = "") -> tuple[Array, IntArray | None]:
+    """The `values` [sources] combined over all rows, for all of `Combine` but "first", "links" and "top"; for extremes
+    also the positions of their sources, -1 for rows without a value.
+    """
+    match combine:
+        case "sum":
+            return gathers.row_sums(rows, values.astype(np.float64, copy=False), along), None
+        case "mode":
+            return gathers.row_modes(rows, None, values), None
+        case "hindex":
+            return gathers.row_h_indices(rows, None, values), None
+    largest = combine in ("max", "any")
+    neutral = 0 if combine == "any" else neutral_value(values.dtype, largest)
+    found, best = gathers.row_extremes(rows, None, values, neutral, along, largest)
+    return found > 0 if combine == "any" else found, best
 
 
 def neutral_value(kind: np.dtype[Any], largest: bool) -> Any:
@@ -188,7 +199,7 @@ def neutral_value(kind: np.dtype[Any], largest: bool) -> Any:
     return np.iinfo(kind).min if largest else np.iinfo(kind).max
 
 
-def _numbers(block: Block, position: IntArray) -> Array:
+def numbers_of(block: Block, position: IntArray) -> Array:
     """The dense numbers of sources at positions; -1 for position -1."""
     found = np.full(len(position), -1, block.number.dtype)
     there = position >= 0

@@ -19,7 +19,8 @@ from ..shards.carriers.carrier import Packet, Words
 from .block import Block
 from .gathering import Gatherer
 from .mirrors import Mirrors
-from .program import Array, Program, Vertices
+from .orders.calls import Calls
+from .program import Array, Vertices
 from .words import NO_WORDS, pack, unpack
 
 EDGES_PER_EXCHANGE = 2**20
@@ -27,14 +28,12 @@ EDGES_PER_EXCHANGE = 2**20
 
 
 class GatherLinks(Gatherer):
-    """Gathers for `combine` "links". Raises ValueError unless `view` is "either": each source must be in a row once."""
+    """Gathers for `combine` "links", for view "either": each source must be in a row once."""
 
     def __init__(
-        self, program: Program, block: Block, mirrors: Mirrors, edges_per_exchange: int = EDGES_PER_EXCHANGE
+        self, calls: Calls, block: Block, mirrors: Mirrors, edges_per_exchange: int = EDGES_PER_EXCHANGE
     ) -> None:
-        super().__init__(program, block, mirrors)
-        if block.view != "either":
-            raise ValueError(f"{type(program).__name__}.combine is 'links', which is for view 'either'")
+        super().__init__(calls, block, mirrors)
         self.edges_per_exchange = edges_per_exchange
         self.transpose()
 
@@ -43,11 +42,11 @@ class GatherLinks(Gatherer):
         return self.mirrors.packets(np.diff(self.block.rows.offsets), None)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
         """See `Gatherer.gather`. Exchanges once for each `edges_per_exchange` edges of the group with most edges."""
         block, rows = self.block, self.block.rows
-        degree = self.mirrors.all_values(np.diff(rows.offsets), packets)
+        degree = self.mirrors.all_values(np.diff(rows.offsets), packets or [])
         of_row = kernels.row_numbers(rows.offsets)
         one, other = self.mirrors.own[of_row], rows.source
         higher = (degree[one] > degree[other]) | ((degree[one] == degree[other]) & (one > other))

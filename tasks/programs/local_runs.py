@@ -17,7 +17,7 @@ from ..shards.local_groups import results_of
 from .batches import SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
-from .running import Outcome, run_program
+from .running import Order, Outcome, run_program
 
 AnyProgram: TypeAlias = Program | SourceProgram
 """A program over supersteps, or over batches of sources."""
@@ -47,6 +47,7 @@ def run_blocks(
     threads: int,
     most_steps: int | None = None,
     seconds: float | None = None,
+    order: Order = "synchronous",
 ) -> list[Outcome]:
     """Run a program on the blocks of one process, which share its `threads`; see `run_program` and `run_batches`.
 
@@ -54,7 +55,7 @@ def run_blocks(
     block that failed first, not the errors of blocks that lost it.
     """
     if len(blocks) == 1:
-        return [_run(program, blocks[0], home, carriers[0], most_steps, seconds)]
+        return [_run(program, blocks[0], home, carriers[0], most_steps, seconds, order)]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
@@ -64,7 +65,7 @@ def run_blocks(
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
-            return _run(program, blocks[at], home, carriers[at], most_steps, seconds)
+            return _run(program, blocks[at], home, carriers[at], most_steps, seconds, order)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
@@ -72,11 +73,17 @@ def run_blocks(
 
 
 def _run(
-    program: AnyProgram, block: Block, home: Partitioner, carrier: Carrier, most: int | None, seconds: float | None
+    program: AnyProgram,
+    block: Block,
+    home: Partitioner,
+    carrier: Carrier,
+    most: int | None,
+    seconds: float | None,
+    order: Order = "synchronous",
 ) -> Outcome:
     if isinstance(program, SourceProgram):
         return run_batches(program, block, home, carrier, most_batches=most, seconds=seconds)
-    return run_program(program, block, home, carrier, most_steps=most, seconds=seconds)
+    return run_program(program, block, home, carrier, most_steps=most, seconds=seconds, order=order)
 
 
 def run_in_one_block(

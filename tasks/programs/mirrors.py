@@ -75,10 +75,12 @@ class Mirrors:
                 found[sources] = unpack(packet.own, [found.dtype])[0]
         return found
 
-    def take_moved(self, packets: list[Packet], moved: IntArray, values: Array) -> tuple[IntArray, Array]:
-        """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`."""
+    def take_moved(self, packets: list[Packet] | None, moved: IntArray, values: Array) -> tuple[IntArray, Array]:
+        """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`; for
+        other groups, those in `packets`, if there was an exchange.
+        """
         positions, found = [self.own[moved]], [values]
-        for sources, packet in zip(self.sources_of, packets, strict=True):
+        for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():
             if len(packet.own):
                 position, value = unpack(packet.own, [np.int32, values.dtype])
                 positions.append(sources[position])

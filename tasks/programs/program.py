@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
-Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "links"]
+Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "links", "top"]
 View: TypeAlias = Literal["in", "both", "either"]
 
 
@@ -26,7 +26,8 @@ class Vertices:
 
     Attributes are the arrays of the program's state; `number`, the dense number, which ascends with the id;
     `in_degree`, the number of entries in the vertex's row; `out_degree`, the number of entries with the vertex as
-    source; and, for a program that `weighs`, `out_weight`, the sum of these entries' weights.
+    source; and, for a program that `weighs`, `out_weight`, the sum of these entries' weights. Programs must not write
+    to them; arrays of NumPy refuse it.
     """
 
     total: int
@@ -42,7 +43,9 @@ class Vertices:
         if name.startswith("_") or name not in self._arrays:
             raise AttributeError(f"vertices have {', '.join(self._arrays)}, no {name}")
         whole = self._arrays[name]
-        found: Array = whole if self._rows is None else whole[self._rows]
+        found: Array = whole.view() if self._rows is None else whole[self._rows]
+        if isinstance(found, np.ndarray):
+            found.flags.writeable = False
         self.__dict__[name] = found
         return found
 
@@ -66,6 +69,16 @@ class Best:
     """[vertices] dense number of the first source with this value."""
 
 
+@dataclass(frozen=True)
+class Top:
+    """The combined values of `top`, in descending order; equal values in the order of their sources."""
+
+    value: Array
+    """[vertices, k] the largest received values. Where a vertex received fewer, the smallest value of the type."""
+    source: Array
+    """[vertices, k] the dense numbers of their sources; -1 where a vertex received fewer."""
+
+
 class Totals:
     """Sums over all vertices of the graph, by name: int for integers and booleans, else float."""
 
@@ -84,7 +97,9 @@ class Program(ABC):
     """
 
     state: ClassVar[Mapping[str, str]]
-    """Names and types of the state's arrays."""
+    """Names and types of the state's arrays: `bool`, `int32`, `int64`, `float32`, `float64`; or `id`, int64 dense
+    numbers of vertices, with -1 for none, which are published as ids.
+    """
 
     combine: ClassVar[Combine]
     """How the values that reach a vertex are combined.
@@ -92,8 +107,12 @@ class Program(ABC):
     `sum` of float64; `min`, `max` of int32, int64 or float64; `any` of booleans; `argmin`: as `min`, with the dense
     number of the first source of that value; `first`: the dense number of the first sending source; `mode`: the most
     frequent integer, the smallest of several, -1 without values; `hindex`: the largest k such that k integers are at
-    least k; `links`: the number of edges between the sources, int64, for view "either".
+    least k; `links`: the number of edges between the sources, int64, for view "either"; `top`: the `k` largest values
+    with their sources.
     """
+
+    k: int = 1
+    """Number of values that `top` keeps."""
 
     along: ClassVar[Literal["", "add", "multiply"]] = ""
     """How the weight of an edge changes a value, for `sum`, `min`, `max` and `argmin` of float64."""
@@ -106,8 +125,15 @@ class Program(ABC):
     senders: ClassVar[Literal["all", "changed"]] = "all"
     """The vertices that send: all, or those that changed in the last superstep.
 
-    "changed" is for `min`, `max`, `argmin` and `first`. A vertex that receives nothing keeps its state, and the run
-    ends when no vertex changes.
+    "changed" is for `min`, `max`, `argmin` and `first`, and for `mode` and `hindex`, which combine the last values of
+    all sources. A vertex that receives nothing keeps its state, and the run ends when no vertex changes.
+    """
+
+    monotone: ClassVar[bool] = False
+    """Whether the order of supersteps does not matter, so that the program may run asynchronously.
+
+    It declares: the state of a vertex only moves in one direction, values that arrive late, early, or twice change
+    nothing in the end, and no function uses `v.step`. For `senders` "changed" with `min`, `max` or `hindex`.
     """
 
     spreads: ClassVar[bool] = False
@@ -122,13 +148,39 @@ class Program(ABC):
         """Whether the program uses `out_weight`, which takes an exchange of all weights."""
         return False
 
+    @property
+    def relaxed(self) -> Program | None:
+        """A monotone program that continues from any state of this one to the same result; None if there is none.
+
+        Its `start` gets vertices with the state of this program, and `v.step`.
+        """
+        return self if self.monotone else None
+
+    @property
+    def then(self) -> Program | None:
+        """A program that runs when this one has ended. Its `start` gets vertices with the state of this program."""
+        return None
+
     @abstractmethod
     def start(self, v: Vertices) -> tuple[State, Array]:
         """The initial state of each vertex, and which vertices send first; all arrays [vertices]."""
 
     @abstractmethod
     def emit(self, v: Vertices) -> Array:
-        """[vertices] the value that each vertex sends. Ignored for `first`."""
+        """[vertices] the value that each vertex sends: bool, int32, int64 or float64. Ignored for `first`."""
+
+    def message(self, source: Vertices, weight: Array | None, target: Vertices) -> Array:
+        """[edges] the value that each edge carries, as a function of its two ends and its weight.
+
+        `source` has `value`, which the vertex emitted, and `number`; `target` all attributes; `weight` is None for
+        edges without weights. A program that defines it takes about ten times as long as with `along`, since it
+        computes arrays with an element for each edge. Not for `first` and `links`.
+        """
+        return source.value
+
+    def priority(self, v: Vertices) -> Array | None:
+        """[vertices] for the asynchronous order: vertices with small values send first. None for all at once."""
+        return None
 
     def totals(self, v: Vertices) -> State:
         """[vertices] values to sum over all vertices of the graph, without rounding, by name."""

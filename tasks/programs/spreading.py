@@ -12,14 +12,15 @@ from ..shards.carriers.carrier import Packet, Words
 from .block import Block
 from .gathering import Gatherer, neutral_value, sendable
 from .mirrors import Mirrors
-from .program import Array, Program, Vertices
+from .orders.calls import Calls
+from .program import Array, Vertices
 
 
 class GatherSpread(Gatherer):
     """For programs that `spread`: a superstep takes values to all vertices that the block's edges connect."""
 
-    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
-        super().__init__(program, block, mirrors)
+    def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
+        super().__init__(calls, block, mirrors)
         self.root = gathers.connected_sources(block.rows, mirrors.own, len(block.sources), block.symmetric)
         self.entries += len(block)
         self.least: Array | None = None
@@ -28,13 +29,13 @@ class GatherSpread(Gatherer):
         return self.mirrors.packets(sendable(values), moved)
 
     def gather(
-        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet]
+        self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
         values = sendable(values)
         position, received = self.mirrors.take_moved(packets, moved, values)
         if self.least is None:
             if values.dtype.kind != "i":
-                raise ValueError(f"{type(self.program).__name__} spreads {values.dtype}, not int32 or int64")
+                self.calls.refuse("emit", vertices, f"spreads {values.dtype}, not int32 or int64")
             self.least = np.full(len(self.root), neutral_value(values.dtype, False), values.dtype)
         lowered = np.zeros(len(self.root), np.bool_)
         gathers.lower_values(self.root, position, received, self.least, lowered)

@@ -31,6 +31,7 @@ class Components(Program):
     view = "both"
     senders = "changed"
     spreads = True
+    monotone = True
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         return {"component": v.number}, v.full(True, "bool")

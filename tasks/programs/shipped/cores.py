@@ -28,6 +28,8 @@ class Coreness(Program):
     state: ClassVar = {"core": "int32"}
     combine = "hindex"
     view = "either"
+    senders = "changed"
+    monotone = True
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """The degree is the first bound."""

@@ -32,6 +32,7 @@ class LabelPropagation(Program):
     state: ClassVar = {"label": "int64"}
     combine = "mode"
     view = "both"
+    senders = "changed"
 
     @property
     def steps(self) -> int | None:

@@ -41,12 +41,71 @@ class BreadthFirst(Program):
         """Not used: only which vertices send matters."""
         return v.number
 
+    @property
+    def relaxed(self) -> Program:
+        """Levels as bounds that decrease."""
+        return _LevelBounds()
+
     def receives(self, v: Vertices) -> Array | None:
         """Unreached vertices."""
         return v.level < 0
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
         return {"level": v.full(v.step + 1, "int32"), "parent": got}, v.full(True, "bool")
+
+
+_UNREACHED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class _LevelBounds(Program):
+    """Breadth-first search in any order: the bound of a level is lowered by one more than a neighbour's bound."""
+
+    state: ClassVar = {"level": "int32", "parent": "int64"}
+    combine = "min"
+    senders = "changed"
+    monotone = True
+
+    @property
+    def then(self) -> Program:
+        return _Parents()
+
+    def start(self, v: Vertices) -> tuple[State, Array]:
+        """The vertices of the last level send."""
+        return {"level": np.where(v.level < 0, _UNREACHED, v.level), "parent": v.parent}, v.level == v.step
+
+    def emit(self, v: Vertices) -> Array:
+        return v.level + np.int32(1)
+
+    def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
+        return {"level": np.minimum(got, v.level), "parent": v.parent}, got < v.level
+
+
+@dataclass(frozen=True)
+class _Parents(Program):
+    """The smallest predecessor of each vertex, from the levels."""
+
+    state: ClassVar = {"level": "int32", "parent": "int64"}
+    combine = "argmin"
+
+    @property
+    def steps(self) -> int | None:
+        return 1
+
+    def start(self, v: Vertices) -> tuple[State, Array]:
+        return {"level": v.level, "parent": v.full(-1, "int64")}, v.full(True, "bool")
+
+    def emit(self, v: Vertices) -> Array:
+        return v.level
+
+    def apply(self, v: Vertices, got: Best, t: Totals) -> tuple[State, Array]:
+        """No in-edge comes from a level that is lower by more than one, so the lowest one has the predecessors."""
+        reached = v.level < _UNREACHED
+        parent = np.where(v.level > 0, got.source, v.number)
+        return {
+            "level": np.where(reached, v.level, -1),
+            "parent": np.where(reached, parent, -1),
+        }, reached
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from edgemill.tasks.programs import AnyProgram, Entries, cut_blocks, run_blocks
+from edgemill.tasks.programs.orders.calls import KINDS
 from edgemill.tasks.shards import MemoryCarrier
 
 
@@ -63,6 +64,8 @@ class Found:
     """Entries read."""
     facts: dict[str, Any]
     """Facts of the whole graph, without times."""
+    exchanges: int
+    order: str
 
 
 def cut(blocks: int, by_range: bool, vertices: int) -> Partitioner:
@@ -79,13 +82,13 @@ def by_blocks(program: AnyProgram, graph: Drawn, blocks: int, by_range: bool = F
     found = run_blocks(program, parts, home, MemoryCarrier.open(blocks), threads=2, **limits)
     number = np.concatenate([own.number for own in found])
     assert sorted(number.tolist()) == list(range(graph.vertices))
-    assert len({(own.steps, own.converged, own.moved) for own in found}) == 1
+    assert len({(own.steps, own.converged, own.moved, own.exchanges, own.order) for own in found}) == 1
     state = {}
     for name, kind in program.state.items():
         values = np.concatenate([own.state[name] for own in found])
-        assert values.dtype == kind
+        assert values.dtype == KINDS[kind]
         state[name] = values[np.argsort(number)]
     facts = [{name: fact for name, fact in own.facts.items() if "seconds" not in name} for own in found]
     assert all(own == facts[0] for own in facts)
-    first = found[0]
-    return Found(state, first.steps, first.converged, first.moved, sum(own.entries for own in found), facts[0])
+    first, entries = found[0], sum(own.entries for own in found)
+    return Found(state, first.steps, first.converged, first.moved, entries, facts[0], first.exchanges, first.order)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgemill.tasks.errors import ClusterLost
+from edgemill.tasks.errors import ClusterLost, ProgramError
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import (
     Best,
@@ -147,28 +147,31 @@ class Wrong(Components):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("name", r"Wrong.start gives \['colour'\], not \['component'\]"),
-        ("type", "emits int16"),
-        ("shape", r"an array of shape \(\) for 'component', not one value for each of"),
+        ("name", "`start` in superstep 0: returns the arrays colour; `state` has component"),
+        ("type", "`emit` in superstep 0: emits int16, not bool, int32, int64 or float64"),
+        ("shape", "`apply` in superstep 0: gives int for 'component', not an array with one value for each of"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(how: str, message: str, blocks: int) -> None:
     """The error of the failing block is raised, not the loss of a block that another one reports."""
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ProgramError, match=message):
         by_blocks(Wrong(how=how), TRIANGLE, blocks)
 
 
 @pytest.mark.parametrize(
     ("program", "attributes", "message"),
     [
-        (Components, {"combine": "mode"}, "'mode' needs the values of all vertices"),
+        (Components, {"combine": "sum"}, "'sum' needs the values of all vertices"),
         (BreadthFirst, {"senders": "all"}, "needs senders 'changed'"),
         (LocalClustering, {"view": "both"}, "for view 'either'"),
-        (Coreness, {"along": "add"}, "for combine 'hindex'"),
+        (Coreness, {"along": "add"}, "not for combine 'hindex'"),
+        (PageRank, {"monotone": True}, "`monotone` is for senders 'changed'"),
+        (Components, {"state": {"component": "int16"}}, "'component' of type 'int16', not one of bool"),
+        (Components, {"combine": "least"}, "`combine` is 'least', not one of 'sum'"),
     ],
 )
 def test_attributes_that_cannot_be_combined_are_refused(program: Any, attributes: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ProgramError, match=message):
         by_blocks(type("Mixed", (program,), attributes)(), TRIANGLE, 1)
 
 
@@ -177,7 +180,7 @@ def test_edges_without_weights_are_refused(program: Program) -> None:
     home = RangePartitioner()
     edges = Entries(np.array([0], np.int32), np.array([1], np.int32))
     blocks = cut_blocks(edges, 2, home, True, program.view)
-    with pytest.raises(ValueError, match="weights"):
+    with pytest.raises(ProgramError, match="weights"):
         run_blocks(program, blocks, home, MemoryCarrier.open(1), threads=1)
 
 

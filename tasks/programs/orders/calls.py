@@ -1,0 +1,226 @@
+"""Calls of a program's functions, with a check of everything that they return."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, get_args
+
+import numpy as np
+
+from ...errors import EdgemillError, ProgramError
+from ..program import Array, Combine, Program, Totals, Vertices, View
+
+KINDS: Mapping[str, str] = {
+    "bool": "bool",
+    "int32": "int32",
+    "int64": "int64",
+    "float32": "float32",
+    "float64": "float64",
+    "id": "int64",
+}
+"""Type of a state's array, as in `Program.state` → its dtype."""
+
+EMITTED = ("bool", "int32", "int64", "float64")
+"""Types of values that vertices can send."""
+
+BY_CHANGED = ("min", "max", "argmin", "first", "mode", "hindex")
+"""Combinations for senders "changed"."""
+ALONG = ("sum", "min", "max", "argmin", "top")
+"""Combinations of values that weights can change."""
+IN_ANY_ORDER = ("min", "max", "hindex")
+"""Combinations of monotone programs."""
+
+
+def name_of(program: Program) -> str:
+    """The name of a program in messages."""
+    kind = type(program)
+    is_shipped = kind.__module__.startswith("edgemill.")
+    return kind.__qualname__ if is_shipped else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def has_messages(program: Program) -> bool:
+    """Whether the program defines `message`."""
+    return type(program).message is not Program.message
+
+
+def check_declaration(program: Program) -> None:
+    """Raises ProgramError if a program lacks an attribute, or has attributes that cannot be combined."""
+
+    def refuse(what: str) -> NoReturn:
+        raise ProgramError(f"program {name_of(program)}: {what}")
+
+    state, combine = getattr(program, "state", None), getattr(program, "combine", None)
+    if not isinstance(state, Mapping) or not state:
+        refuse('`state` is not set: give the arrays and their types, such as state = {"rank": "float64"}')
+    for array, kind in state.items():
+        if kind not in KINDS:
+            refuse(f"`state` has {array!r} of type {kind!r}, not one of {', '.join(KINDS)}")
+        if array.startswith("_") or array in ("number", "in_degree", "out_degree", "out_weight", "total", "step"):
+            refuse(f"`state` cannot have an array with the name {array!r}")
+    for attribute, value, known in (
+        ("combine", combine, get_args(Combine)),
+        ("view", program.view, get_args(View)),
+        ("along", program.along, ("", "add", "multiply")),
+        ("senders", program.senders, ("all", "changed")),
+    ):
+        if value not in known:
+            refuse(f"`{attribute}` is {value!r}, not one of {', '.join(repr(one) for one in known)}")
+    if program.along and combine not in ALONG:
+        refuse(f"`along` is {program.along!r}, which is not for combine {combine!r}")
+    if program.senders == "changed" and combine not in BY_CHANGED:
+        refuse(f"`senders` is 'changed', but combine {combine!r} needs the values of all vertices")
+    if combine == "first" and program.senders != "changed":
+        refuse("`combine` is 'first', which needs senders 'changed'")
+    if combine == "links" and program.view != "either":
+        refuse(f"`combine` is 'links', which is for view 'either', not {program.view!r}")
+    if combine == "top" and program.k < 1:
+        refuse(f"`k` is {program.k}, not at least 1")
+    if has_messages(program) and (program.along or combine in ("first", "links")):
+        refuse(f"`message` is defined, which is not for combine {combine!r} with along {program.along!r}")
+    if program.spreads and (program.senders, combine, program.view) != ("changed", "min", "both"):
+        refuse("`spreads` is for senders 'changed' with combine 'min' and view 'both'")
+    if program.monotone and (
+        program.senders != "changed"
+        or combine not in IN_ANY_ORDER
+        or program.steps is not None
+        or type(program).totals is not Program.totals
+    ):
+        refuse(
+            "`monotone` is for senders 'changed' with combine 'min', 'max' or 'hindex', without `totals` and `steps`"
+        )
+
+
+class Calls:
+    """Calls the functions of a program. Each method raises ProgramError for an error within the function, and for
+    results without one value of the right type for each vertex.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.kinds = {array: np.dtype(KINDS[kind]) for array, kind in program.state.items()}
+
+    def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
+        """See `Program.start`. The arrays are new."""
+        state, moved = self._changes("start", v, self.program.start)
+        return {name: np.array(values, copy=True) for name, values in state.items()}, moved
+
+    def emit(self, v: Vertices) -> Array:
+        """See `Program.emit`."""
+        values = self._array("emit", v, self._call("emit", v, self.program.emit, v), "the emitted values")
+        if self.program.combine not in ("first", "links") and values.dtype not in EMITTED:
+            self.refuse("emit", v, f"emits {values.dtype}, not {', '.join(EMITTED[:-1])} or {EMITTED[-1]}")
+        if self.program.along and values.dtype != np.float64:
+            self.refuse("emit", v, f"emits {values.dtype}; with along {self.program.along!r} it must be float64")
+        return values
+
+    def totals(self, v: Vertices) -> dict[str, Array]:
+        """See `Program.totals`."""
+        found = self._call("totals", v, self.program.totals, v)
+        if not isinstance(found, Mapping):
+            self.refuse("totals", v, f"returns {_described(found)}, not a dict of arrays")
+        return {name: self._array("totals", v, values, repr(name)) for name, values in found.items()}
+
+    def receives(self, v: Vertices) -> Array | None:
+        """See `Program.receives`."""
+        return self._optional("receives", v, self.program.receives, "b")
+
+    def priority(self, v: Vertices) -> Array | None:
+        """See `Program.priority`."""
+        return self._optional("priority", v, self.program.priority, "biuf")
+
+    def apply(self, v: Vertices, got: Any, totals: Totals) -> tuple[dict[str, Array], Array]:
+        """See `Program.apply`."""
+        return self._changes("apply", v, self.program.apply, got, totals)
+
+    def converged(self, v: Vertices, moved: float) -> bool:
+        """See `Program.converged`."""
+        return bool(self._call("converged", v, self.program.converged, moved))
+
+    def message(self, source: Vertices, weight: Array | None, target: Vertices) -> Array:
+        """See `Program.message`."""
+        found = self._call("message", target, self.program.message, source, weight, target)
+        values = self._array("message", target, found, "the messages", "edges")
+        if values.dtype not in EMITTED:
+            self.refuse("message", target, f"returns {values.dtype}, not {', '.join(EMITTED[:-1])} or {EMITTED[-1]}")
+        return values
+
+    def refuse(self, function: str, v: Vertices, what: str) -> NoReturn:
+        """Raises ProgramError: the program, the function, the superstep, and what is wrong."""
+        raise ProgramError(f"program {name_of(self.program)}, `{function}` in superstep {v.step}: {what}")
+
+    def _call(self, function: str, v: Vertices, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except (EdgemillError, MemoryError):
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise ProgramError(
+                f"program {name_of(self.program)}, `{function}` in superstep {v.step}: "
+                f"{what}{_place(error, self.program)}"
+            ) from error
+
+    def _optional(self, function: str, v: Vertices, call: Callable[..., Any], kinds: str) -> Array | None:
+        found = self._call(function, v, call, v)
+        if found is None:
+            return None
+        values = self._array(function, v, found, "its result")
+        if values.dtype.kind not in kinds:
+            self.refuse(function, v, f"returns {values.dtype}, not {'bool' if kinds == 'b' else 'numbers'}")
+        return values
+
+    def _changes(
+        self, function: str, v: Vertices, call: Callable[..., Any], *arguments: Any
+    ) -> tuple[dict[str, Array], Array]:
+        found = self._call(function, v, call, v, *arguments)
+        if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Mapping):
+            self.refuse(function, v, f"returns {_described(found)}, not a dict of the state's arrays and an array")
+        state, moved = found
+        if set(state) != set(self.kinds):
+            self.refuse(function, v, f"returns the arrays {_listed(state)}; `state` has {_listed(self.kinds)}")
+        moved = self._array(function, v, moved, "what moved")
+        if moved.dtype.kind not in ("b" if self.program.senders == "changed" else "biuf"):
+            wanted = "bool: whether it changed" if self.program.senders == "changed" else "numbers"
+            self.refuse(function, v, f"the second array is {moved.dtype}, not {wanted}")
+        return {name: self._of_kind(function, v, name, state[name]) for name in self.kinds}, moved
+
+    def _of_kind(self, function: str, v: Vertices, name: str, given: Any) -> Array:
+        """The array with the declared type. Integers must fit, and floats must not become integers."""
+        values, kind = self._array(function, v, given, repr(name)), self.kinds[name]
+        if not np.can_cast(values.dtype, kind, "same_kind"):
+            self.refuse(function, v, f"the array {name!r} is {values.dtype}, and `state` says {kind}")
+        converted = values.astype(kind, copy=False)
+        if kind.itemsize < values.dtype.itemsize and kind.kind in "iu" and bool((converted != values).any()):
+            self.refuse(function, v, f"the array {name!r} has a value that does not fit {kind}")
+        return converted
+
+    def _array(self, function: str, v: Vertices, values: Any, what: str, of: str = "vertices") -> Array:
+        """The values, as an array that may be written to."""
+        count = len(v.number)
+        if getattr(values, "shape", None) != (count,) or not hasattr(values, "dtype"):
+            given = _described(values)
+            self.refuse(function, v, f"gives {given} for {what}, not an array with one value for each of {count} {of}")
+        found: Array = values
+        return found.copy() if isinstance(found, np.ndarray) and not found.flags.writeable else found
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(map(str, names))) or "none"
+
+
+def _place(error: Exception, program: Program) -> str:
+    """File and line of the innermost call in the program's module, or else of the innermost call."""
+    frames = list(traceback.walk_tb(error.__traceback__))[1:]
+    own = [one for one in frames if one[0].f_globals.get("__name__") == type(program).__module__] or frames
+    if not own:
+        return ""
+    (found,) = traceback.StackSummary.extract(iter(own[-1:]))
+    line = f": {found.line}" if found.line else ""
+    return f" ({Path(found.filename).name}, line {found.lineno}{line})"

@@ -1,0 +1,106 @@
+"""A program with its state on one block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....kernels.in_rows import InRows
+from ...errors import ProgramError
+from ..block import Block
+from ..combining.entries import GatherEntries
+from ..gathering import GatherAll, GatherChanged, Gatherer, GatherKept
+from ..links import GatherLinks
+from ..mirrors import Mirrors
+from ..program import Array, Program, Totals, Vertices
+from ..spreading import GatherSpread
+from .calls import Calls, check_declaration, has_messages, name_of
+
+
+class BlockState:
+    """The state of the vertices of one block while programs run, one after the other."""
+
+    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
+        self.block, self.mirrors = block, mirrors
+        self.exchanges = 0
+        """Exchanges within supersteps."""
+        self.facts: dict[str, Array] = {"number": block.number, "in_degree": np.diff(block.rows.offsets)}
+        self.state: dict[str, Array] = {}
+        self.step = 0
+        """Completed supersteps of the program."""
+        self.steps_before = 0
+        """Supersteps of the programs before."""
+        self._entries_before = 0
+        self._begin(program, None)
+
+    @property
+    def entries(self) -> int:
+        """Entries of rows that were read."""
+        return self._entries_before + self.gatherer.entries
+
+    @property
+    def all_steps(self) -> int:
+        """Supersteps of all programs."""
+        return self.steps_before + self.step
+
+    def vertices(self) -> Vertices:
+        """All vertices of the block."""
+        return Vertices({**self.facts, **self.state}, self.block.vertices, self.step)
+
+    def continue_with(self, program: Program) -> None:
+        """Hand the state over to another program: a `relaxed` form, or the one that comes then."""
+        self._entries_before = self.entries
+        self._begin(program, self.gatherer.transposed)
+        self.steps_before, self.step = self.all_steps, 0
+
+    def _begin(self, program: Program, transposed: InRows | None) -> None:
+        check_declaration(program)
+        self.program, self.calls = program, Calls(program)
+        if (program.along or program.weighs) and self.block.rows.weight is None:
+            raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")
+        self.gatherer: Gatherer = _gatherer(self.calls, self.block, self.mirrors)
+        self.gatherer.transposed = transposed
+        if "out_degree" not in self.facts:
+            if program.senders == "changed":
+                self.gatherer.transpose()
+            self.facts["out_degree"] = self.mirrors.out_degrees(self.gatherer.transposed)
+        if program.weighs and "out_weight" not in self.facts:
+            self.facts["out_weight"] = self.mirrors.out_weights(self.gatherer.transposed)
+        v = self.vertices()
+        self.state, self.moved = self.calls.start(v)
+        self.rows = self._rows_of(self.moved)
+        if program.combine in ("mode", "hindex") and program.senders == "changed" and len(self.rows) < len(v.number):
+            self.calls.refuse("start", v, f"all vertices must send first, since combine is {program.combine!r}")
+
+    def apply(self, rows: Array | None, got: Any, totals: Totals) -> None:
+        """Compute the new state of the vertices `rows`, or of all, from what they received. Sets `moved` and `rows`,
+        the vertices that changed.
+        """
+        vertices = self.vertices()
+        state, self.moved = self.calls.apply(vertices if rows is None else vertices.at(rows), got, totals)
+        for name, values in state.items():
+            if rows is None:
+                self.state[name] = values
+            else:
+                self.state[name][rows] = values
+        self.rows = self._rows_of(self.moved) if rows is None else rows[self.moved]
+
+    def _rows_of(self, moved: Array) -> Array:
+        """Own vertices that changed, int32, ascending; empty for programs in which all vertices send."""
+        if self.program.senders == "all":
+            return np.zeros_like(moved, shape=0, dtype=np.int32)
+        return np.flatnonzero(moved).astype(np.int32)
+
+
+def _gatherer(calls: Calls, block: Block, mirrors: Mirrors) -> Gatherer:
+    program = calls.program
+    if has_messages(program) or program.combine == "top":
+        return GatherEntries(calls, block, mirrors)
+    if program.combine == "links":
+        return GatherLinks(calls, block, mirrors)
+    if program.senders == "all":
+        return GatherAll(calls, block, mirrors)
+    if program.spreads:
+        return GatherSpread(calls, block, mirrors)
+    return (GatherKept if program.combine in ("mode", "hindex") else GatherChanged)(calls, block, mirrors)
