@@ -1,4 +1,4 @@
-"""Gathers of vertex programs over rows of in-edges, selected by array type.
+"""Gathers of vertex programs over rows of in-edges, selected by array type: `cpu.programs` or `gpu.programs`.
 
 Functions do not change their inputs, except where the text says so. The result of a gather for a row is bitwise
 determined by that row and its values; it does not depend on how rows are distributed.
@@ -20,14 +20,19 @@ from .in_rows import InRows
 def _twin(array: object) -> ModuleType:
     if isinstance(array, np.ndarray):
         return cpu
-    raise TypeError(f"vertex programs have kernels for NumPy's arrays, not for those of {type(array).__module__}")
+    if type(array).__module__.partition(".")[0] == "cupy":
+        from .gpu import programs as gpu  # CuPy is an extra, and its import is slow
+
+        return gpu
+    raise TypeError(f"vertex programs have kernels for NumPy's and CuPy's arrays, not {type(array).__module__}'s")
 
 
 def row_sums(rows: InRows, values: NDArray[np.float64], along: str = "") -> NDArray[np.float64]:
     """The sum of the values over the entries of each row, float64 [rows]; 0 for a row without entries.
 
     `values` [sources] are float64. `along` is "", "add" or "multiply": how the weight of an entry changes its value.
-    Segments of 4,096 entries are summed in four partial sums each, then added in order. Reads each entry's source,
+    The order of additions is determined by the length of the row: on the CPU segments of 4,096 entries in four partial
+    sums each, added in order; on the GPU a sum for each lane (`cuda/programs/classes.cuh`). Reads each entry's source,
     weight and value.
     """
     return _twin(values).row_sums(rows, values, along)
@@ -105,7 +110,7 @@ def push(
 
     `transposed` is from `transpose_rows`. For each returned row, `out` has the result of `row_extremes` with all other
     sources ignored, and `best` the source. On entry `best` [rows] must be -1; `out` [rows] and `touched` [rows] are
-    scratch. All three are changed. Reads only the entries of the changed sources, in one thread.
+    scratch. All three are changed. Reads only the entries of the changed sources; on the CPU in one thread.
     """
     return _twin(values).push(transposed, changed, values, along, largest, best, out, touched)
 
@@ -124,7 +129,10 @@ def row_h_indices(rows: InRows, selected: IntArray | None, values: NDArray[Any])
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:
-    """The entries by source: row s has the rows that contain source s, ascending. A counting sort in one thread."""
+    """The entries by source: row s has the rows that contain source s, ascending.
+
+    On the CPU a counting sort in one thread, on the GPU a sort of keys of 64 bits.
+    """
     return _twin(rows.source).transpose_rows(rows, sources)
 
 
@@ -150,8 +158,8 @@ def count_all_links(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8
     """For each vertex of a whole graph, the sum of `times` over the edges between its neighbours, int64 [vertices].
 
     `offsets` [vertices + 1] and `lower` [edges] have, for each vertex, the neighbours that precede it in some order of
-    the vertices, each once. `times` [edges] are at least 1. The forward algorithm (Schank and Wagner, WEA 2005): each
-    triangle is found once, at its last vertex. In degree order the rows read have at most E^1.5 entries.
+    the vertices, ascending, each once. `times` [edges] are at least 1. The forward algorithm (Schank and Wagner, WEA
+    2005): each triangle is found once, at its last vertex. In degree order the rows read have at most E^1.5 entries.
     """
     return _twin(lower).count_all_links(offsets, lower, times)
 

@@ -42,6 +42,13 @@ STATE_HALVES = 9
 STATE_WORDS, SUMS_WORDS = 16, 15
 """32-bit words of State and 64-bit words of Sums in shards/state.cuh."""
 
+GATHER_PER_LANE, GATHER_LONGEST = 4, 2**11
+"""Entries of a row for each of up to 32 lanes, and of a part of a long row; see programs/classes.cuh."""
+SHORT_LONGEST = 32
+"""Entries of a row that a warp gathers with a lane an entry, in programs/counts.cu."""
+EXACT_LIMBS = 66
+"""32-bit digits that represent any float64 in units of 2^-1074."""
+
 EVERY_FILE: Mapping[str, int] = {"GONE_COUNT": GONE}
 """Macros of all sources."""
 _CASCADE = {
@@ -50,11 +57,17 @@ _CASCADE = {
     "HEAVY_PARTS": CASCADE_HEAVY_PARTS,
 }
 _TABLES = {"PART": STREAM_PART}
+_GATHER = {"PER_LANE": GATHER_PER_LANE, "LONGEST": GATHER_LONGEST}
 _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS": HALF_REMAINS}
 BY_FILE: Mapping[str, Mapping[str, int]] = {
     "cascade": _CASCADE,
     "peel": _CASCADE,
     "intersect": _TABLES,
+    "programs/classes": _GATHER,
+    "programs/counts": {"PER_LANE": 1, "LONGEST": SHORT_LONGEST},
+    "programs/exact": {"LIMBS": EXACT_LIMBS},
+    "programs/extremes": _GATHER,
+    "programs/sums": _GATHER,
     "shards/third_vertex": _TABLES,
     "shards/rows": {"SHORT_PART_ENTRIES": SHORT_PART, **_HALVES},
     "shards/peel": {

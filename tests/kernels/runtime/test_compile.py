@@ -17,6 +17,10 @@ TABLES: list[dict[str, int]] = [
     for side in (0, 1)
     for _, slots, warps, one_warp in SIZES
 ]
+VALUES: list[dict[str, int]] = [
+    *({"VALUE": value, "ALONG": 0, "LARGEST": largest} for value in (0, 1) for largest in (0, 1)),
+    *({"VALUE": 2, "ALONG": along, "LARGEST": largest} for along in (0, 1, 2) for largest in (0, 1)),
+]
 VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
     "shards/third_vertex": TABLES,
@@ -26,6 +30,15 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "intersect": TABLES,
     "nest": [{}],
     "peel": [{}],
+    "programs/classes": [{}, {"PER_LANE": 1, "LONGEST": 32}],
+    "programs/connected": [{"VALUE": value} for value in (0, 1)],
+    "programs/counts": [{"VALUE": value} for value in (0, 1)],
+    "programs/exact": [{}],
+    "programs/extremes": VALUES,
+    "programs/first": [{}],
+    "programs/links": [{}],
+    "programs/push": VALUES,
+    "programs/sums": [{"ALONG": along} for along in (0, 1, 2)],
     "reband": [{}],
     "rows": [{}],
     "shards/rows": [{}],

@@ -1,0 +1,102 @@
+// Pushes the values of few sources to the rows that contain them: one thread an entry of these sources.
+//
+// Four launches over the entries: the first three leave in each row the best value and the first source with it, whatever the order
+// in which threads run. Values are compared as `keys`, unsigned integers in the order of the values.
+// VALUE, LARGEST, ALONG   as in extremes.cu.
+#include "lists.cuh"
+
+#if VALUE == 0
+typedef int Value;
+#elif VALUE == 1
+typedef long long Value;
+#else
+typedef double Value;
+#endif
+typedef unsigned long long Key;
+
+constexpr Key WORST = ~0ull;
+
+// A key that is smaller for a better value, and equal for equal values.
+__device__ __forceinline__ Key key_of(Value value) {
+#if VALUE == 2
+    const Key bits = static_cast<Key>(__double_as_longlong(value == 0 ? 0.0 : value));
+    const Key key = bits >> 63 ? ~bits : bits | 1ull << 63;
+#else
+    const Key key = static_cast<Key>(static_cast<long long>(value)) ^ 1ull << 63;
+#endif
+#if LARGEST
+    return ~key;
+#else
+    return key;
+#endif
+}
+
+struct Entry {
+    int source;  // index in `changed`
+    int64 at;    // index in `row_of`
+};
+
+// The last i with starts[i] <= place.
+__device__ __forceinline__ Entry entry_at(const int64* starts, const int* changed, int count, const int64* offsets, int64 place) {
+    int low = 0, high = count;
+    while (high - low > 1) {
+        const int middle = (low + high) >> 1;
+        if (starts[middle] <= place) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return Entry{low, offsets[changed[low]] + place - starts[low]};
+}
+
+#define FOR_EACH_ENTRY(entry)                                                                                         \
+    const int64 total = starts[count], stride = static_cast<int64>(gridDim.x) * blockDim.x;                           \
+    for (int64 place = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; place < total; place += stride)     \
+        if (const Entry entry = entry_at(starts, changed, count, offsets, place); true)
+
+#define ARGUMENTS                                                                                                      \
+    const int64 *__restrict__ starts, const int *__restrict__ changed, int count, const int64 *__restrict__ offsets,   \
+        const int *__restrict__ row_of
+
+__device__ __forceinline__ Value value_along(const Value* values, const double* weight, const Entry& entry) {
+#if ALONG == 1
+    return values[entry.source] + weight[entry.at];
+#elif ALONG == 2
+    return __dmul_rn(values[entry.source], weight[entry.at]);
+#else
+    return values[entry.source];
+#endif
+}
+
+extern "C" __global__ void clear_keys(ARGUMENTS, Key* keys) {
+    FOR_EACH_ENTRY(entry) keys[row_of[entry.at]] = WORST;
+}
+
+extern "C" __global__ void find_best(ARGUMENTS, const double* __restrict__ weight, const Value* __restrict__ values, Key* keys) {
+    FOR_EACH_ENTRY(entry) atomicMin(&keys[row_of[entry.at]], key_of(value_along(values, weight, entry)));
+}
+
+// `best` is -1, the largest unsigned integer, before. The first thread of a row puts it on the list.
+extern "C" __global__ void find_source(ARGUMENTS, const double* __restrict__ weight, const Value* __restrict__ values,
+                                       const Key* __restrict__ keys, uint32* best, int* touched, uint32* size) {
+    FOR_EACH_ENTRY(entry) {
+        const int row = row_of[entry.at];
+        if (key_of(value_along(values, weight, entry)) != keys[row]) continue;
+        if (atomicMin(&best[row], static_cast<uint32>(changed[entry.source])) == EMPTY) touched[atomicAdd(size, 1u)] = row;
+    }
+}
+
+extern "C" __global__ void write_best(ARGUMENTS, const double* __restrict__ weight, const Value* __restrict__ values,
+                                      const Key* __restrict__ keys, const uint32* __restrict__ best, Value* out) {
+    FOR_EACH_ENTRY(entry) {
+        const int row = row_of[entry.at];
+        if (best[row] != static_cast<uint32>(changed[entry.source])) continue;
+        const Value value = value_along(values, weight, entry);
+        if (key_of(value) == keys[row]) out[row] = value;
+    }
+}
+
+extern "C" __global__ void mark_rows(ARGUMENTS, bool* seen) {
+    FOR_EACH_ENTRY(entry) seen[row_of[entry.at]] = true;
+}

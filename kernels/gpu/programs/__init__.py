@@ -1,0 +1,33 @@
+"""Gathers of vertex programs on the GPU. Modules and functions have the names of their twins in `kernels.cpu.programs`.
+
+May import `kernels.in_rows`, `kernels.gpu.rows`, `kernels.gpu.runtime` and CuPy. Start with `kernels.programs`, which
+has the contract of each function, then `classes`, which sorts rows by length for the kernels.
+"""
+
+from .connected import connected_sources, lower_values, lowered_rows
+from .exact import exact_sum
+from .extremes import row_extremes
+from .links import count_all_links, count_links
+from .modes import row_h_indices, row_modes
+from .pulls import count_entries, first_active_sources
+from .push import push
+from .sums import row_sums
+from .transpose import touched_rows, transpose_rows
+
+__all__ = [
+    "connected_sources",
+    "count_all_links",
+    "count_entries",
+    "count_links",
+    "exact_sum",
+    "first_active_sources",
+    "lower_values",
+    "lowered_rows",
+    "push",
+    "row_extremes",
+    "row_h_indices",
+    "row_modes",
+    "row_sums",
+    "touched_rows",
+    "transpose_rows",
+]

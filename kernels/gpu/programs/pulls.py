@@ -1,0 +1,33 @@
+"""The first active source of rows of in-edges: a step of a search from the targets' side. The kernels are in first.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...in_rows import InRows
+from ..runtime import source
+from .classes import BLOCK
+
+
+def count_entries(rows: InRows, receiving: Any) -> int:
+    """The number of entries of the receiving rows, or of all rows."""
+    return len(rows) if receiving is None else int((cupy.diff(rows.offsets) * receiving).sum())
+
+
+def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any, Any]:
+    """The receiving rows with an active source, and the first of each."""
+    count, which = rows.rows, 0 if receiving is None else receiving
+    best, rest, left = cupy.empty(count, np.int32), cupy.empty(count, np.int32), cupy.zeros(1, np.uint32)
+    source.kernel("programs/first:try_rows")(
+        (source.grid(count, BLOCK, 16),),
+        (BLOCK,),
+        (rows.offsets, np.int64(count), which, rows.source, active, best, rest, left),
+    )
+    source.kernel("programs/first:read_rows")(
+        (source.grid(32 * count, BLOCK),), (BLOCK,), (rows.offsets, rows.source, active, best, rest, left)
+    )
+    found = cupy.flatnonzero(best >= 0).astype(np.int32)
+    return found, best[found]

@@ -1,0 +1,46 @@
+"""Push the values of a few sources to the rows that contain them; the kernels are in push.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...in_rows import ALONG, InRows
+from ..rows import starts_of
+from ..runtime import source
+from .classes import BLOCK
+from .extremes import VALUES
+
+
+class Pushed:
+    """The entries of a few sources, for kernels with a thread an entry."""
+
+    def __init__(self, transposed: InRows, changed: Any) -> None:
+        starts = starts_of(transposed.offsets[changed + 1] - transposed.offsets[changed])
+        self.entries = int(starts[-1])
+        self._arguments = (starts, changed, np.int32(len(changed)), transposed.offsets, transposed.source)
+
+    def launch(self, name: str, *own: Any, **defines: Any) -> None:
+        """Run a kernel of push.cu."""
+        kernel = source.kernel(f"programs/push:{name}", **defines)
+        kernel((source.grid(self.entries, BLOCK),), (BLOCK,), (*self._arguments, *own))
+
+
+def push(
+    transposed: InRows, changed: Any, values: Any, along: str, largest: bool, best: Any, out: Any, touched: Any
+) -> Any:
+    """Push the values of the changed sources to their rows. Returns the rows that received a value."""
+    if not len(changed):
+        return touched[:0]
+    pushed = Pushed(transposed, changed)
+    defines: dict[str, Any] = {"VALUE": VALUES[values.dtype], "ALONG": ALONG[along], "LARGEST": int(largest)}
+    keys, size = cupy.empty(len(best), np.uint64), cupy.zeros(1, np.uint32)
+    weighted = 0 if transposed.weight is None else transposed.weight, values, keys
+    sources = best.view(np.uint32)
+    pushed.launch("clear_keys", keys, **defines)
+    pushed.launch("find_best", *weighted, **defines)
+    pushed.launch("find_source", *weighted, sources, touched, size, **defines)
+    pushed.launch("write_best", *weighted, sources, out, **defines)
+    return touched[: int(size[0])]

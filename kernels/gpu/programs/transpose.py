@@ -1,0 +1,32 @@
+"""Transpose rows of in-edges by sorting, and find the rows that contain some sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...in_rows import InRows
+from ..rows import row_numbers, starts_of
+from .push import Pushed
+
+
+def transpose_rows(rows: InRows, sources: int) -> InRows:
+    """The entries by source. Takes 24 bytes an entry of scratch memory, 40 with weights."""
+    offsets = starts_of(cupy.bincount(rows.source, minlength=sources))
+    key = rows.source.astype(np.int64) << 32
+    key |= row_numbers(rows.offsets)
+    if rows.weight is None:
+        key.sort()
+        return InRows(offsets, (key & 0xFFFFFFFF).astype(np.int32))
+    by = cupy.argsort(key)  # stable: repeated entries keep their order
+    return InRows(offsets, (key[by] & 0xFFFFFFFF).astype(np.int32), rows.weight[by])
+
+
+def touched_rows(transposed: InRows, changed: Any, rows: int) -> Any:
+    """The rows that contain a changed source, ascending."""
+    seen = cupy.zeros(rows, np.bool_)
+    if len(changed):
+        Pushed(transposed, changed).launch("mark_rows", seen, VALUE=0, ALONG=0, LARGEST=0)
+    return cupy.flatnonzero(seen).astype(np.int32)

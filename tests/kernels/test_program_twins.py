@@ -1,0 +1,193 @@
+"""Gathers of vertex programs on the GPU, against those on the CPU, which `test_programs` compares with plain loops."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backends import OnGpu
+from edgemill.kernels import programs
+from edgemill.kernels.cpu import programs as cpu
+from edgemill.kernels.in_rows import InRows
+
+SOURCES = 700
+RANDOM = np.random.default_rng(7)
+LENGTHS = [0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 64, 65, 128, 129, 2047, 2048, 2049, 0, 9000, 1, 3]
+"""Around the limits of the classes of rows."""
+LENGTHS += RANDOM.integers(0, 60, 100).tolist()
+SOME = RANDOM.permutation(len(LENGTHS))[:60].astype(np.int32)
+GPU = OnGpu()
+SELECTED = pytest.mark.parametrize("selected", [None, SOME], ids=["all", "some"])
+KINDS = pytest.mark.parametrize(
+    ("kind", "along"),
+    [("int32", ""), ("int64", ""), ("float64", ""), ("float64", "add"), ("float64", "multiply")],
+)
+
+
+def made(lengths: list[int], seed: int = 1) -> InRows:
+    """Rows of the given lengths with random ascending sources, which may repeat, and weights."""
+    random = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    source = np.concatenate([np.sort(random.integers(0, SOURCES, length)) for length in lengths])
+    return InRows(offsets, source.astype(np.int32), random.random(offsets[-1]))
+
+
+def put(array: NDArray[Any] | None) -> Any:
+    return None if array is None else GPU.put(array, array.dtype)
+
+
+def put_rows(rows: InRows) -> InRows:
+    return InRows(put(rows.offsets), put(rows.source), put(rows.weight))
+
+
+def test_twins_have_the_same_functions() -> None:
+    gpu: Any = pytest.importorskip("edgemill.kernels.gpu.programs", exc_type=ImportError)
+    assert gpu.__all__ == cpu.__all__
+    for name in cpu.__all__:
+        own, other = (list(inspect.signature(getattr(module, name)).parameters) for module in (cpu, gpu))
+        assert own == other
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("along", ["", "add", "multiply"])
+def test_sums(along: str) -> None:
+    rows = made(LENGTHS)
+    values = RANDOM.random(SOURCES) * 10.0 ** RANDOM.integers(-9, 9, SOURCES)
+    found = GPU.get(programs.row_sums(put_rows(rows), put(values), along))
+    assert np.allclose(found, programs.row_sums(rows, values, along), rtol=1e-12, atol=0)
+    for row in range(len(LENGTHS)):  # by itself, elsewhere: the same bits
+        part = slice(rows.offsets[row], rows.offsets[row + 1])
+        assert rows.weight is not None
+        one = InRows(np.array([0, 0, LENGTHS[row]]), rows.source[part], rows.weight[part])
+        assert GPU.get(programs.row_sums(put_rows(one), put(values), along))[1] == found[row]
+
+
+@pytest.mark.gpu
+@KINDS
+@SELECTED
+@pytest.mark.parametrize("largest", [False, True])
+def test_extremes(kind: str, along: str, selected: Any, largest: bool) -> None:
+    rows = made(LENGTHS)
+    values = RANDOM.integers(-50, 50, SOURCES).astype(kind)
+    limits: Any = np.finfo(kind) if kind == "float64" else np.iinfo(kind)
+    worst = limits.min if largest else limits.max
+    values[RANDOM.random(SOURCES) < 0.5] = worst
+    known = programs.row_extremes(rows, selected, values, worst, along, largest)
+    found = programs.row_extremes(put_rows(rows), put(selected), put(values), worst, along, largest)
+    for own, other in zip(known, found, strict=True):
+        assert np.array_equal(own, GPU.get(other))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("receiving", [None, RANDOM.random(len(LENGTHS)) < 0.5], ids=["all", "some"])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.3])
+def test_first_active_sources(receiving: Any, share: float) -> None:
+    rows, active = made(LENGTHS), RANDOM.random(SOURCES) < share
+    found = programs.first_active_sources(put_rows(rows), put(receiving), put(active))
+    for own, other in zip(programs.first_active_sources(rows, receiving, active), found, strict=True):
+        assert np.array_equal(own, GPU.get(other))
+    assert programs.count_entries(put_rows(rows), put(receiving)) == programs.count_entries(rows, receiving)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("entries", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_connected_sources(entries: int, kind: str) -> None:
+    """About as many entries as sources leave small components beside a large one."""
+    one, other = RANDOM.integers(0, SOURCES, (2, entries * SOURCES // 3))
+    row, source = np.concatenate([one, other]), np.concatenate([other, one])
+    by = np.lexsort((source, row))
+    offsets = np.searchsorted(row[by], np.arange(SOURCES + 1)).astype(np.int64)
+    rows, own = InRows(offsets, source[by].astype(np.int32)), np.arange(SOURCES, dtype=np.int32)
+    for symmetric in (False, True):
+        root = programs.connected_sources(rows, own, SOURCES, symmetric)
+        there = programs.connected_sources(put_rows(rows), put(own), SOURCES, symmetric)
+        assert np.array_equal(GPU.get(there), root)
+        position = RANDOM.choice(SOURCES, 40, replace=False).astype(np.int32)
+        values = RANDOM.integers(0, 9, 40).astype(kind)
+        known = np.full(SOURCES, 5, kind), np.zeros(SOURCES, np.bool_)
+        least, lowered = map(put, known)
+        programs.lower_values(root, position, values, *known)
+        programs.lower_values(there, put(position), put(values), least, lowered)
+        assert np.array_equal(GPU.get(lowered), known[1]) and np.array_equal(GPU.get(least), known[0])
+        found = programs.lowered_rows(there, put(own), least, lowered)
+        for mine, others in zip(programs.lowered_rows(root, own, *known), found, strict=True):
+            assert np.array_equal(GPU.get(others), mine)
+
+
+@pytest.mark.gpu
+@SELECTED
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("span", [3, 40, 5000])
+def test_modes_and_h_indices(selected: Any, kind: str, span: int) -> None:
+    rows, values = made(LENGTHS), RANDOM.integers(-3, span, SOURCES).astype(kind)
+    values[::7] = np.iinfo(kind).min
+    for gather in (programs.row_modes, programs.row_h_indices):
+        found = gather(put_rows(rows), put(selected), put(values))
+        assert np.array_equal(GPU.get(found), gather(rows, selected, values))
+
+
+@pytest.mark.gpu
+@KINDS
+@pytest.mark.parametrize("largest", [False, True])
+def test_push_and_transpose(kind: str, along: str, largest: bool) -> None:
+    rows, count = made(LENGTHS), len(LENGTHS)
+    transposed = programs.transpose_rows(rows, SOURCES)
+    there = programs.transpose_rows(put_rows(rows), SOURCES)
+    for name in ("offsets", "source", "weight"):
+        assert np.array_equal(GPU.get(getattr(there, name)), getattr(transposed, name))
+    for size in (0, 1, 20):
+        changed = np.sort(RANDOM.choice(SOURCES, size, replace=False)).astype(np.int32)
+        values = RANDOM.integers(-4, 4, size).astype(kind)
+        scratch = np.full(count, -1, np.int32), np.empty(count, kind), np.empty(count, np.int32)
+        best, out, touched = map(put, scratch)
+        known = programs.push(transposed, changed, values, along, largest, *scratch)
+        found = GPU.get(programs.push(there, put(changed), put(values), along, largest, best, out, touched))
+        assert sorted(found.tolist()) == sorted(known.tolist())
+        assert np.array_equal(GPU.get(best), scratch[0])
+        assert np.array_equal(GPU.get(out)[known], scratch[1][known])
+        assert np.array_equal(
+            GPU.get(programs.touched_rows(there, put(changed), count)),
+            programs.touched_rows(transposed, changed, count),
+        )
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "values",
+    [
+        RANDOM.random(3000) * 10.0 ** RANDOM.integers(-300, 300, 3000) - 1e5,
+        RANDOM.random(5000) / 1e9,
+        np.array([1e308, -1e308, 5e-324, np.nan, np.inf]),
+        np.array([-0.0, 5e-324, -5e-324, 1e-310]),
+        np.zeros(0),
+    ],
+    ids=["wide", "narrow", "not finite", "least", "none"],
+)
+def test_sums_without_rounding(values: NDArray[np.float64]) -> None:
+    assert programs.exact_sum(put(values)) == programs.exact_sum(values)
+
+
+@pytest.mark.gpu
+def test_links() -> None:
+    pairs = sorted({(max(u, v), min(u, v)) for u, v in RANDOM.integers(0, 40, (300, 2)).tolist() if u != v})
+    offsets = np.searchsorted([high for high, _ in pairs], np.arange(41)).astype(np.int64)
+    lower = np.array([low for _, low in pairs], np.int32)
+    times = RANDOM.integers(1, 3, len(pairs)).astype(np.uint8)
+    found = programs.count_all_links(put(offsets), put(lower), put(times))
+    assert np.array_equal(GPU.get(found), programs.count_all_links(offsets, lower, times))
+    members = [np.flatnonzero(RANDOM.random(40) < share) for share in (0, 0.1, 0.5, 0.9, 1)]
+    ends = np.concatenate(([0], np.cumsum([len(own) for own in members])))
+    rows = InRows(ends.astype(np.int64), np.concatenate(members).astype(np.int32))
+    one, other = np.array([high for high, _ in pairs], np.int32), lower
+    known = np.arange(len(members))
+    on_device = put(known)
+    programs.count_links(programs.transpose_rows(rows, 40), len(members), one, other, times, known)
+    programs.count_links(
+        programs.transpose_rows(put_rows(rows), 40), len(members), put(one), put(other), put(times), on_device
+    )
+    assert np.array_equal(GPU.get(on_device), known) and known[-1] == 4 + times.sum()
