@@ -9,6 +9,7 @@
     python -m benchmarks programs        vertex programs alone, graph in memory
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
+    python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
 

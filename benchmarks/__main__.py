@@ -23,6 +23,7 @@ NAMES = (
     "update",
     "gpu",
     "gpu_shards",
+    "gpu_programs",
     "record",
 )
 
@@ -49,7 +50,8 @@ def main() -> None:
     common.add_argument("--machine", default="", help="name of the machine in the results (the processor)")
     known, _ = common.parse_known_args(arguments)
     machine.pin(known.threads, known.cpus)
-    benchmark = importlib.import_module(f"benchmarks.{name}")
+    folder = "benchmarks.gpus" if name.startswith("gpu") else "benchmarks"
+    benchmark = importlib.import_module(f"{folder}.{name}")
     parser = _parser(name, benchmark.__doc__, common)
     benchmark.add_options(parser)
     options = parser.parse_args(arguments)

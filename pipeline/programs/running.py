@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...tasks.device import MemorySpace
 from ...tasks.errors import StateLost
 from ...tasks.ids.identity import Kind
 from ...tasks.ingest import range_cuts
@@ -67,12 +68,18 @@ def requested_programs(settings: Settings) -> dict[str, Entry]:
 
 def warm_programs(engine: Engine, settings: Settings) -> None:
     """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
-    engine.on_every_worker(_warm, [program_of(name, settings) for name in requested_programs(settings)])
+    programs = [program_of(name, settings) for name in requested_programs(settings)]
+    engine.on_every_worker(_warm, programs, _space(engine))
 
 
-def _warm(programs: Sequence[Program]) -> None:
+def _warm(programs: Sequence[Program], space: MemorySpace) -> None:
     for program in programs:
-        warm_program(program)
+        warm_program(program, space)
+
+
+def _space(engine: Engine) -> MemorySpace:
+    """The memory in which programs run: that of the workers' GPUs, if they have some."""
+    return MemorySpace.DEVICE if engine.capacity.device_bytes else MemorySpace.HOST
 
 
 def run_programs(
@@ -155,6 +162,7 @@ def _run(engine: Engine, graph: _Blocks, program: Program, settings: Settings) -
                 program,
                 graph.home,
                 engine.capacity.threads,
+                _space(engine),
             )
             for w in range(communicator.workers)
         ]
@@ -176,11 +184,13 @@ def _run_blocks(
     program: Program,
     home: RangePartitioner,
     threads: int,
+    space: MemorySpace,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
     own = [replace(block, view=program.view) for block in blocks]
     with communicator.open_carriers(worker) as carriers:
-        return run_blocks(program, own, home, carriers, threads=threads)
+        found = run_blocks(program, own, home, carriers, threads=threads, space=space)
+    return [outcome.placed(MemorySpace.HOST) for outcome in found]
 
 
 def _figures(outcome: Outcome) -> Outcome:

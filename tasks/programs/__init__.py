@@ -1,9 +1,9 @@
 """Vertex programs on a graph in blocks: each edge is stored once, in the block of its target.
 
-May import `kernels`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and `shards.together`. Start
-with `program`, the interface of a program. `block` is the layout of the edges, `running` runs a program in one of the
-`orders`, `gathering` and `combining` combine values per vertex, `mirrors` and `words` are the messages between groups;
-`batches` runs programs that search from many sources; `shipped` has the programs of edgemill.
+May import `kernels`, `device`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and
+`shards.together`. Start with `program`, the interface of a program. `block` is the layout of the edges, `running` runs
+a program in one of the `orders`, `gathering` and `combining` combine values per vertex, `mirrors` and `words` are the
+messages between groups; `batches` runs programs that search from many sources; `shipped` has the programs of edgemill.
 """
 
 from .batches import SourceProgram

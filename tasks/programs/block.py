@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...kernels.in_rows import InRows
 from ...kernels.runtime.sizes import SizedArrays
+from ..device import MemorySpace, move_arrays
 from ..ids import order
 from ..ids.order import Ints
 from .program import View
@@ -67,6 +68,12 @@ class Block(SizedArrays):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def placed(self, space: MemorySpace) -> Block:
+        """The block with its arrays in `space`; arrays that are there are not copied."""
+        if self.on_device == (space is MemorySpace.DEVICE):
+            return self
+        return replace(move_arrays(self, space), rows=move_arrays(self.rows, space))
 
 
 def entries_of(edges: Entries, directed: bool, view: View) -> Entries:

@@ -103,8 +103,8 @@ class GatherChanged(Gatherer):
 
     def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
-        self.best = np.full(block.rows.rows, -1, np.int32)
-        self.touched = np.empty(block.rows.rows, np.int32)
+        self.best = np.full_like(block.number, -1, np.int32)
+        self.touched = np.empty_like(block.number, np.int32)
         self.out: Array | None = None
         self.values: Array | None = None
         self.largest = self.program.combine == "max"
@@ -114,7 +114,7 @@ class GatherChanged(Gatherer):
 
     def _values(self, values: Array, moved: IntArray) -> Array:
         """[moved] the values to send; for 'first' they are not used."""
-        return np.zeros(len(moved), np.int32) if self.program.combine == "first" else sendable(values)
+        return np.zeros_like(moved) if self.program.combine == "first" else sendable(values)
 
     def gather(
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
@@ -134,7 +134,7 @@ class GatherChanged(Gatherer):
     def _push(self, vertices: Vertices, pushed: int, position: IntArray, received: Array) -> tuple[IntArray, Any]:
         self.entries += pushed
         if self.out is None:
-            self.out = np.empty(len(self.best), received.dtype)
+            self.out = np.empty_like(self.best, received.dtype)
         along = self.program.along
         touched = gathers.push(
             self.transpose(), position, received, along, self.largest, self.best, self.out, self.touched
@@ -148,16 +148,16 @@ class GatherChanged(Gatherer):
         return kept, got
 
     def _pull(self, receiving: Array | None, position: IntArray, received: Array) -> tuple[IntArray, Any]:
-        rows, sources = self.block.rows, len(self.block.sources)
+        rows, sources = self.block.rows, self.block.sources
         if self.program.combine == "first":
-            active = np.zeros(sources, np.bool_)
+            active = np.zeros_like(sources, np.bool_)
             active[position] = True
             came, first = gathers.first_active_sources(rows, receiving, active)
             return came, numbers_of(self.block, first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
-            self.values = np.empty(sources, received.dtype)
+            self.values = np.empty_like(sources, received.dtype)
         self.values.fill(neutral)
         self.values[position] = received
         found, best = gathers.row_extremes(rows, selected, self.values, neutral, self.program.along, self.largest)
@@ -201,7 +201,5 @@ def neutral_value(kind: np.dtype[Any], largest: bool) -> Any:
 
 def numbers_of(block: Block, position: IntArray) -> Array:
     """The dense numbers of sources at positions; -1 for position -1."""
-    found = np.full(len(position), -1, block.number.dtype)
-    there = position >= 0
-    found[there] = block.sources[position[there]]
+    found: Array = np.where(position >= 0, block.sources[np.maximum(position, 0)], -1).astype(block.number.dtype)
     return found

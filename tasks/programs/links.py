@@ -54,9 +54,9 @@ class GatherLinks(Gatherer):
         self.entries += len(rows)
         if self.mirrors.carrier.groups == 1:
             offsets = order.offsets(np.bincount(of_row[edges], minlength=rows.rows))
-            times = np.full(len(edges), 2, np.uint8) if block.times is None else block.times[edges]
+            times = np.full_like(edges, 2, np.uint8) if block.times is None else block.times[edges]
             return None, gathers.count_all_links(offsets, other[edges], times)
-        found = np.zeros(rows.rows, np.int64)
+        found = np.zeros_like(block.number, np.int64)
         counts = self.mirrors.exchange(np.array([len(edges)], np.uint32), [NO_WORDS] * self.mirrors.carrier.groups)
         most = max(int(packet.common[0]) for packet in counts)
         for first in range(0, most, self.edges_per_exchange):
@@ -67,7 +67,7 @@ class GatherLinks(Gatherer):
     def _count_sent(self, one: IntArray, other: IntArray, times: NDArray[np.uint8] | None, found: Array) -> None:
         """Send edges to all groups, and count the edges of all groups."""
         block, transposed = self.block, self.transpose()
-        own_times = np.full(len(one), 2, np.uint8) if times is None else times
+        own_times = np.full_like(one, 2, np.uint8) if times is None else times
         gathers.count_links(transposed, len(found), one, other, own_times, found)
         ends = [block.sources[end].astype(np.int64) for end in (one, other)]
         words = pack(*ends, own_times.astype(np.int32))
@@ -76,7 +76,7 @@ class GatherLinks(Gatherer):
         for g, packet in enumerate(packets):
             if g == block.group:
                 continue
-            *numbers, counts = unpack(packet.common, [np.int64, np.int64, np.int32])
+            *numbers, counts = unpack(packet.common, [np.int64, np.int64, np.int32], found)
             position = [kernels.lookup(sources, end) for end in numbers]
             here = (position[0] >= 0) & (position[1] >= 0)
             gathers.count_links(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...kernels.runtime.threads import kernel_threads, layer
+from ..device import MemorySpace
 from ..errors import ClusterLost
 from ..ids import order
 from ..partition import Partitioner, RangePartitioner
@@ -45,17 +46,19 @@ def run_blocks(
     carriers: Sequence[Carrier],
     *,
     threads: int,
+    space: MemorySpace = MemorySpace.HOST,
     most_steps: int | None = None,
     seconds: float | None = None,
     order: Order = "synchronous",
 ) -> list[Outcome]:
-    """Run a program on the blocks of one process, which share its `threads`; see `run_program` and `run_batches`.
+    """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
+    `run_batches`.
 
     For a program over batches of sources, `most_steps` is a number of batches. If blocks fail, raises the error of the
     block that failed first, not the errors of blocks that lost it.
     """
     if len(blocks) == 1:
-        return [_run(program, blocks[0], home, carriers[0], most_steps, seconds, order)]
+        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order)]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
@@ -65,7 +68,7 @@ def run_blocks(
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
-            return _run(program, blocks[at], home, carriers[at], most_steps, seconds, order)
+            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
@@ -77,19 +80,31 @@ def _run(
     block: Block,
     home: Partitioner,
     carrier: Carrier,
+    space: MemorySpace,
     most: int | None,
     seconds: float | None,
     order: Order = "synchronous",
 ) -> Outcome:
+    """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
-        return run_batches(program, block, home, carrier, most_batches=most, seconds=seconds)
-    return run_program(program, block, home, carrier, most_steps=most, seconds=seconds, order=order)
+        here = block.placed(MemorySpace.HOST)
+        return run_batches(program, here, home, carrier, most_batches=most, seconds=seconds)
+    return run_program(program, block, home, carrier, space=space, most_steps=most, seconds=seconds, order=order)
 
 
 def run_in_one_block(
-    program: AnyProgram, edges: Entries, vertices: int, directed: bool, *, most_steps: int | None = None
+    program: AnyProgram,
+    edges: Entries,
+    vertices: int,
+    directed: bool,
+    *,
+    space: MemorySpace = MemorySpace.HOST,
+    most_steps: int | None = None,
 ) -> Outcome:
-    """Run a program on a whole graph in one block, with the caller's threads. See `cut_blocks` and `run_program`."""
+    """Run a program on a whole graph in one block, with the caller's threads or on its GPU.
+
+    See `cut_blocks` and `run_program`.
+    """
     home = RangePartitioner()
     blocks = cut_blocks(edges, vertices, home, directed, program.view)
-    return _run(program, blocks[0], home, MemoryCarrier.open(1)[0], most_steps, None)
+    return _run(program, blocks[0], home, MemoryCarrier.open(1)[0], space, most_steps, None)

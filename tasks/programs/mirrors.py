@@ -24,7 +24,7 @@ class Mirrors:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
         alone = len(block.sources) == len(block.number)
-        homes = np.full(len(block.sources), block.group, np.int16) if alone else home(block.sources)
+        homes = np.full_like(block.sources, block.group, np.int16) if alone else home(block.sources)
         self.sources_of: list[IntArray] = [np.flatnonzero(homes == g).astype(np.int32) for g in groups]
         """[groups] positions of each group's vertices in the sources."""
         self.alone = alone
@@ -36,7 +36,7 @@ class Mirrors:
         ]
         packets = carrier.exchange(NO_WORDS, requests)
         self.requested: list[IntArray] = [
-            order.lookup(block.number, unpack(packet.own, [np.int64])[0].astype(block.number.dtype))
+            order.lookup(block.number, unpack(packet.own, [np.int64], block.number)[0].astype(block.number.dtype))
             for packet in packets
         ]
         """[groups] own vertices, ascending, whose values each group needs, in the order of its `sources_of`."""
@@ -68,11 +68,11 @@ class Mirrors:
         """[sources] the `values` of own vertices and the received values of other groups' vertices."""
         if self.alone:
             return values.copy()
-        found = np.empty(len(self.block.sources), values.dtype)
+        found = np.empty_like(self.block.sources, values.dtype)
         found[self.own] = values
         for sources, packet in zip(self.sources_of, packets, strict=True):
             if len(packet.own):
-                found[sources] = unpack(packet.own, [found.dtype])[0]
+                found[sources] = unpack(packet.own, [found.dtype], found)[0]
         return found
 
     def take_moved(self, packets: list[Packet] | None, moved: IntArray, values: Array) -> tuple[IntArray, Array]:
@@ -82,7 +82,7 @@ class Mirrors:
         positions, found = [self.own[moved]], [values]
         for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():
             if len(packet.own):
-                position, value = unpack(packet.own, [np.int32, values.dtype])
+                position, value = unpack(packet.own, [np.int32, values.dtype], values)
                 positions.append(sources[position])
                 found.append(value)
         if len(positions) == 1:
@@ -104,7 +104,7 @@ class Mirrors:
         degree: NDArray[np.int64] = counts[self.own]
         for requested, packet in zip(self.requested, self.exchange(NO_WORDS, own), strict=True):
             if len(requested):
-                degree[requested] += unpack(packet.own, [np.int64])[0]
+                degree[requested] += unpack(packet.own, [np.int64], degree)[0]
         return degree
 
     def out_weights(self, transposed: InRows | None) -> NDArray[np.float64]:
@@ -125,20 +125,20 @@ class Mirrors:
         """Each group sends the entries to the groups of their sources, which sort and add them."""
         block = self.block
         target = block.number[kernels.row_numbers(rows.offsets)].astype(np.int64)
-        position = np.empty(len(block.sources), np.int32)
-        homes = np.empty(len(block.sources), np.int16)
+        position = np.empty_like(block.sources, np.int32)
+        homes = np.empty_like(block.sources, np.int16)
         for g, sources in enumerate(self.sources_of):
-            position[sources] = np.arange(len(sources), dtype=np.int32)
+            position[sources] = np.arange(len(sources), dtype=np.int32, like=sources)
             homes[sources] = g
         by, cuts = order.group(homes[rows.source], self.carrier.groups)
         by_group = [
             pack(position[rows.source[entries]], target[entries], weights[entries])
-            for entries in np.split(by, cuts[1:-1])
+            for entries in np.split(by, cuts[1:-1].tolist())
         ]
         others = [NO_WORDS if g == block.group else words for g, words in enumerate(by_group)]
         packets = [packet.own for packet in self.exchange(NO_WORDS, others)]
         packets[block.group] = by_group[block.group]
-        found = [unpack(words, [np.int32, np.int64, np.float64]) for words in packets]
+        found = [unpack(words, [np.int32, np.int64, np.float64], weights) for words in packets]
         vertex = np.concatenate(
             [at if g == block.group else self.requested[g][at] for g, (at, _, _) in enumerate(found)]
         )
@@ -150,4 +150,4 @@ class Mirrors:
 
 def _weights_of(offsets: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """[rows] the sum of the weights of each row."""
-    return gathers.row_sums(InRows(offsets, np.arange(len(weight), dtype=np.int32)), weight)
+    return gathers.row_sums(InRows(offsets, np.arange(len(weight), dtype=np.int32, like=weight)), weight)

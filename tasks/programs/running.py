@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ...kernels.runtime.sizes import SizedArrays
-from ..ids.order import Ints
+from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
 from .block import Block
@@ -34,7 +34,7 @@ class Outcome(SizedArrays):
 
     group: int
 
-    number: Ints
+    number: Array
     """[own] dense numbers of the vertices."""
 
     state: dict[str, Array]
@@ -67,6 +67,11 @@ class Outcome(SizedArrays):
     def __len__(self) -> int:
         return len(self.number)
 
+    def placed(self, space: MemorySpace) -> Outcome:
+        """The outcome with its arrays in `space`."""
+        state = {name: space.place(values) for name, values in self.state.items()}
+        return replace(self, number=space.place(self.number), state=state)
+
 
 def run_program(
     program: Program,
@@ -74,6 +79,7 @@ def run_program(
     home: Partitioner,
     carrier: Carrier,
     *,
+    space: MemorySpace = MemorySpace.HOST,
     most_steps: int | None = None,
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
@@ -81,13 +87,15 @@ def run_program(
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
-    `home` maps vertices to groups. After `most_steps` supersteps, or when `seconds` have passed at any group, all
-    groups stop after the same superstep; the result is not converged unless the program had ended. Calls
+    `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies;
+    messages between groups are in host memory. After `most_steps` supersteps, or when `seconds` have passed at any
+    group, all groups stop after the same superstep; the result is not converged unless the program had ended. Calls
     `progress(supersteps, moved)` after each superstep. Programs without a `relaxed` form run in the synchronous order
     whatever `order` is. Raises ClusterLost if another group is lost, and ProgramError for an error of the program.
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier):
+        block = block.placed(space)
         run = BlockState(program, block, Mirrors(block, home, carrier))
         limits = Limits(most_steps, stop, progress, _exchange_entries(program, carrier, order))
         ending, moved = run_in_step(run, limits)

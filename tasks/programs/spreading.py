@@ -36,7 +36,7 @@ class GatherSpread(Gatherer):
         if self.least is None:
             if values.dtype.kind != "i":
                 self.calls.refuse("emit", vertices, f"spreads {values.dtype}, not int32 or int64")
-            self.least = np.full(len(self.root), neutral_value(values.dtype, False), values.dtype)
-        lowered = np.zeros(len(self.root), np.bool_)
+            self.least = np.full_like(self.root, neutral_value(values.dtype, False), values.dtype)
+        lowered = np.zeros_like(self.root, np.bool_)
         gathers.lower_values(self.root, position, received, self.least, lowered)
         return gathers.lowered_rows(self.root, self.mirrors.own, self.least, lowered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.runtime.threads import kernel_threads
+from ..device import MemorySpace
 from .block import Entries
 from .local_runs import AnyProgram, run_in_one_block
 
@@ -12,8 +13,9 @@ VERTICES = 600
 """Vertices of the path. Enough that a superstep with few changed vertices pushes, and others pull."""
 
 
-def warm_program(program: AnyProgram) -> int:
-    """Run a program on a path of VERTICES vertices. Returns the number of supersteps."""
+def warm_program(program: AnyProgram, space: MemorySpace = MemorySpace.HOST) -> int:
+    """Run a program on a path of VERTICES vertices, in `space`. Returns the number of supersteps."""
     number = np.arange(VERTICES, dtype=np.int32)
+    path = Entries(number[:-1], number[1:])
     with kernel_threads(1):
-        return run_in_one_block(program, Entries(number[:-1], number[1:]), VERTICES, False, most_steps=VERTICES).steps
+        return run_in_one_block(program, path, VERTICES, False, space=space, most_steps=VERTICES).steps

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
+from ..device import place_like
 from ..shards.carriers.carrier import Words
 from .program import Array
 
@@ -29,17 +31,21 @@ def words_to_json(words: Words) -> Any:
 
 
 def pack(*columns: Array) -> Words:
-    """Concatenate arrays of equal length with elements of four or eight bytes."""
-    return np.concatenate([np.ascontiguousarray(column).view(np.uint32) for column in columns])
+    """Concatenate arrays of equal length with elements of four or eight bytes. Words are in host memory."""
+    return np.concatenate([np.ascontiguousarray(kernels.to_host(column)).view(np.uint32) for column in columns])
 
 
-def unpack(words: Words, types: Sequence[Any]) -> list[Array]:
-    """The arrays of `pack`, by their types. Copies: words are valid until the next exchange only."""
+def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> list[Array]:
+    """The arrays of `pack`, by their types, in the memory of `like`, or of the host.
+
+    Copies: words are valid until the next exchange only.
+    """
     widths = [np.dtype(kind).itemsize // 4 for kind in types]
     count = len(words) // sum(widths)
     found: list[NDArray[Any]] = []
     first = 0
     for kind, width in zip(types, widths, strict=True):
-        found.append(words[first : first + width * count].copy().view(kind))
+        column = words[first : first + width * count].copy().view(kind)
+        found.append(column if like is None else place_like(like, column))
         first += width * count
     return found

@@ -29,4 +29,3 @@ def row_extremes(rows: InRows, selected: Any, values: Any, neutral: Any, along: 
     blocks = source.grid(len(classes.first_part), BLOCK)
     source.kernel("programs/extremes:finish_extremes", **defines)((blocks,), (BLOCK,), arguments)
     return out, best
-

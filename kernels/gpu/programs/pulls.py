@@ -1,4 +1,4 @@
-"""The first active source of rows of in-edges: a step of a search from the targets' side. The kernels are in first.cu."""
+"""The first active source of rows of in-edges: a step of a search from the targets' side. See first.cu."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Calls:
     def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
         """See `Program.start`. The arrays are new."""
         state, moved = self._changes("start", v, self.program.start)
-        return {name: np.array(values, copy=True) for name, values in state.items()}, moved
+        return {name: values.copy() for name, values in state.items()}, moved
 
     def emit(self, v: Vertices) -> Array:
         """See `Program.emit`."""

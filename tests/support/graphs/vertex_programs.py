@@ -10,10 +10,17 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
 from edgemill.tasks.programs import AnyProgram, Entries, cut_blocks, run_blocks
 from edgemill.tasks.programs.orders.calls import KINDS
 from edgemill.tasks.shards import MemoryCarrier
+
+
+class Where:
+    """The memory in which `by_blocks` runs programs; tests/tasks/programs/conftest.py sets it."""
+
+    space = MemorySpace.HOST
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,9 @@ def by_blocks(program: AnyProgram, graph: Drawn, blocks: int, by_range: bool = F
     """Run a program on a graph in `blocks` blocks."""
     home = cut(blocks, by_range, graph.vertices)
     parts = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
-    found = run_blocks(program, parts, home, MemoryCarrier.open(blocks), threads=2, **limits)
+    carriers = MemoryCarrier.open(blocks)
+    outcomes = run_blocks(program, parts, home, carriers, threads=2, space=Where.space, **limits)
+    found = [own.placed(MemorySpace.HOST) for own in outcomes]
     number = np.concatenate([own.number for own in found])
     assert sorted(number.tolist()) == list(range(graph.vertices))
     assert len({(own.steps, own.converged, own.moved, own.exchanges, own.order) for own in found}) == 1

@@ -20,8 +20,8 @@ from typing import Any
 
 import cupy
 
-from benchmarks.common.gpu_graphs import rmat
 from benchmarks.common.table import markdown, millions, seconds
+from benchmarks.gpus.graphs import rmat
 from edgemill import kernels
 from edgemill.kernels.gpu import peel as peeling
 from edgemill.kernels.gpu.runtime.launch import Rounds

@@ -1,4 +1,4 @@
-"""R-MAT graphs made on the device, cleaned and oriented there: what a partition gets from ingest."""
+"""R-MAT graphs made on the device and cleaned there: what a partition, or a block of programs, gets from ingest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import cupy
 import numpy as np
 
+from edgemill.kernels.in_rows import InRows
 from edgemill.tasks.ingest import OwnedEdges
+from edgemill.tasks.programs import Block
 
 _SOURCE = r"""
 extern "C" __global__ void rmat(long long* key, long long rows, int scale, unsigned long long seed) {
@@ -31,16 +33,33 @@ extern "C" __global__ void rmat(long long* key, long long rows, int scale, unsig
 """
 
 
-def rmat(scale: int, edge_factor: int = 16, seed: int = 1) -> OwnedEdges:
-    """R-MAT (0.57, 0.19, 0.19), duplicates and loops removed, as the only partition's oriented edges."""
+def rmat_keys(scale: int, edge_factor: int = 16, seed: int = 1) -> Any:
+    """R-MAT (0.57, 0.19, 0.19) without duplicates and loops: sorted keys u << scale | v with u < v."""
     rows = edge_factor << scale
     key = cupy.empty(rows, np.int64)
     cupy.RawKernel(_SOURCE, "rmat")((4096,), (256,), (key, np.int64(rows), np.int32(scale), np.uint64(seed)))
     key.sort()
     keep = key >> scale != key & ((1 << scale) - 1)
     keep[1:] &= key[1:] != key[:-1]
-    key = key[keep]
-    del keep
+    return key[keep]
+
+
+def rmat_block(scale: int, edge_factor: int = 16, seed: int = 1) -> Block:
+    """The same graph with its isolated vertices as the only block of vertex programs, on the device."""
+    one = rmat_keys(scale, edge_factor, seed)
+    low = (1 << scale) - 1
+    key = cupy.concatenate([one, (one & low) << scale | one >> scale])
+    del one
+    key.sort()
+    number = cupy.arange(1 << scale, dtype=np.int32)
+    offsets = cupy.searchsorted(key, cupy.arange((1 << scale) + 1, dtype=np.int64) << scale)
+    rows = InRows(offsets, (key & low).astype(np.int32))
+    return Block(0, 1 << scale, "both", number, rows, number, True, True)
+
+
+def rmat(scale: int, edge_factor: int = 16, seed: int = 1) -> OwnedEdges:
+    """The same graph in degree order, as the only partition's oriented edges."""
+    key = rmat_keys(scale, edge_factor, seed)
     u, v = (key >> scale).astype(np.int32), (key & ((1 << scale) - 1)).astype(np.int32)
     del key
     degree = cupy.bincount(u, minlength=1 << scale) + cupy.bincount(v, minlength=1 << scale)

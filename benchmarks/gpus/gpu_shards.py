@@ -27,8 +27,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from benchmarks.common.gpu_graphs import rmat
 from benchmarks.common.table import markdown, millions, seconds
+from benchmarks.gpus.graphs import rmat
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu.runtime import source
 from edgemill.kernels.gpu.shards import rows as shard_rows

@@ -1,0 +1,1 @@
+"""Benchmarks on GPUs. Start with `graphs`, which makes R-MAT graphs on the device."""
