@@ -75,7 +75,9 @@ class StoreLost(EdgemillError):
 
 
 class NotConverged(EdgemillError):
-    """A limit of exchanges or time ended the run. Edges have intervals instead of λ."""
+    """A limit of exchanges, supersteps or time ended the run. Edges have intervals instead of λ, or programs the values
+    of then.
+    """
 
     exit_code = 5
 

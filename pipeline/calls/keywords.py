@@ -201,6 +201,10 @@ class ProgramsSection(TypedDict, total=False):
 
     run: Sequence[str]
     """`lambda`, and vertex programs that add columns, such as `pagerank,components`, see docs/programs.md."""
+    max_supersteps: int | None
+    """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
+    max_seconds: float | None
+    """Stop each program after this many seconds, with the values of then and exit code 5; null: no limit."""
 
 
 class PagerankSection(TypedDict, total=False):
@@ -378,6 +382,8 @@ class Keywords(TypedDict, total=False):
     """Address that `metrics_port` binds to. It has no password: bind to another only in a trusted network."""
     textfile: str | os.PathLike[str] | None
     """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
+    max_supersteps: int | None
+    """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
     damping: float
     """Probability that a random walk follows an edge and does not restart."""
     tolerance: float

@@ -1,7 +1,9 @@
 """Vertex programs on the cluster: one block of the graph on each worker, and one barrier in each superstep.
 
 A block is a range of ids; all have about equally many edges. A small graph has one block. If there are several blocks,
-no task and no client holds all edges. When a worker is lost, the run resumes from the last checkpoint.
+no task and no client holds all edges. A program stops when a checkpoint is due, and goes on from the saved state. When
+a worker is lost, programs that have finished are not run again, and the one that was running resumes from its
+checkpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...tasks.device import MemorySpace
-from ...tasks.errors import StateLost
+from ...tasks.errors import InternalError, StateLost
 from ...tasks.ids.identity import Kind
 from ...tasks.ingest import range_cuts
 from ...tasks.ingest.degrees import BucketDegrees
@@ -25,7 +27,9 @@ from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.program import View
+from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers.communicator import Communicator
@@ -37,6 +41,7 @@ from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
 from .catalogue import CATALOGUE, Entry
 from .making import parameters_of, program_of
+from .saving import Finished, KeptPrograms, Paused
 
 LEAST_ENTRIES = 2**21
 """Fewest ends of edges in each of several blocks. With fewer, barriers take longer than the work."""
@@ -83,39 +88,49 @@ def _space(engine: Engine) -> MemorySpace:
 
 
 def run_programs(
-    engine: Engine, events: Events, settings: Settings, source: Source, buckets: Buckets, degrees: Sequence[Future]
+    engine: Engine,
+    events: Events,
+    settings: Settings,
+    source: Source,
+    buckets: Buckets,
+    degrees: Sequence[Future],
+    kept: KeptPrograms,
 ) -> ProgramResults:
-    """Run the requested programs, one after the other. `degrees` [buckets] are BucketDegrees.
+    """Run the requested programs, one after the other, except those in `kept`. `degrees` [buckets] are BucketDegrees.
 
     Raises StateLost if a worker is lost with its block.
     """
     wanted = requested_programs(settings)
-    records, named, columns = [], [], []
+    done: list[Finished] = []
+    columns = [
+        [(c.name, c.state, c.type(source.id_type), c.kind == "id") for c in entry.columns] for entry in wanted.values()
+    ]
     with events.stage("programs", len(wanted)) as stage:
         home = _place(engine, buckets, degrees)
         graph: _Blocks | None = None
         for name, entry in wanted.items():
-            start = time.perf_counter()
-            program = program_of(name, settings)
-            # The entries of an undirected graph are the same by all views.
-            view = program.view if source.directed else "both"
-            if graph is None or graph.view != view:
-                graph = None  # released before the next one is made
-                graph = _cut(engine, buckets, home, source.directed, view)
-            states, carrier = _run(engine, graph, program, settings)
-            outcomes = engine.peek(states, _figures)
-            kept = {column.state: program.state[column.state] for column in entry.columns}
-            ids = [column.state for column in entry.columns if column.kind == "id"]
-            named.append(_bring_back(engine, buckets, states, kept, ids, source.kind))
-            columns.append([(c.name, c.state, c.type(source.id_type), c.kind == "id") for c in entry.columns])
-            del states
-            records.append(_record(name, entry, settings, outcomes, carrier, round(time.perf_counter() - start, 3)))
-            events.emit("program", **records[-1].model_dump(exclude={"parameters", "columns"}))
+            parameters = parameters_of(name, settings)
+            finished = kept.finished(name, parameters)
+            if finished is None:
+                program = program_of(name, settings)
+                # The entries of an undirected graph are the same by all views.
+                view = program.view if source.directed else "both"
+                if graph is None or graph.view != view:
+                    graph = None  # released before the next one is made
+                    graph = _cut(engine, buckets, home, source.directed, view)
+                ran = _run_to_end(engine, graph, name, program, settings, kept)
+                types = {column.state: program.state[column.state] for column in entry.columns}
+                ids = [column.state for column in entry.columns if column.kind == "id"]
+                named = _bring_back(engine, buckets, ran.states, types, ids, source.kind)
+                finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
+                del ran, named
+            done.append(finished)
+            events.emit("program", **finished.record.model_dump(exclude={"parameters", "columns"}))
             stage.task_done()
-        tasks = [(columns, [own[b] for own in named]) for b in range(len(buckets.ids))]
+        tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
         published = engine.map("vertex-columns", _vertex_columns, tasks)
         engine.wait(published)
-    return ProgramResults(published, records)
+    return ProgramResults(published, [own.record for own in done])
 
 
 def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
@@ -147,8 +162,60 @@ def _cuts(degrees: BucketDegrees, first: int, targets: NDArray[np.int64]) -> NDA
     return range_cuts.cuts_within(degrees.degree, first, targets)
 
 
-def _run(engine: Engine, graph: _Blocks, program: Program, settings: Settings) -> tuple[list[Future], str]:
-    """[groups] Outcome, and the kind of carrier."""
+@dataclass(frozen=True)
+class _Ran:
+    """A program that has ended, by itself or by a limit."""
+
+    states: list[Future]
+    """[groups] Outcome"""
+    figures: list[Outcome]
+    """[groups] the same without arrays"""
+    carrier: str
+    seconds: float
+
+
+def _run_to_end(
+    engine: Engine, graph: _Blocks, name: str, program: AnyProgram, settings: Settings, kept: KeptPrograms
+) -> _Ran:
+    """Run a program until it ends or reaches a limit of the settings, and save it whenever a checkpoint is due.
+
+    Raises InternalError if groups have received more or less than they were sent.
+    """
+    started, parameters = time.perf_counter(), parameters_of(name, settings)
+    most_steps, most_seconds = settings.programs.max_supersteps, settings.programs.max_seconds
+    goes_on = isinstance(program, Program) and can_pause(program)
+    paused = kept.paused(name, parameters, len(graph.blocks)) if goes_on else None
+    states, step, before = (None, 0, 0.0) if paused is None else (paused.states, paused.supersteps, paused.seconds)
+    stuck = False
+    while True:
+        left = None if most_seconds is None else max(0.0, most_seconds - (time.perf_counter() - started))
+        due, most = (kept.seconds_left if goes_on else None), most_steps
+        if due is not None and (due <= 0 or stuck):  # one superstep in any case, so that the program gets on
+            due, most = None, min(count for count in (step + 1, most_steps) if count is not None)
+        seconds = min((limit for limit in (left, due) if limit is not None), default=None)
+        states, carrier = _run(engine, graph, program, settings, states, most, seconds)
+        figures = engine.peek(states, _figures)
+        stuck, step = figures[0].steps == step, figures[0].steps
+        sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
+        if sent != received:
+            raise InternalError(f"{sent:,} bytes were sent by the groups of {name}, and {received:,} arrived")
+        spent = time.perf_counter() - started
+        late = most_seconds is not None and spent >= most_seconds
+        if figures[0].converged or late or not goes_on or step == most_steps:
+            return _Ran(states, figures, carrier, round(before + spent, 3))
+        states = kept.pause(name, parameters, Paused(states, step, before + spent)).states
+
+
+def _run(
+    engine: Engine,
+    graph: _Blocks,
+    program: AnyProgram,
+    settings: Settings,
+    before: Sequence[Future] | None,
+    most_steps: int | None,
+    seconds: float | None,
+) -> tuple[list[Future], str]:
+    """[groups] Outcome, and the kind of carrier. The program goes on from `before` [groups] Outcome, if given."""
     groups = len(graph.blocks)
     engine.refresh_workers()
     with engine.exclusive("peeling"):  # nor does a search for λ of another run come in between
@@ -159,10 +226,13 @@ def _run(engine: Engine, graph: _Blocks, program: Program, settings: Settings) -
                 communicator,
                 w,
                 [graph.blocks[g] for g in communicator.groups_of(w)],
+                None if before is None else [before[g] for g in communicator.groups_of(w)],
                 program,
                 graph.home,
                 engine.capacity.threads,
                 _space(engine),
+                most_steps,
+                seconds,
             )
             for w in range(communicator.workers)
         ]
@@ -181,21 +251,34 @@ def _run_blocks(
     communicator: Communicator,
     worker: int,
     blocks: Sequence[Block],
-    program: Program,
+    before: Sequence[Outcome] | None,
+    program: AnyProgram,
     home: RangePartitioner,
     threads: int,
     space: MemorySpace,
+    most_steps: int | None,
+    seconds: float | None,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
     own = [replace(block, view=program.view) for block in blocks]
     with communicator.open_carriers(worker) as carriers:
-        found = run_blocks(program, own, home, carriers, threads=threads, space=space)
+        found = run_blocks(
+            program,
+            own,
+            home,
+            carriers,
+            threads=threads,
+            space=space,
+            most_steps=most_steps,
+            seconds=seconds,
+            before=before,
+        )
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 
 
 def _figures(outcome: Outcome) -> Outcome:
     """The outcome without its arrays."""
-    return replace(outcome, number=outcome.number[:0], state={})
+    return replace(outcome, number=outcome.number[:0], state={}, pending=None)
 
 
 def _bring_back(
@@ -234,10 +317,8 @@ def _vertex_columns(
     ]
 
 
-def _record(
-    name: str, entry: Entry, settings: Settings, outcomes: Sequence[Outcome], carrier: str, seconds: float
-) -> ProgramRecord:
-    first = outcomes[0]
+def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRecord:
+    first, outcomes = ran.figures[0], ran.figures
     return ProgramRecord(
         name=name,
         parameters=parameters_of(name, settings),
@@ -246,8 +327,8 @@ def _record(
         converged=first.converged,
         moved=first.moved,
         groups=len(outcomes),
-        carrier=carrier,
+        carrier=ran.carrier,
         entries=sum(own.entries for own in outcomes),
         bytes=sum(own.bytes for own in outcomes),
-        seconds=seconds,
+        seconds=ran.seconds,
     )

@@ -9,6 +9,7 @@ from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..nightly.lineage import Lineage, lineage_of
 from ..output.manifest import Manifest
+from ..programs.saving import KeptPrograms
 from ..results.report.run_report import import_early
 from .context import RunContext
 from .tables import make_tables
@@ -34,15 +35,16 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Manifest:
     how = {"bounding.method": run.plan.method, "bounding.operator": run.settings.bounding.operator}
     holding = run.engine.for_tasks(max(1, len(graph.subgraphs))).for_partitions()
     progress = BoundingCheckpoint(checkpoint, graph, holding, events, how)
+    programs = KeptPrograms(checkpoint, graph, run.engine, events)
     exchanges, saves, attempts = -1, 0, 0
     while True:
         try:
-            return make_tables(run, graph, progress, lineage)
+            return make_tables(run, graph, progress, programs, lineage)
         except StateLost as error:
             # Peeling makes no exchanges, so only its checkpoints show progress.
-            further = len(events.exchanges) > exchanges or progress.saves > saves
-            attempts = 1 if further else attempts + 1
-            exchanges, saves = max(exchanges, len(events.exchanges)), progress.saves
+            now = progress.saves + programs.progress
+            attempts = 1 if len(events.exchanges) > exchanges or now > saves else attempts + 1
+            exchanges, saves = max(exchanges, len(events.exchanges)), now
             if attempts == MAX_ATTEMPTS:
                 raise
             events.emit("rolled_back", **events.reached)

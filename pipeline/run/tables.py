@@ -23,15 +23,16 @@ from .result_manifest import Outcome, manifest_of
 
 if TYPE_CHECKING:
     from ..programs.running import ProgramResults
+    from ..programs.saving import KeptPrograms
 
 
 def make_tables(
-    run: RunContext, graph: Graph, progress: BoundingCheckpoint, lineage: Callable[[], Lineage]
+    run: RunContext, graph: Graph, progress: BoundingCheckpoint, kept: KeptPrograms, lineage: Callable[[], Lineage]
 ) -> Manifest:
     """Find λ and the values that depend on it, run the programs, and write all tables. Returns the manifest.
 
-    `lineage` returns the earlier results from which DN-graphs may take tracks. Raises StateLost if a worker is lost
-    together with state that is not in a checkpoint.
+    `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs may take
+    tracks. Raises StateLost if a worker is lost together with state that is not in a checkpoint.
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
@@ -41,7 +42,7 @@ def make_tables(
     if run.settings.programs.vertex_programs:
         from ..programs.running import run_programs
 
-        ran = run_programs(engine, events, run.settings, source, buckets, degrees)
+        ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept)
     if known is None:
         assert ran is not None  # the settings name a program
         return _publish_programs(run, engine, graph, ran)

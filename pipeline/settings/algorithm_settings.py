@@ -54,6 +54,10 @@ class ProgramsSettings(Section):
 
     run: tuple[str, ...] = ("lambda",)
     """`lambda`, and vertex programs that add columns, such as `pagerank,components`, see docs/programs.md."""
+    max_supersteps: int | None = Field(None, ge=1)
+    """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
+    max_seconds: float | None = Field(None, gt=0)
+    """Stop each program after this many seconds, with the values of then and exit code 5; null: no limit."""
 
     @field_validator("run", mode="before")
     @classmethod

@@ -50,15 +50,18 @@ def run_blocks(
     most_steps: int | None = None,
     seconds: float | None = None,
     order: Order = "synchronous",
+    before: Sequence[Outcome | None] | None = None,
 ) -> list[Outcome]:
     """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
     `run_batches`.
 
-    For a program over batches of sources, `most_steps` is a number of batches. If blocks fail, raises the error of the
-    block that failed first, not the errors of blocks that lost it.
+    For a program over batches of sources, `most_steps` is a number of batches. `before` [blocks] are outcomes from
+    which a program over supersteps goes on. If blocks fail, raises the error of the block that failed first, not the
+    errors of blocks that lost it.
     """
+    before = [None] * len(blocks) if before is None else before
     if len(blocks) == 1:
-        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order)]
+        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order, before[0])]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
@@ -68,7 +71,7 @@ def run_blocks(
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
-            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order)
+            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order, before[at])
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
@@ -81,15 +84,18 @@ def _run(
     home: Partitioner,
     carrier: Carrier,
     space: MemorySpace,
-    most: int | None,
-    seconds: float | None,
+    most: int | None = None,
+    seconds: float | None = None,
     order: Order = "synchronous",
+    before: Outcome | None = None,
 ) -> Outcome:
     """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
         here = block.placed(MemorySpace.HOST)
         return run_batches(program, here, home, carrier, most_batches=most, seconds=seconds)
-    return run_program(program, block, home, carrier, space=space, most_steps=most, seconds=seconds, order=order)
+    return run_program(
+        program, block, home, carrier, space=space, most_steps=most, seconds=seconds, order=order, before=before
+    )
 
 
 def run_in_one_block(
@@ -107,4 +113,4 @@ def run_in_one_block(
     """
     home = RangePartitioner()
     blocks = cut_blocks(edges, vertices, home, directed, program.view)
-    return _run(program, blocks[0], home, MemoryCarrier.open(1)[0], space, most_steps, None)
+    return _run(program, blocks[0], home, MemoryCarrier.open(1)[0], space, most_steps)

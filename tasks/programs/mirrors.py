@@ -41,11 +41,18 @@ class Mirrors:
         ]
         """[groups] own vertices, ascending, whose values each group needs, in the order of its `sources_of`."""
         self.words = sum(map(len, requests))
+        """Words sent."""
+        self.words_received = sum(len(packet.own) for packet in packets)
 
     def exchange(self, common: Words, own: list[Words]) -> list[Packet]:
         """One exchange with all groups; see `Carrier.exchange`."""
         self.words += len(common) * (self.carrier.groups - 1) + sum(map(len, own))
-        return self.carrier.exchange(common, own)
+        packets = self.carrier.exchange(common, own)
+        others = (packet for g, packet in enumerate(packets) if g != self.block.group)
+        self.words_received += len(packets[self.block.group].own) + sum(
+            len(packet.common) + len(packet.own) for packet in others
+        )
+        return packets
 
     def packets(self, values: Array, moved: IntArray | None) -> list[Words]:
         """[groups] the messages with the values that each group needs. `values` are of all own vertices, or of those

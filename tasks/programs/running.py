@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
@@ -26,6 +28,16 @@ EXCHANGE_ENTRIES = {"memory": 5e4, "shared memory": 2e5, "nccl": 2e5}
 """The entries that a group reads in the time of one exchange, by the name of the carrier."""
 DASK_EXCHANGE_ENTRIES = 5e6
 """The same for exchanges over Dask's connections, between hosts."""
+
+
+@dataclass(frozen=True)
+class Pending(SizedArrays):
+    """What a program that a limit stopped needs besides its state to go on."""
+
+    rows: Array
+    """[changed] own vertices that send next, int32, ascending; empty for programs in which all vertices send."""
+    moved: Array
+    """How much the vertices of the last superstep changed, or whether."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +76,20 @@ class Outcome(SizedArrays):
     order: str = "synchronous"
     """The order in which the program ended."""
 
+    received: int = 0
+    """Bytes that this group received."""
+
+    pending: Pending | None = None
+    """What `run_program` needs to go on; None if the program has ended, or has to begin anew."""
+
     def __len__(self) -> int:
         return len(self.number)
 
     def placed(self, space: MemorySpace) -> Outcome:
         """The outcome with its arrays in `space`."""
         state = {name: space.place(values) for name, values in self.state.items()}
-        return replace(self, number=space.place(self.number), state=state)
+        pending = self.pending and Pending(space.place(self.pending.rows), space.place(self.pending.moved))
+        return replace(self, number=space.place(self.number), state=state, pending=pending)
 
 
 def run_program(
@@ -84,6 +103,7 @@ def run_program(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
     order: Order = "synchronous",
+    before: Outcome | None = None,
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
@@ -91,12 +111,15 @@ def run_program(
     messages between groups are in host memory. After `most_steps` supersteps, or when `seconds` have passed at any
     group, all groups stop after the same superstep; the result is not converged unless the program had ended. Calls
     `progress(supersteps, moved)` after each superstep. Programs without a `relaxed` form run in the synchronous order
-    whatever `order` is. Raises ClusterLost if another group is lost, and ProgramError for an error of the program.
+    whatever `order` is. With `before`, a `pending` outcome of this group, the program goes on from there. Raises
+    ClusterLost if another group is lost, and ProgramError for an error of the program.
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier):
         block = block.placed(space)
         run = BlockState(program, block, Mirrors(block, home, carrier))
+        if before is not None and before.pending is not None:
+            _go_on(run, before.placed(space))
         limits = Limits(most_steps, stop, progress, _exchange_entries(program, carrier, order))
         ending, moved = run_in_step(run, limits)
         relaxed, ran = run.program.relaxed, "synchronous"
@@ -119,7 +142,32 @@ def run_program(
             4 * run.mirrors.words,
             exchanges=run.exchanges,
             order=ran,
+            received=4 * run.mirrors.words_received,
+            pending=None if ending == "ended" or run.program is not program else _pending(run, ran),
         )
+
+
+def can_pause(program: Program, order: Order = "synchronous") -> bool:
+    """Whether an outcome of the program, if a limit stops it, is `pending`."""
+    return program.then is None and (order == "synchronous" or program.relaxed is None or program.relaxed is program)
+
+
+def _pending(run: BlockState, order: str) -> Pending:
+    if run.program.senders == "all":
+        return Pending(run.rows, run.moved)
+    everyone = np.arange(len(run.block.number), dtype=np.int32, like=run.block.number)
+    if order == "asynchronous":  # the vertices that changed and did not send are not known
+        return Pending(everyone, np.ones_like(everyone, np.bool_))
+    # Modes and h-indices also need the values of the others, which a new gatherer does not have.
+    return Pending(everyone if run.program.combine in ("mode", "hindex") else run.rows, run.moved)
+
+
+def _go_on(run: BlockState, before: Outcome) -> None:
+    assert before.pending is not None
+    run.resume(before.state, before.pending.rows, before.pending.moved, before.steps)
+    run.entries_before, run.exchanges = before.entries, before.exchanges
+    run.mirrors.words += before.bytes // 4
+    run.mirrors.words_received += before.received // 4
 
 
 def _exchange_entries(program: Program, carrier: Carrier, order: Order) -> float | None:

@@ -52,8 +52,8 @@ class StoredFile:
 def store(value: Any, url: str, options: Mapping[str, Any], types: Types) -> StoredFile:
     """Write a value to a new file at a path or URL; `options` are fsspec's. Raises UsageError, OutOfRoom.
 
-    A value is None, a bool, int, str, tuple of ints, array of NumPy, CuPy or large strings of Arrow, mapping with int
-    keys, or dataclass of `types`, with such values in it.
+    A value is None, a bool, int, float, str, tuple of ints, array of NumPy, CuPy or large strings of Arrow, mapping
+    with int or str keys, or dataclass of `types`, with such values in it.
     """
     with _writing(url, options) as file:
         hashed: Any = HashedFile(file)  # zipfile needs no other methods of a file that cannot seek
@@ -78,7 +78,7 @@ def restore(stored: StoredFile, options: Mapping[str, Any], types: Types) -> Any
 
 def _encode(value: Any, archive: zipfile.ZipFile, types: Types) -> Any:
     """The JSON tree of a value. Its arrays are added to the archive."""
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int | float | str):
         return value
     name = next((name for name, kind in types.items() if kind is type(value)), None)
     if name is not None:
@@ -87,7 +87,8 @@ def _encode(value: Any, archive: zipfile.ZipFile, types: Types) -> Any:
     if isinstance(value, tuple):
         return {"tuple": [int(inner) for inner in value]}
     if isinstance(value, Mapping):
-        return {"map": [[int(key), _encode(inner, archive, types)] for key, inner in value.items()]}
+        keys = (key if isinstance(key, str) else int(key) for key in value)
+        return {"map": [[key, _encode(inner, archive, types)] for key, inner in zip(keys, value.values(), strict=True)]}
     if isinstance(value, pa.LargeStringArray):
         whole = pa.concat_arrays([value])  # a slice has the buffers of the whole array
         _, starts, text = whole.buffers()

@@ -99,6 +99,7 @@ class _Run(ABC):
             sum(side.entries for side in sides.values()),
             4 * sum(own.words for own in mirrors.values()),
             {**facts, **times},
+            received=4 * sum(own.words_received for own in mirrors.values()),
         )
 
     @abstractmethod

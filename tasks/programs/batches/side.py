@@ -130,6 +130,7 @@ def sides_of(block: Block, home: Partitioner, carrier: Carrier, words: int) -> t
         return into, Side(other, mirrors, block.rows, words)
     back = Mirrors(other, home, carrier)
     back.words += mirrors.words
+    back.words_received += mirrors.words_received
     return into, Side(other, back, gathers.transpose_rows(other.rows, len(other.sources)), words)
 
 

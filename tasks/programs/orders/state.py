@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,14 @@ class BlockState:
         """Completed supersteps of the program."""
         self.steps_before = 0
         """Supersteps of the programs before."""
-        self._entries_before = 0
+        self.entries_before = 0
+        """Entries that were read before the present program began or resumed."""
         self._begin(program, None)
 
     @property
     def entries(self) -> int:
         """Entries of rows that were read."""
-        return self._entries_before + self.gatherer.entries
+        return self.entries_before + self.gatherer.entries
 
     @property
     def all_steps(self) -> int:
@@ -50,9 +52,14 @@ class BlockState:
 
     def continue_with(self, program: Program) -> None:
         """Hand the state over to another program: a `relaxed` form, or the one that comes then."""
-        self._entries_before = self.entries
+        self.entries_before = self.entries
         self._begin(program, self.gatherer.transposed)
         self.steps_before, self.step = self.all_steps, 0
+
+    def resume(self, state: Mapping[str, Array], rows: Array, moved: Array, step: int) -> None:
+        """Continue the program after `step` supersteps. `rows` send next, and `moved` is the last change."""
+        self.state = {name: values.copy() for name, values in state.items()}
+        self.rows, self.moved, self.step = rows, moved, step
 
     def _begin(self, program: Program, transposed: InRows | None) -> None:
         check_declaration(program)
