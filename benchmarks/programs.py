@@ -89,7 +89,7 @@ def block_of(path: Path) -> Block:
     (edges,) = buckets.edges
     home = RangePartitioner()
     sent = delivery.send_entries(edges, home, "both")
-    return delivery.collect_block(0, int(buckets.starts[-1]), home, False, "both", sent.parts)
+    return delivery.collect_block(0, int(buckets.starts[-1]), home, False, "both", False, sent.parts)
 
 
 def weighted(block: Block) -> Block:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
+    from .pipeline import bfs as bfs
     from .pipeline import clustering as clustering
     from .pipeline import components as components
     from .pipeline import coreness as coreness
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
     from .pipeline import pagerank as pagerank
+    from .pipeline import sssp as sssp
     from .pipeline import top as top
     from .pipeline import update as update
     from .pipeline.calls.running import run as run

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from ..tasks.programs.program import Best, Program, Top, Totals, Vertices
     from .calls.mine import mine
-    from .calls.programs import clustering, components, coreness, labels, pagerank
+    from .calls.programs import bfs, clustering, components, coreness, labels, pagerank, sssp
     from .calls.update import update
     from .nightly.finding import find_track
     from .plan.choice import make_plan
@@ -70,6 +70,7 @@ __all__ = [
     "Vertices",
     "__version__",
     "attributes_of",
+    "bfs",
     "clustering",
     "components",
     "coreness",
@@ -91,6 +92,7 @@ __all__ = [
     "members_of",
     "mine",
     "pagerank",
+    "sssp",
     "top",
     "update",
 ]
@@ -109,6 +111,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Vertex": ".results.rows",
     "Vertices": "..tasks.programs.program",
     "attributes_of": ".results.groups.attributes",
+    "bfs": ".calls.programs",
     "clustering": ".calls.programs",
     "components": ".calls.programs",
     "coreness": ".calls.programs",
@@ -130,6 +133,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "members_of": ".results.groups.members",
     "mine": ".calls.mine",
     "pagerank": ".calls.programs",
+    "sssp": ".calls.programs",
     "top": ".results.queries",
     "update": ".calls.update",
 }

@@ -49,7 +49,8 @@ def test_folders_hold_few_files() -> None:
 
 
 def test_files_are_short() -> None:
-    product = [path for path in files() if path.parts[0] != "tests"]
+    made = Path("pipeline/calls/keywords.py")  # by docs/making/keywords.py, a line for each setting
+    product = [path for path in files() if path.parts[0] != "tests" and path != made]
     lengths = {path.as_posix(): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in product}
     assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
 

@@ -26,6 +26,10 @@ class InputSection(TypedDict, total=False):
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
+    weight_column: str | None
+    """Column of numbers that weigh the edges, read as float64, for programs; null: no weights, see docs/inputs.md."""
+    repeats: Literal["error", "sum", "min", "max"]
+    """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"]
     """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
     header: bool | None
@@ -42,6 +46,8 @@ class InputSection(TypedDict, total=False):
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
     vertices: str | os.PathLike[str] | None
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
+    isolated: bool
+    """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_id: str | None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""
     vertex_columns: Sequence[str] | None
@@ -216,6 +222,10 @@ class PagerankSection(TypedDict, total=False):
     """Stop when the sum of all rank changes in a superstep is below this."""
     iterations: int | None
     """Stop after this many supersteps; null stops by `tolerance`."""
+    weighted: bool
+    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
+    personal: tuple[int | str, ...] | list[int | str] | str
+    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
 
 
 class LabelsSection(TypedDict, total=False):
@@ -223,6 +233,20 @@ class LabelsSection(TypedDict, total=False):
 
     iterations: int
     """Most supersteps; it stops earlier once no label changes."""
+
+
+class BfsSection(TypedDict, total=False):
+    """The program bfs."""
+
+    source: int | str | None
+    """Id of the vertex at which the search starts; required."""
+
+
+class SsspSection(TypedDict, total=False):
+    """The program sssp."""
+
+    source: int | str | None
+    """Id of the vertex at which all paths start; required."""
 
 
 class Keywords(TypedDict, total=False):
@@ -252,6 +276,10 @@ class Keywords(TypedDict, total=False):
     """The program pagerank."""
     labels: LabelsSection | Mapping[str, Any]
     """The program labels."""
+    bfs: BfsSection | Mapping[str, Any]
+    """The program bfs."""
+    sssp: SsspSection | Mapping[str, Any]
+    """The program sssp."""
     source_column: str | None
     """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
     target_column: str | None
@@ -266,6 +294,8 @@ class Keywords(TypedDict, total=False):
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
+    weight_column: str | None
+    """Column of numbers that weigh the edges, read as float64, for programs; null: no weights, see docs/inputs.md."""
     vertices: str | os.PathLike[str] | None
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
@@ -300,6 +330,8 @@ class Keywords(TypedDict, total=False):
     """Port that serves metrics to Prometheus, see docs/monitoring.md; 0 takes a free port; null serves none."""
     performance_report: str | os.PathLike[str] | None
     """Local HTML file for Dask's performance report; an existing HTML file is replaced; null: none."""
+    repeats: Literal["error", "sum", "min", "max"]
+    """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"]
     """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
     header: bool | None
@@ -314,6 +346,8 @@ class Keywords(TypedDict, total=False):
     """File in the input folder that marks it complete, such as `_SUCCESS`; without it the run ends with exit code 8."""
     least_rows: int | None
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
+    isolated: bool
+    """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_columns: Sequence[str] | None
     """Columns of `input.vertices` to publish; null publishes all."""
     vertex_label: str | None
@@ -388,3 +422,7 @@ class Keywords(TypedDict, total=False):
     """Probability that a random walk follows an edge and does not restart."""
     tolerance: float
     """Stop when the sum of all rank changes in a superstep is below this."""
+    weighted: bool
+    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
+    personal: tuple[int | str, ...] | list[int | str] | str
+    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""

@@ -14,7 +14,15 @@ from .running import columns_of
 
 
 def pagerank(
-    edges: Any, /, *, damping: float = 0.85, tolerance: float = 1e-09, iterations: int | None = None, **settings: Any
+    edges: Any,
+    /,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-09,
+    iterations: int | None = None,
+    weighted: bool = False,
+    personal: tuple[int | str, ...] | list[int | str] | str = (),
+    **settings: Any,
 ) -> ResultTable:
     """PageRank: how often a random walk with restarts visits a vertex.
 
@@ -25,9 +33,23 @@ def pagerank(
     `tolerance`: Stop when the sum of all rank changes in a superstep is below this.
 
     `iterations`: Stop after this many supersteps; null stops by `tolerance`.
+
+    `weighted`: Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0.
+
+    `personal`: Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all
+    vertices.
     """
     return columns_of(
-        "pagerank", edges, {"damping": damping, "tolerance": tolerance, "iterations": iterations}, settings
+        "pagerank",
+        edges,
+        {
+            "damping": damping,
+            "tolerance": tolerance,
+            "iterations": iterations,
+            "weighted": weighted,
+            "personal": personal,
+        },
+        settings,
     )
 
 
@@ -63,3 +85,25 @@ def clustering(edges: Any, /, **settings: Any) -> ResultTable:
     Columns: `id`, `degree`, `clustering`. `clustering`: The share of pairs of neighbours that are joined by an edge.
     """
     return columns_of("clustering", edges, {}, settings)
+
+
+def bfs(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> ResultTable:
+    """Breadth-first search: the fewest edges on a path from a source to each vertex.
+
+    Columns: `id`, `degree`, `level`, `parent`. `level`: Edges on a shortest path from the source; null if there is
+    none. `parent`: The smallest id before the vertex on such a path, or null.
+
+    `source`: Id of the vertex at which the search starts; required.
+    """
+    return columns_of("bfs", edges, {"source": source}, settings)
+
+
+def sssp(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> ResultTable:
+    """Shortest paths: the smallest sum of weights on a path from a source to each vertex.
+
+    Columns: `id`, `degree`, `distance`, `predecessor`. `distance`: The smallest sum of weights; null without a path.
+    `predecessor`: The vertex before on such a path, or null.
+
+    `source`: Id of the vertex at which all paths start; required.
+    """
+    return columns_of("sssp", edges, {"source": source}, settings)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 from uuid import uuid4
 
-from ...tasks.inputs.sources import Source
+from ...tasks.attributes import AttributeSource
+from ...tasks.inputs.sources import Source, SourceFile
 from ..plan.plan import Plan
 from ..settings.models import Settings
 
 
-def made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
-    """Values that must be equal to resume from a checkpoint, as JSON values by their names in messages."""
+def made_of(settings: Settings, source: Source, plan: Plan, vertices: AttributeSource | None = None) -> dict[str, Any]:
+    """Values that must be equal to resume from a checkpoint, as JSON values by their names in messages.
+
+    `vertices` is the table of vertices, on which the graph depends if its isolated ones count.
+    """
+    listed = vertices if settings.input.isolated else None
     return {
-        "input": _files(source),
+        "input": _input(source),
         "choice of columns": [source.source_column, source.target_column, str(source.id_type)],
         "input.nulls": settings.input.nulls,
         "input.where": settings.input.where,
         "input.bipartite": settings.input.bipartite,
         "input.directed": settings.input.directed,
+        "isolated vertices": None if listed is None else [listed.id_column, _files(listed.files)],
+        "weights": None if source.weights is None else list(astuple(source.weights)),
         "layout of the input": None if source.layout is None else source.layout.facts(),
         "partitioning.method": plan.partitioning,
         "number of partitions": plan.partitions,
@@ -29,8 +38,10 @@ def made_of(settings: Settings, source: Source, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _files(source: Source) -> list[list[Any]]:
+def _input(source: Source) -> list[list[Any]]:
+    return _files(source.files) if source.frame is None else [[digest] for digest in source.frame.sha256]
+
+
+def _files(files: Sequence[SourceFile]) -> list[list[Any]]:
     """Identities of the files, as JSON values. A file without a known version never equals another one."""
-    if source.frame is not None:
-        return [[digest] for digest in source.frame.sha256]
-    return [[file.path, file.bytes, list(file.row_groups), file.version or uuid4().hex] for file in source.files]
+    return [[file.path, file.bytes, list(file.row_groups), file.version or uuid4().hex] for file in files]

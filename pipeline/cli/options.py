@@ -51,6 +51,7 @@ _RUN_OPTIONS = [
         "--bipartite", type=_BIPARTITE, help="The columns hold ids of two kinds: prefix them, or refuse common ids."
     ),
     click.option("--directed", is_flag=True, help="Edges point from source to target. Programs use this; λ does not."),
+    click.option("--weight-column", metavar="COLUMN", help="Column of edge weights, for programs that use them."),
     click.option("--vertices", metavar="FILE", help="Vertex attributes in Parquet, such as names: one row per vertex."),
     click.option("--vertex-id", metavar="COLUMN", help="Id column of --vertices. Default: id or vertex."),
     click.option(

@@ -40,7 +40,7 @@ def write_partitions(
     """
     names = [str(column) for column in frame.columns]
     untyped = pa.schema([(one, pa.null()) for one in names])
-    ends = check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS)
+    ends = check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
     two = frame[[frame.columns[names.index(end)] for end in ends]]
     mark = secrets.token_hex(16)
     folder.subfolder(FOLDER).write(_MARK, mark.encode())

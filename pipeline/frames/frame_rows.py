@@ -1,4 +1,4 @@
-"""Read two columns of ids from tables of other libraries, by Arrow's PyCapsule interface or their own methods."""
+"""Read the columns of edges from tables of other libraries, by Arrow's PyCapsule interface or their own methods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def is_frame(obj: object) -> bool:
 
 
 def rows_of_frame(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
-    """The two columns of ids of a table. A reader of batches is read while the caller reads the answer.
+    """The columns of ids of a table, and that of weights, if any. A reader of batches is read while the caller reads
+    the answer.
 
     `name` is the table's name in messages. Raises InputError if the columns are ambiguous, missing or not ids, or if
     the rows cannot be read.
@@ -63,7 +64,7 @@ def _of_array(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
 
 
 def _of_dataset(frame: ds.Dataset, name: str, columns: ColumnNames) -> EdgeBatches:
-    ends = check_columns(name, frame.schema, columns.source, columns.target, VALUE_COLUMNS)
+    ends = check_columns(name, frame.schema, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
     reader = frame.scanner(columns=list(ends)).to_reader()
     return EdgeBatches(reader.schema, _guarded(reader, name))
 
@@ -71,7 +72,7 @@ def _of_dataset(frame: ds.Dataset, name: str, columns: ColumnNames) -> EdgeBatch
 def _of_lazy_polars(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
     """The rows of a LazyFrame. polars computes them batch by batch where possible."""
     schema = frame.collect_schema().to_frame().to_arrow().schema
-    ends = check_columns(name, schema, columns.source, columns.target, VALUE_COLUMNS)
+    ends = check_columns(name, schema, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
     frame = frame.select(list(ends))
     if not hasattr(frame, "collect_batches"):  # before polars 1.34
         return _of_stream(frame.collect(), name, columns)
@@ -80,7 +81,7 @@ def _of_lazy_polars(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
 
 
 def _of_pandas(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
-    """Only the two columns are converted: Arrow may have no type for others."""
+    """Only these columns are converted: Arrow may have no type for others."""
     names = [str(column) for column in frame.columns]
     indices = _indices(names, name, columns)
     two = frame.iloc[:, indices]
@@ -103,13 +104,16 @@ def _of_cudf(frame: Any, name: str, columns: ColumnNames) -> EdgeBatches:
 
 
 def _indices(names: Sequence[str], name: str, columns: ColumnNames) -> list[int]:
-    """The indices of the two columns among `names`."""
+    """The indices of the columns among `names`."""
     untyped = pa.schema([(one, pa.null()) for one in names])
-    return [names.index(end) for end in check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS)]
+    return [
+        names.index(end)
+        for end in check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
+    ]
 
 
 def _selected(schema: pa.Schema, batches: Any, name: str, columns: ColumnNames) -> EdgeBatches:
-    ends = check_columns(name, schema, columns.source, columns.target, VALUE_COLUMNS)
+    ends = check_columns(name, schema, columns.source, columns.target, VALUE_COLUMNS, columns.weight)
     indices = [schema.get_field_index(end) for end in ends]
     return EdgeBatches(
         pa.schema([schema.field(index) for index in indices]),

@@ -1,4 +1,4 @@
-"""Read the edges of graphs of NetworkX, igraph and SciPy as two columns of ids."""
+"""Read the edges of graphs of NetworkX, igraph and SciPy as columns of ids, and of weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .input_object import ColumnNames, EdgeBatches
 _BATCH_EDGES = 2**16
 """Edges that are read from a graph at a time."""
 _NAMES = ("src", "dst")
-_Edges: TypeAlias = tuple[pa.DataType, Iterator[tuple[Any, Any]]]
-"""The type of the ids, and batches of sources and targets."""
+_Edges: TypeAlias = tuple[pa.DataType, Iterator[tuple[Any, ...]]]
+"""The type of the ids, and batches of sources, targets and, if they are wanted, weights."""
 
 
 def is_graph(obj: object) -> bool:
@@ -30,18 +30,20 @@ def rows_of_graph(graph: Any, name: str, columns: ColumnNames) -> EdgeBatches:
     """The edges of a graph as the columns `src` and `dst`, with their direction and multiplicity.
 
     Ids are the nodes of NetworkX; the attribute `name` of igraph's vertices, or their numbers if they have no names;
-    the row and column numbers of a SciPy matrix, whose nonzero entries are edges. Raises UsageError for ids that are
-    neither integers of 64 bits nor strings, InputError for settings that name other columns.
+    the row and column numbers of a SciPy matrix, whose nonzero entries are edges. With a column of weights, they have
+    the edges' attribute of that name, or the entries of a matrix. Raises UsageError for ids that are neither integers
+    of 64 bits nor strings and for weights that are no numbers, InputError for settings that name other columns.
     """
     read = _reader_for(graph)
     assert read is not None
-    kind, pairs = read(graph, name)
-    schema = pa.schema([(end, kind) for end in _NAMES])
-    check_columns(name, schema, columns.source, columns.target)
+    kind, pairs = read(graph, name, columns.weight)
+    weights = [] if columns.weight is None else [(columns.weight, pa.float64())]
+    schema = pa.schema([*((end, kind) for end in _NAMES), *weights])
+    check_columns(name, schema, columns.source, columns.target, (), columns.weight)
     return EdgeBatches(schema, (_batch(ends, schema, name) for ends in pairs))
 
 
-def _reader_for(obj: object) -> Callable[[Any, str], _Edges] | None:
+def _reader_for(obj: object) -> Callable[[Any, str, str | None], _Edges] | None:
     # No library is imported here: a graph of a library that is not imported cannot exist.
     networkx, igraph, scipy = (sys.modules.get(module) for module in ("networkx", "igraph", "scipy.sparse"))
     if networkx is not None and isinstance(obj, networkx.Graph):
@@ -53,22 +55,28 @@ def _reader_for(obj: object) -> Callable[[Any, str], _Edges] | None:
     return None
 
 
-def _of_networkx(graph: Any, name: str) -> _Edges:
-    return _id_type(graph, name, "node"), _cut((edge[0], edge[1]) for edge in graph.edges())
+def _of_networkx(graph: Any, name: str, weight: str | None) -> _Edges:
+    kind = _id_type(graph, name, "node")
+    if weight is None:
+        return kind, _cut((edge[0], edge[1]) for edge in graph.edges())
+    return kind, _cut(graph.edges(data=weight))
 
 
-def _of_igraph(graph: Any, name: str) -> _Edges:
-    edges = (edge.tuple for edge in graph.es)
+def _of_igraph(graph: Any, name: str, weight: str | None) -> _Edges:
+    if weight is not None and weight not in graph.es.attributes():
+        raise UsageError(f"{name}: its edges have no attribute {weight!r}, which input.weight_column names")
+    more = () if weight is None else (weight,)
+    edges = ((*edge.tuple, *(edge[one] for one in more)) for edge in graph.es)
     if "name" not in graph.vs.attributes():
         return pa.int64(), _cut(edges)
     names = graph.vs["name"]
     kind = _id_type(names, name, "vertex name")
     if len({*names}) < len(names):
         raise UsageError(f"{name}: two vertices have the same name. Names are ids: make them unique, or delete them")
-    return kind, _cut((names[source], names[target]) for source, target in edges)
+    return kind, _cut((names[source], names[target], *rest) for source, target, *rest in edges)
 
 
-def _of_scipy(matrix: Any, name: str) -> _Edges:
+def _of_scipy(matrix: Any, name: str, weight: str | None) -> _Edges:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise UsageError(
             f"{name} has the shape {matrix.shape}: an adjacency matrix is square, "
@@ -76,39 +84,40 @@ def _of_scipy(matrix: Any, name: str) -> _Edges:
         )
     if matrix.format not in ("csr", "csc"):
         found = matrix.tocoo(copy=False)
-        return pa.int64(), _entries(found.row, found.col, found.data)
-    return pa.int64(), _compressed(matrix)
+        entries = _entries(found.row, found.col, found.data)
+    else:
+        entries = _compressed(matrix)
+    return pa.int64(), entries if weight is not None else (batch[:2] for batch in entries)
 
 
-def _entries(rows: Any, columns: Any, values: Any) -> Iterator[tuple[Any, Any]]:
+def _entries(rows: Any, columns: Any, values: Any) -> Iterator[tuple[Any, ...]]:
     for start in range(0, len(values), _BATCH_EDGES):
         part = slice(start, start + _BATCH_EDGES)
         there = values[part] != 0
-        yield rows[part][there], columns[part][there]
+        yield rows[part][there], columns[part][there], values[part][there]
 
 
-def _compressed(matrix: Any) -> Iterator[tuple[Any, Any]]:
+def _compressed(matrix: Any) -> Iterator[tuple[Any, ...]]:
     starts = matrix.indptr.astype(np.int64)
     for start in range(0, int(starts[-1]), _BATCH_EDGES):
         stop = min(start + _BATCH_EDGES, int(starts[-1]))
         lines = np.searchsorted(starts, np.arange(start, stop), side="right") - 1
         there = matrix.data[start:stop] != 0
         ends = lines[there], matrix.indices[start:stop][there]
-        yield ends if matrix.format == "csr" else ends[::-1]
+        yield *(ends if matrix.format == "csr" else ends[::-1]), matrix.data[start:stop][there]
 
 
-def _cut(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    rest = iter(pairs)
+def _cut(edges: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    rest = iter(edges)
     while part := list(islice(rest, _BATCH_EDGES)):
-        sources, targets = zip(*part, strict=True)
-        yield sources, targets
+        yield tuple(zip(*part, strict=True))
 
 
-def _batch(ends: tuple[Any, Any], schema: pa.Schema, name: str) -> pa.RecordBatch:
+def _batch(ends: tuple[Any, ...], schema: pa.Schema, name: str) -> pa.RecordBatch:
     try:
         return pa.record_batch([pa.array(end, field.type) for end, field in zip(ends, schema, strict=True)], schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError, UnicodeEncodeError) as error:
-        raise UsageError(f"{name}: ids of its edges cannot be read: {error}") from error
+        raise UsageError(f"{name}: ids or weights of its edges cannot be read: {error}") from error
 
 
 def _id_type(ids: Iterable[Any], name: str, what: str) -> pa.DataType:

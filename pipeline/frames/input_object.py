@@ -15,15 +15,17 @@ from ..settings.models import InputSettings
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The names of the two id columns in the settings; None where the settings name none."""
+    """The names of the columns in the settings; None where the settings name none."""
 
     source: str | None
     target: str | None
+    weight: str | None = None
+    """None if edges have no weights."""
 
 
 @dataclass(frozen=True)
 class EdgeBatches:
-    """Two columns of ids in batches."""
+    """Two columns of ids, and a third one of weights if edges have weights, in batches."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]

@@ -109,9 +109,12 @@ class PlanFacts:
 
     @property
     def ingest_on_device(self) -> bool:
-        """Whether rows are cleaned, numbered and written from the GPUs' memory. String ids stay in host memory."""
+        """Whether rows are cleaned, numbered and written from the GPUs' memory. String ids and weights stay in host
+        memory.
+        """
         room = GPU_FILL * self.capacity.device_bytes * self.capacity.workers
-        return self.source.kind == "integer" and 0 < self.source.rows * GPU_ROW_BYTES <= room
+        on_host = self.source.kind != "integer" or self.source.weights is not None
+        return not on_host and 0 < self.source.rows * GPU_ROW_BYTES <= room
 
     @property
     def buckets(self) -> int:

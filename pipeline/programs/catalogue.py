@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,8 @@ class Column:
     kind: str
     """Alias of the Arrow type; `id` for ids of vertices."""
     meaning: str
+    missing: float | None = None
+    """The value in the state that is null in the table; None if none is."""
 
     def type(self, id_type: pa.DataType) -> pa.DataType:
         """The Arrow type, in a graph with ids of `id_type`."""
@@ -40,6 +43,12 @@ class Entry:
     columns: tuple[Column, ...]
     section: str | None = None
     """Section of the settings with its parameters; None without parameters."""
+    vertices: tuple[str, ...] = ()
+    """Parameters that are ids of vertices. The program gets their dense numbers."""
+    weights: Literal["unused", "needed", "optional"] = "unused"
+    """Whether it uses weights; `optional`: if its parameter `weighted` is true."""
+    without_weights: str = ""
+    """The message for edges without weights that it needs."""
 
 
 CATALOGUE: Mapping[str, Entry] = {
@@ -47,6 +56,9 @@ CATALOGUE: Mapping[str, Entry] = {
         "PageRank: how often a random walk with restarts visits a vertex.",
         (Column("pagerank", "rank", "double", "PageRank; the sum over all vertices is 1."),),
         "pagerank",
+        vertices=("personal",),
+        weights="optional",
+        without_weights="pagerank.weighted is true, and the edges have no weights",
     ),
     "components": Entry(
         "Connected components, ignoring directions.",
@@ -64,6 +76,26 @@ CATALOGUE: Mapping[str, Entry] = {
     "clustering": Entry(
         "Local clustering coefficient.",
         (Column("clustering", "clustering", "double", "The share of pairs of neighbours that are joined by an edge."),),
+    ),
+    "bfs": Entry(
+        "Breadth-first search: the fewest edges on a path from a source to each vertex.",
+        (
+            Column("level", "level", "int32", "Edges on a shortest path from the source; null if there is none.", -1),
+            Column("parent", "parent", "id", "The smallest id before the vertex on such a path, or null.", -1),
+        ),
+        "bfs",
+        vertices=("source",),
+    ),
+    "sssp": Entry(
+        "Shortest paths: the smallest sum of weights on a path from a source to each vertex.",
+        (
+            Column("distance", "distance", "double", "The smallest sum of weights; null without a path.", math.inf),
+            Column("predecessor", "predecessor", "id", "The vertex before on such a path, or null.", -1),
+        ),
+        "sssp",
+        vertices=("source",),
+        weights="needed",
+        without_weights="the program sssp needs weights (bfs counts edges)",
     ),
 }
 """Name → program, in the order of their columns."""

@@ -6,9 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...tasks.programs import Program
-from ...tasks.programs.shipped import Components, Coreness, LabelPropagation, LocalClustering, PageRank
+from ...tasks.programs.shipped import (
+    BreadthFirst,
+    Components,
+    Coreness,
+    LabelPropagation,
+    LocalClustering,
+    PageRank,
+    ShortestPaths,
+)
 from ..settings.models import Settings
-from .catalogue import CATALOGUE
+from .catalogue import CATALOGUE, Entry
+from .vertices import Numbers
 
 _MAKERS: Mapping[str, Callable[..., Program]] = {
     "pagerank": PageRank,
@@ -16,16 +25,38 @@ _MAKERS: Mapping[str, Callable[..., Program]] = {
     "labels": LabelPropagation,
     "coreness": Coreness,
     "clustering": LocalClustering,
+    "bfs": BreadthFirst,
+    "sssp": ShortestPaths,
 }
 """Name → class; its fields are named like the settings of its section."""
 
 
-def program_of(name: str, settings: Settings) -> Program:
-    """A program of the catalogue with its parameters."""
-    return _MAKERS[name](**parameters_of(name, settings))
+def requested_programs(settings: Settings) -> dict[str, Entry]:
+    """The programs in the setting `programs.run`, without λ, in the order of their columns."""
+    return {name: CATALOGUE[name] for name in settings.programs.vertex_programs}
+
+
+def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> Program:
+    """A program of the catalogue with its parameters. `numbers` are the dense numbers of the vertices in them; without
+    these, the program has the vertices of its defaults.
+    """
+    entry, parameters = CATALOGUE[name], parameters_of(name, settings)
+    for vertices in entry.vertices:
+        given = parameters.pop(vertices)
+        if numbers is not None:
+            several = isinstance(given, list)
+            found = tuple(numbers[text] for text in (given if several else (given,)))
+            parameters[vertices] = found if several else found[0]
+    return _MAKERS[name](**parameters)
 
 
 def parameters_of(name: str, settings: Settings) -> dict[str, Any]:
-    """The parameters of a program in a run, by name."""
+    """The parameters of a program in a run, by name, as JSON values."""
     section = CATALOGUE[name].section
-    return {} if section is None else getattr(settings, section).model_dump()
+    return {} if section is None else getattr(settings, section).model_dump(mode="json")
+
+
+def refuses_negative_weights(settings: Settings) -> bool:
+    """Whether a requested program forbids weights below 0."""
+    programs = [program_of(name, settings) for name in requested_programs(settings)]
+    return any(program.nonnegative and (program.along or program.weighs) for program in programs)

@@ -39,9 +39,10 @@ from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
-from .catalogue import CATALOGUE, Entry
-from .making import parameters_of, program_of
+from .catalogue import Column, Entry
+from .making import parameters_of, program_of, requested_programs
 from .saving import Finished, KeptPrograms, Paused
+from .vertices import find_vertices
 
 LEAST_ENTRIES = 2**21
 """Fewest ends of edges in each of several blocks. With fewer, barriers take longer than the work."""
@@ -61,14 +62,10 @@ class _Blocks:
     """The graph in blocks."""
 
     view: View
+    weighted: bool
     home: RangePartitioner
     blocks: list[Future]
     """[groups] Block"""
-
-
-def requested_programs(settings: Settings) -> dict[str, Entry]:
-    """The programs in the setting `programs.run`, without λ, in the order of their columns."""
-    return {name: CATALOGUE[name] for name in settings.programs.vertex_programs}
 
 
 def warm_programs(engine: Engine, settings: Settings) -> None:
@@ -101,10 +98,9 @@ def run_programs(
     Raises StateLost if a worker is lost with its block.
     """
     wanted = requested_programs(settings)
+    numbers = find_vertices(engine, settings, source, buckets)
     done: list[Finished] = []
-    columns = [
-        [(c.name, c.state, c.type(source.id_type), c.kind == "id") for c in entry.columns] for entry in wanted.values()
-    ]
+    columns = [[(column, column.type(source.id_type)) for column in entry.columns] for entry in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
         home = _place(engine, buckets, degrees)
         graph: _Blocks | None = None
@@ -112,12 +108,13 @@ def run_programs(
             parameters = parameters_of(name, settings)
             finished = kept.finished(name, parameters)
             if finished is None:
-                program = program_of(name, settings)
+                program = program_of(name, settings, numbers)
                 # The entries of an undirected graph are the same by all views.
                 view = program.view if source.directed else "both"
-                if graph is None or graph.view != view:
+                weighted = bool(program.along) or program.weighs
+                if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
-                    graph = _cut(engine, buckets, home, source.directed, view)
+                    graph = _cut(engine, buckets, home, source.directed, view, weighted)
                 ran = _run_to_end(engine, graph, name, program, settings, kept)
                 types = {column.state: program.state[column.state] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]
@@ -143,15 +140,18 @@ def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> Range
     return range_cuts.range_partitioner(engine.gather(cuts))
 
 
-def _cut(engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View) -> _Blocks:
+def _cut(
+    engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View, weighted: bool
+) -> _Blocks:
     """A block for each of these range_cuts."""
     groups = home.partitions
     engine = engine.for_tasks(groups)
-    sent = send(engine, "send-entries", "entries", delivery.send_entries, [(own, home, view) for own in buckets.edges])
-    arguments = [(g, int(buckets.starts[-1]), home, directed, view) for g in range(groups)]
+    own = [(edges, home, view, weighted) for edges in buckets.edges]
+    sent = send(engine, "send-entries", "entries", delivery.send_entries, own)
+    arguments = [(g, int(buckets.starts[-1]), home, directed, view, weighted) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
     engine.wait(blocks)
-    return _Blocks(view, home, blocks)
+    return _Blocks(view, weighted, home, blocks)
 
 
 def _sum(degrees: BucketDegrees) -> int:
@@ -308,12 +308,14 @@ def _send_kept(outcome: Outcome, names: Sequence[str], starts: NDArray[np.int64]
 
 
 def _vertex_columns(
-    columns: Sequence[Sequence[tuple[str, str, pa.DataType, bool]]], named: Sequence[delivery.NamedColumns]
+    columns: Sequence[Sequence[tuple[Column, pa.DataType]]], named: Sequence[delivery.NamedColumns]
 ) -> list[TableColumn]:
     return [
-        TableColumn(name, kind, found.columns[state], found.ids if is_id else None)
+        TableColumn(
+            column.name, kind, found.columns[column.state], found.ids if column.kind == "id" else None, column.missing
+        )
         for own, found in zip(columns, named, strict=True)
-        for name, state, kind, is_id in own
+        for column, kind in own
     ]
 
 

@@ -12,6 +12,7 @@ from ...tasks.graph.subgraph import PartitionCounts
 from ...tasks.shards.group_edges import ShardCounts
 from ..checkpoint.checkpoint import Checkpoint, Graph, edges_of, facts_of
 from ..stages import ingesting, partitioning, sharding, triangulating
+from ..stages.attributes import read_isolated
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
 from ..stages.task_engine import Future
@@ -69,6 +70,8 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
 def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
     engine, events, plan, source = run.engine, run.events, run.plan, run.source
     blocks, rows = ingesting.read(engine, events, source, plan.blocks, run.settings.input.nulls, run.space)
+    if run.settings.input.isolated and run.vertices is not None:
+        blocks += read_isolated(engine, source, run.vertices, run.settings, len(blocks), run.space)
     buckets = ingesting.number(engine, events, source, blocks, plan.buckets, run.space)
     if checkpoint.due():
         parts = {"ids": buckets.ids, "edges": buckets.edges}

@@ -34,6 +34,7 @@ from ..output.staging import Staging, staging_for
 from ..plan.choice import plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
+from ..programs.vertices import find_vertices
 from ..results.report.run_report import add_report
 from ..results.result import Result
 from ..settings.models import Settings
@@ -194,14 +195,15 @@ def _with_plan(execution: Execution, plan: Plan) -> Execution:
 def _run(run: RunContext) -> tuple[Manifest, Checkpoint]:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     warm_workers(run)
-    values = made_of(settings, run.source, plan)
+    values = made_of(settings, run.source, plan, run.vertices)
     checkpoint = Checkpoint(settings.checkpoint, values, run.call.staging.out)
     if settings.checkpoint.fresh:
         checkpoint.clear()
     try:
         graph = find_graph(run, checkpoint)
+        find_vertices(engine, settings, run.source, graph.buckets)  # an unknown id ends the run early
         joined = None
-        if run.vertices is not None:
+        if run.vertices is not None and run.vertices.schema.names:
             tables = run.call.staging.tables
             joined = join_attributes(engine, events, run.vertices, graph.buckets.ids, tables, settings)
         manifest = compute(run, graph, checkpoint)

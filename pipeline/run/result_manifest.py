@@ -56,7 +56,7 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
         settings=run.settings.model_dump(),
         started=run.events.started,
         finished=datetime.now(UTC),
-        input=input_record(run.source),
+        input=input_record(run.source, run.settings.input.isolated),
         counts=_counts(graph, found.published),
         partitions=[
             PartitionRecord(**{name: getattr(own, name) for name in PartitionRecord.model_fields})

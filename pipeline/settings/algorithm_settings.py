@@ -8,6 +8,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from ..programs.catalogue import CATALOGUE, LAMBDA
 from .section import Section
+from .vertex_ids import id_or_none, id_texts
 
 MAX_PARTITIONS = 4096
 """Largest number of partitions of a run."""
@@ -99,6 +100,24 @@ class PagerankSettings(Section):
     """Stop when the sum of all rank changes in a superstep is below this."""
     iterations: int | None = Field(None, ge=1)
     """Stop after this many supersteps; null stops by `tolerance`."""
+    weighted: bool = False
+    """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
+    personal: Annotated[tuple[int | str, ...] | list[int | str] | str, PlainValidator(id_texts)] = ()
+    """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
+
+
+class BfsSettings(Section):
+    """The program bfs."""
+
+    source: Annotated[int | str | None, PlainValidator(id_or_none)] = None
+    """Id of the vertex at which the search starts; required."""
+
+
+class SsspSettings(Section):
+    """The program sssp."""
+
+    source: Annotated[int | str | None, PlainValidator(id_or_none)] = None
+    """Id of the vertex at which all paths start; required."""
 
 
 class LabelsSettings(Section):

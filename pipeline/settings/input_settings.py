@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from ...tasks.errors import UsageError
-from ...tasks.inputs.formats.form import Form
+from ...tasks.inputs.formats.form import Form, Weights
 from ...tasks.storage.own_files import plain_name
 from ...tasks.storage.passwords import without_passwords
 from ...tasks.where.condition import parse_where
@@ -33,6 +33,10 @@ class InputSettings(Section):
     """For ids of two kinds: `prefix` puts the column name before each id; `refuse` fails if an id is in both."""
     directed: bool = False
     """Edges point from source to target. Vertex programs use the direction (docs/programs.md); λ does not."""
+    weight_column: str | None = Field(None, min_length=1)
+    """Column of numbers that weigh the edges, read as float64, for programs; null: no weights, see docs/inputs.md."""
+    repeats: Literal["error", "sum", "min", "max"] = "error"
+    """Weight of an edge with several rows: their `sum`, `min` or `max`; `error` ends the run with exit code 3."""
     id_type: Literal["auto", "int64", "uint64", "string"] = "auto"
     """Type of ids in CSV, TSV and JSON lines. `auto` infers it from the first rows."""
     header: bool | None = None
@@ -49,6 +53,8 @@ class InputSettings(Section):
     """Fewest rows of a complete input, duplicates included; fewer end the run with exit code 8; null: no minimum."""
     vertices: str | None = Field(None, min_length=1)
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
+    isolated: bool = False
+    """Ids of `input.vertices` without edges are vertices of the graph, too, with degree 0."""
     vertex_id: str | None = None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""
     vertex_columns: tuple[str, ...] | None = None
@@ -70,7 +76,13 @@ class InputSettings(Section):
             self.where,
             self.bipartite,
             directed=self.directed,
+            weights=self.weights,
         )
+
+    @property
+    def weights(self) -> Weights | None:
+        """The weights of edges; None if edges have none."""
+        return None if self.weight_column is None else Weights(self.weight_column, self.repeats)
 
     @field_serializer("path", "vertices")
     def _without_password(self, path: str | None) -> str | None:
@@ -134,13 +146,15 @@ class InputSettings(Section):
             raise ValueError("input.source_column and input.target_column must be set together: set both or neither")
         if self.source_column is not None and self.source_column == self.target_column:
             raise ValueError(f"input.source_column and input.target_column are the same column, {self.source_column!r}")
+        if self.weight_column is None and self.repeats != "error":
+            raise ValueError("input.repeats applies to weights: name their column with --weight-column")
         return self
 
     @model_validator(mode="after")
     def _check_attributes(self) -> Self:
         if self.vertices is None:
-            for name in ("vertex_id", "vertex_columns", "vertex_label"):
-                if getattr(self, name) is not None:
+            for name in ("vertex_id", "vertex_columns", "vertex_label", "isolated"):
+                if getattr(self, name) not in (None, False):
                     raise ValueError(f"input.{name} applies to vertex attributes: name their file with --vertices")
         return self
 

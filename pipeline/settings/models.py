@@ -13,13 +13,16 @@ from pydantic import BaseModel, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.storage.passwords import without_passwords
+from ..programs.catalogue import CATALOGUE
 from .algorithm_settings import (
     MAX_PARTITIONS,
+    BfsSettings,
     BoundingSettings,
     LabelsSettings,
     PagerankSettings,
     PartitioningSettings,
     ProgramsSettings,
+    SsspSettings,
 )
 from .cluster_settings import ClusterSettings
 from .dates import has_date, replace_date
@@ -31,6 +34,7 @@ from .section import Section
 __all__ = [
     "MAX_PARTITIONS",
     "SECTIONS",
+    "BfsSettings",
     "BoundingSettings",
     "CheckpointSettings",
     "ClusterSettings",
@@ -44,6 +48,7 @@ __all__ = [
     "PartitioningSettings",
     "ProgramsSettings",
     "Settings",
+    "SsspSettings",
 ]
 
 
@@ -62,6 +67,25 @@ class Settings(Section):
     programs: ProgramsSettings = ProgramsSettings()
     pagerank: PagerankSettings = PagerankSettings()
     labels: LabelsSettings = LabelsSettings()
+    bfs: BfsSettings = BfsSettings()
+    sssp: SsspSettings = SsspSettings()
+
+    @model_validator(mode="after")
+    def _check_programs(self) -> Self:
+        for name in self.programs.run:
+            entry = CATALOGUE.get(name)
+            section = None if entry is None or entry.section is None else getattr(self, entry.section)
+            if entry is None or section is None:
+                continue
+            for parameter in entry.vertices:
+                if getattr(section, parameter) is None:
+                    raise ValueError(
+                        f"the program {name} needs the id of a vertex: --set {entry.section}.{parameter}=ID"
+                    )
+            weighted = entry.weights == "needed" or (entry.weights == "optional" and section.weighted)
+            if weighted and self.input.weight_column is None:
+                raise ValueError(f"{entry.without_weights}: name their column with --weight-column")
+        return self
 
     @model_validator(mode="after")
     def _check_series(self) -> Self:
@@ -96,5 +120,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "programs": ProgramsSettings,
     "pagerank": PagerankSettings,
     "labels": LabelsSettings,
+    "bfs": BfsSettings,
+    "sssp": SsspSettings,
 }
 """Section name → its model, in the order of the settings file."""

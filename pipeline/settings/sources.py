@@ -16,6 +16,7 @@ from ..messages.escaping import has_controls
 from ..messages.suggesting import did_you_mean
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
+from .vertex_ids import AS_TEXT
 
 SHORT_NAMES: Mapping[str, str] = {
     "input": "input.path",
@@ -27,6 +28,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "where": "input.where",
     "bipartite": "input.bipartite",
     "directed": "input.directed",
+    "weight_column": "input.weight_column",
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
     "programs": "programs.run",
@@ -87,7 +89,8 @@ def load_settings(
         name, equals, text = assignment.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--set takes a.b=c, got {assignment!r}")
-        _assign(tree, name.strip(), _parse(text, f"--set {name.strip()}"))
+        name = name.strip()
+        _assign(tree, name, text.strip() if name in AS_TEXT else _parse(text, f"--set {name}"))
     _replace_dates(tree, required="nightly.date" in (overrides or {}))
     return _validated(tree, "" if config is None else f" (settings file {config})")
 

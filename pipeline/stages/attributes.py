@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from ...tasks import attributes
 from ...tasks.attributes import AttributeSource
+from ...tasks.device import MemorySpace
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.writing import OutputFile
 from ...tasks.storage.folders import Folder
@@ -44,7 +45,22 @@ def open_vertices(settings: Settings, source: Source) -> AttributeSource | None:
         columns=own.vertex_columns,
         label=own.vertex_label,
         storage_options=own.storage_options,
+        only_ids=own.isolated,
     )
+
+
+def read_isolated(
+    engine: Engine, source: Source, vertices: AttributeSource, settings: Settings, first: int, space: MemorySpace
+) -> list[Future]:
+    """The ids of the table of vertices as blocks of the input without edges, numbered from `first`.
+
+    Returns [blocks] BlockEdges. Raises InputError for damage and null ids.
+    """
+    blocks = attributes.plan_attribute_blocks(vertices, settings.ingest.rows_per_block)
+    tasks = [(vertices, source, block, first + block.number, space) for block in blocks]
+    found = engine.for_tasks(len(blocks)).map("read-vertices", attributes.read_listed_ids, tasks)
+    engine.wait(found)
+    return found
 
 
 def join_attributes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -14,6 +15,8 @@ from ...tasks.device import MemorySpace
 from ...tasks.errors import InputError
 from ...tasks.ingest.blocks import BlockEdges
 from ...tasks.ingest.left_out import LeftOut, refuse_nulls
+from ...tasks.ingest.lookup import ids_of
+from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source
 from ...tasks.storage.passwords import without_passwords
 from ..cluster.connecting.start import WORKER_BYTES
@@ -99,11 +102,13 @@ def number(
     Makes `buckets` buckets, or more if these do not fit a worker's memory. Empties the list `blocks`: futures of
     blocks and of exchanges are released as soon as no task needs them, so that workers spill each array at most once.
 
-    Raises InputError if `input.bipartite` is "refuse" and ids are in both columns.
+    Raises InputError if `input.bipartite` is "refuse" and ids are in both columns, and for repeated rows whose weights
+    cannot be combined.
     """
     if space is MemorySpace.HOST:
         buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
     numbers = range(buckets)
+    rule = None if source.weights is None else source.weights.repeats
     engine = engine.for_tasks(buckets)
     with events.stage("number", 2 * buckets) as stage:
         every = ingest.sample_interval(source.rows, buckets)
@@ -122,10 +127,12 @@ def number(
         pairs = [(block, starts) for block in blocks]
         sent = exchange(engine, "numbers", answers, ingest.send_pairs, pairs, forward="pairs")
         del answers, pairs, blocks[:]
-        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space) for b in numbers])
+        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space, rule) for b in numbers])
         del sent
         engine.wait(edges, stage)
         duplicates = engine.peek(edges, attrgetter("duplicates"))
+        if source.weights is not None:
+            _refuse_repeats(engine, source, source.weights, ids, starts, engine.peek(edges, attrgetter("refused")))
     return Buckets(ids, edges, starts, sum(duplicates))
 
 
@@ -136,6 +143,35 @@ def _refuse_ids_in_both_columns(source: Source, ids: int) -> None:
             f"{source.source_column!r} and in column {source.target_column!r}: each would be one vertex; keep them "
             "apart with --bipartite prefix, or leave it out if they mean the same"
         )
+
+
+def _refuse_repeats(
+    engine: TaskEngine,
+    source: Source,
+    weights: Weights,
+    ids: Sequence[Future],
+    starts: NDArray[np.int64],
+    refused: Sequence[tuple[int, ...]],
+) -> None:
+    """Raises InputError for the first edge whose rows have no common weight. `refused` [buckets]."""
+    first = min((own for own in refused if own), default=())
+    if not first:
+        return
+    *ends, rows = first
+    found: dict[int, object] = {}
+    for own in engine.peek(ids, partial(ids_of, ends, starts, source.id_type)):
+        found |= own
+    names = " and ".join(repr(found[end]) for end in ends)
+    if weights.repeats == "error":
+        raise InputError(
+            f"the edge {'with a direction ' if source.directed else ''}between {names} has {rows:,} rows, and each can "
+            f"have another weight in column {weights.column!r}: say what its weight is with "
+            "--set input.repeats=sum, min or max"
+        )
+    raise InputError(
+        f"the weights of the {rows:,} rows of the edge between {names} in column {weights.column!r} add up to more "
+        "than a float64 can hold: use smaller units, or --set input.repeats=max"
+    )
 
 
 def _numbering_bytes(block: BlockEdges) -> int:

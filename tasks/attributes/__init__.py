@@ -16,6 +16,7 @@ from .joining import (
     read_attributes,
     send_attributes,
 )
+from .listed import read_listed_ids
 from .source import AttributeBlock, AttributeSource, open_attributes, plan_attribute_blocks
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "plan_attribute_blocks",
     "publish_attributes",
     "read_attributes",
+    "read_listed_ids",
     "send_attributes",
 ]

@@ -80,11 +80,12 @@ def open_attributes(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    only_ids: bool = False,
 ) -> AttributeSource:
     """Find the Parquet files of a file, folder, glob, table or fsspec URL, and check their columns. Reads footers only.
 
     `id_type` is the type of the ids in the edges. Defaults: `id_column` is `id` or `vertex`; `columns` are all others;
-    `label` is `label` or `name`, or else the only string attribute.
+    `label` is `label` or `name`, or else the only string attribute. `only_ids` allows a table without attributes.
 
     Raises InputError, which names the file and the column, if nothing is found, a footer cannot be read, a column is
     missing, has a reserved name or a type that cannot be published, or the ids and those of the edges differ in kind.
@@ -104,7 +105,7 @@ def open_attributes(
         types = dict(zip(footer.schema.names, footer.schema.types, strict=True))
         found = id_type_of(footer.path, footer.schema.names, types, id_column)
         _refuse_other_ids(footer.path, found, id_column, id_type)
-    chosen = _columns(first, names, id_column, columns)
+    chosen = _columns(first, names, id_column, columns, only_ids)
     schemas = {footer.path: footer.schema for footer in footers}
     if live is not None:
         live.refuse_columns([id_column, *chosen])
@@ -175,7 +176,7 @@ def _refuse_other_ids(path: str, found: pa.DataType, column: str, expected: pa.D
     )
 
 
-def _columns(path: str, names: Sequence[str], id_column: str, named: Sequence[str] | None) -> list[str]:
+def _columns(path: str, names: Sequence[str], id_column: str, named: Sequence[str] | None, only_ids: bool) -> list[str]:
     chosen = [name for name in names if name != id_column] if named is None else list(named)
     for name in chosen:
         if name in RESERVED:
@@ -187,9 +188,10 @@ def _columns(path: str, names: Sequence[str], id_column: str, named: Sequence[st
             raise InputError(f"{path} has {names.count(name)} columns named {name!r}; rename all but one")
         if name == id_column:
             raise InputError(f"input.vertex_columns has {name!r}, which is the id column: leave it out")
-    if not chosen:
+    if not chosen and not only_ids:
         raise InputError(
-            f"{path} has no column besides {id_column!r}, so there are no attributes: leave out --vertices"
+            f"{path} has no column besides {id_column!r}, so there are no attributes: leave out --vertices, or say "
+            "--set input.isolated=true, if ids without edges are vertices, too"
         )
     return chosen
 

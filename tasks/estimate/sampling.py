@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -149,7 +149,7 @@ def _read(source: Source, piece: Piece, rows: int, parts: int, share: float, who
     read = left_out = self_loops = 0
     none = identity.no_ids(source.kind)
     sources, targets, stretches = [none], [none], [np.zeros(0, np.int32)]
-    for batch in read_batches(source, piece, None if whole and not source.is_counted else rows):
+    for batch in read_batches(replace(source, weights=None), piece, None if whole and not source.is_counted else rows):
         before, read = read, read + len(batch) + batch.left_out.rows
         left_out += batch.left_out.rows
         first, second = identity.hashes(batch.source), identity.hashes(batch.target)

@@ -18,6 +18,7 @@ from .directions import DOWN, UP, distinct_edges
 from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
 from .string_codes import StringCodes
+from .weights import Weight
 
 SAMPLES = 256
 """Ids sampled per bucket. The driver holds all samples. The largest bucket is about a tenth larger than the mean."""
@@ -54,6 +55,11 @@ class BlockEdges(SizedArrays):
     ways: NDArray[np.uint8] | None = None
     """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
 
+    weight: Weight | None = None
+    """[edges] None if edges have no weights. Edges with weights are all rows but self-loops: repeated rows are combined
+    where all rows of an edge meet.
+    """
+
     def __len__(self) -> int:
         return len(self.low)
 
@@ -77,13 +83,16 @@ class LocalEdges(SizedArrays):
     ways: NDArray[np.uint8] | None = None
     """[edges] as in BlockEdges."""
 
+    weight: Weight | None = None
+    """[edges] as in BlockEdges."""
+
     def __len__(self) -> int:
         return len(self.low)
 
 
 def without_ids(block: BlockEdges) -> LocalEdges:
     """A block without its ids, which take most of its memory. They are not needed while buckets number them."""
-    return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways)
+    return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways, block.weight)
 
 
 def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HOST) -> BlockEdges:
@@ -109,14 +118,14 @@ def clean(
         coded = identity.encode(rows.source, rows.target)
     else:
         coded = identity.encode(space.place(rows.source), space.place(rows.target))
-    return _edges(number, *coded, rows.left_out, with_sides, directed)
+    return _edges(number, *coded, rows.left_out, with_sides, directed, rows.weight)
 
 
 def _read_strings(source: Source, block: Block, with_sides: bool) -> BlockEdges:
     codes = StringCodes()
     for part in read_parts(source, block):
         codes.add(part)
-    return _edges(block.number, *codes.end(), codes.left_out, with_sides, source.directed)
+    return _edges(block.number, *codes.end(), codes.left_out, with_sides, source.directed, codes.weight)
 
 
 def _edges(
@@ -127,6 +136,7 @@ def _edges(
     left_out: LeftOut,
     with_sides: bool,
     directed: bool,
+    weight: Weight | None,
 ) -> BlockEdges:
     """The block of rows whose ends `first` and `second` [rows] are positions in `ids`."""
     sides = None
@@ -142,12 +152,17 @@ def _edges(
     if self_loops:
         low, high = low[proper], high[proper]
         ways = None if ways is None else ways[proper]
-    if ways is None:
+        weight = None if weight is None else weight[proper]
+    if weight is not None:
+        by = order.order_pairs(low, high, len(ids), len(ids))
+        low, high, weight = low[by], high[by], weight[by]
+        ways = None if ways is None else ways[by]
+    elif ways is None:
         low, high = order.distinct_pairs(low, high, len(ids), len(ids))
     else:
         low, high, ways = distinct_edges(low, high, ways, len(ids), len(ids))
     rows = len(first) + left_out.rows
-    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides, ways)
+    return BlockEdges(number, ids, low, high, rows, self_loops, edges - len(low), left_out, sides, ways, weight)
 
 
 def sample_interval(rows: int, buckets: int) -> int:

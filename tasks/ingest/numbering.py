@@ -20,9 +20,11 @@ from ..errors import InternalError, OutOfRoom
 from ..ids import identity, order
 from ..ids.identity import Ids
 from ..ids.order import Ints
+from ..inputs.formats.form import Repeats
 from ..messages import Bundle, Payload, bundle
 from .blocks import BlockEdges, LocalEdges
 from .directions import distinct_edges
+from .repeats import Combined, combine_rows
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,13 @@ class Pairs(Payload):
     """[edges] dense number of the smaller end."""
 
     high: Ints
-    """[edges] dense number of the larger end. Edges are sorted by (low, high), distinct."""
+    """[edges] dense number of the larger end. Edges are sorted by (low, high), distinct unless they have weights."""
 
     ways: NDArray[np.uint8] | None = None
     """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
+
+    weight: NDArray[np.float64] | None = None
+    """[edges] None if edges have no weights."""
 
     def __len__(self) -> int:
         return len(self.low)
@@ -86,6 +91,14 @@ class BucketEdges(SizedArrays):
 
     ways: NDArray[np.uint8] | None = None
     """[edges] direction bits (see `tasks.ingest.directions`); None for an undirected graph."""
+
+    weight: NDArray[np.float64] | None = None
+    """[arcs] one weight for each direction bit of each edge, UP before DOWN; [edges] for an undirected graph; None if
+    edges have no weights.
+    """
+
+    refused: tuple[int, ...] = ()
+    """Dense numbers of the ends of the first edge whose rows have no common weight, and the number of these rows."""
 
     @property
     def first(self) -> int:
@@ -171,16 +184,28 @@ def send_pairs(block: LocalEdges, starts: NDArray[np.int64], answers: Mapping[in
     return bundle(
         block.number,
         {
-            b: Pairs(low[own], high[own], None if block.ways is None else block.ways[own])
+            b: Pairs(
+                low[own],
+                high[own],
+                None if block.ways is None else block.ways[own],
+                None if block.weight is None else block.weight[own],
+            )
             for b, own in enumerate(map(slice, cuts[:-1], cuts[1:]))
         },
     )
 
 
-def merge_pairs(bucket: int, starts: NDArray[np.int64], space: MemorySpace, parts: Mapping[int, Pairs]) -> BucketEdges:
+def merge_pairs(
+    bucket: int,
+    starts: NDArray[np.int64],
+    space: MemorySpace,
+    repeats: Repeats | None,
+    parts: Mapping[int, Pairs],
+) -> BucketEdges:
     """The distinct edges of one bucket, from the edges that each block sent. An empty result is placed in `space`.
 
-    Raises OutOfRoom for more than 2^31 - 2 edges, whose row numbers would overflow int32.
+    `repeats` is the rule for the weights of repeated rows; None for edges without weights. Raises OutOfRoom for more
+    than 2^31 - 2 edges, whose row numbers would overflow int32.
     """
     first, vertices = int(starts[bucket]), int(starts[bucket + 1] - starts[bucket])
     none = order.shifted(space.place(np.zeros(0, np.int32)), 0, int(starts[-1]))
@@ -189,8 +214,16 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], space: MemorySpace, part
     sent = len(low)
     low -= first
     ways = [part.ways for part in parts.values() if part.ways is not None]
-    found = None
-    if ways:
+    found: NDArray[np.uint8] | None = None
+    weight: NDArray[np.float64] | None = None
+    refused: tuple[int, ...] = ()
+    if repeats is not None:
+        weights = [part.weight for part in parts.values() if part.weight is not None]
+        all_ways = np.concatenate(ways) if ways else None
+        combined = combine_rows(low, high, all_ways, np.concatenate([np.zeros(0), *weights]), vertices, repeats)
+        low, high, found, weight = combined.low, combined.high, combined.ways, combined.weight
+        refused = _with_numbers(combined, first)
+    elif ways:
         low, high, found = distinct_edges(low, high, np.concatenate(ways), vertices, int(starts[-1]))
     else:
         low, high = order.distinct_pairs(low, high, vertices, int(starts[-1]), merge=True)
@@ -199,7 +232,16 @@ def merge_pairs(bucket: int, starts: NDArray[np.int64], space: MemorySpace, part
             f"bucket {bucket} has {len(low):,} edges, over the {MAX_LOCAL_EDGES:,} allowed; raise partitioning.count"
         )
     highs, (code,) = order.encode(high)
-    return BucketEdges(bucket, starts, low.astype(np.int32, copy=False), code, highs, sent - len(low), found)
+    low = low.astype(np.int32, copy=False)
+    return BucketEdges(bucket, starts, low, code, highs, sent - len(low), found, weight, refused)
+
+
+def _with_numbers(found: Combined, first: int) -> tuple[int, ...]:
+    """`BucketEdges.refused` of the rows of a bucket whose first vertex has the dense number `first`."""
+    if not found.refused:
+        return ()
+    at, rows = found.refused
+    return int(found.low[at]) + first, int(found.high[at]), rows
 
 
 def split_by_bucket(numbers: Ints, starts: NDArray[np.int64]) -> NDArray[np.int64]:

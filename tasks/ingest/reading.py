@@ -1,10 +1,11 @@
-"""Read two columns of ids from files. Nulls, damage and values out of range are detected here."""
+"""Read two columns of ids, and weights, from files. Nulls, damage and values out of range are detected here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,10 @@ from ..inputs.formats.text import explain_text, text_batches
 from ..inputs.opening import READ_ERRORS, error_reason, open_version
 from ..inputs.sources import Block, Piece, Source, SourceFile
 from .left_out import NONE, LeftOut
+from .weights import Weight, first_unusable, unusable_weight, weights_of
+
+_ROW = "\0row"
+"""Name of a column of row numbers. No file has it."""
 
 BATCH_ROWS = 65_536
 """Rows of a batch."""
@@ -47,24 +52,38 @@ class IdRows(SizedArrays):
     left_out: LeftOut = NONE
     """Rows that were read and left out."""
 
+    weight: Weight | None = None
+    """[rows] None if edges have no weights."""
+
     def __len__(self) -> int:
         return len(self.source)
 
 
 def read_rows(source: Source, block: Block) -> IdRows:
-    """Read the two id columns of a block, and the columns of the condition.
+    """Read the two id columns of a block, weights, and the columns of the condition.
 
     Rows that do not meet the condition, and other rows with a null id, are counted and left out. Raises InputError with
-    file and location for damage, ids that do not fit the input's id type, and strings that are not UTF-8 or longer than
-    MAX_ID_BYTES.
+    file and location for damage, ids that do not fit the input's id type, strings that are not UTF-8 or longer than
+    MAX_ID_BYTES, and weights that cannot be used.
     """
-    none = IdRows(identity.no_ids(source.kind), identity.no_ids(source.kind))
-    parts = list(read_parts(source, block)) or [none]
+    parts = list(read_parts(source, block)) or [_no_rows(source, NONE)]
     return IdRows(
         identity.concatenate([part.source for part in parts]),
         identity.concatenate([part.target for part in parts]),
         sum((part.left_out for part in parts), NONE),
+        joined_weights(parts),
     )
+
+
+def joined_weights(parts: Sequence[IdRows]) -> Weight | None:
+    """[rows] the weights of all parts, in order; None if they have none."""
+    found = [part.weight for part in parts if part.weight is not None]
+    return np.concatenate(found) if found else None
+
+
+def _no_rows(source: Source, left_out: LeftOut) -> IdRows:
+    none = identity.no_ids(source.kind)
+    return IdRows(none, none, left_out, None if source.weights is None else np.zeros(0))
 
 
 def read_parts(source: Source, block: Block) -> Iterator[IdRows]:
@@ -73,8 +92,7 @@ def read_parts(source: Source, block: Block) -> Iterator[IdRows]:
         file, groups = source.files[piece.file], tuple(_matching(source, piece))
         skipped = sum(file.row_groups[group] for group in piece.row_groups if group not in set(groups))
         if skipped:
-            none = identity.no_ids(source.kind)
-            yield IdRows(none, none, LeftOut(filtered=skipped))
+            yield _no_rows(source, LeftOut(filtered=skipped))
         if source.kind == "string" and source.is_counted:
             for group in groups:
                 yield from _read_piece(source, Piece(piece.file, (group,)))
@@ -122,21 +140,55 @@ def count_rows(source: Source) -> int:
 
 
 def _rows(source: Source, piece: Piece, table: pa.Table, first: int) -> IdRows:
-    """The ids of a table whose rows begin at row `first` of the piece."""
-    matching = table
-    if source.where is not None:
-        columns = [_storage(column) for column in table.columns]
-        matching = pa.table(columns, table.column_names).filter(source.where.expression(_constants(source, piece)))
-    ends = matching.select([source.source_column, source.target_column])
+    """The ids and weights of a table whose rows begin at row `first` of the piece."""
+    matching = _matching_rows(source, piece, table)
+    ends = matching.select(_read_columns(source))
     nulls = [ends.column(position).null_count for position in range(2)]
     left_out = LeftOut(filtered=table.num_rows - matching.num_rows)
     if any(nulls):
-        whole = ends.filter(pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1))))
+        whole = _with_ends(ends)
         location = _location_of_null(source, piece, ends, first)
         left_out += LeftOut(ends.num_rows - whole.num_rows, nulls[0], nulls[1], location=location)
         ends = whole
     ids = [_ids(source, piece, ends.column(position), position, first) for position in range(2)]
-    return IdRows(ids[0], ids[1], left_out)
+    weight = None
+    if source.weights is not None:
+        weight = weights_of(ends.column(2))
+        wrong = first_unusable(weight, ends.column(2), source.weights.nonnegative)
+        if wrong is not None:
+            raise _unusable_weight(source, piece, table, first, *wrong)
+    return IdRows(ids[0], ids[1], left_out, weight)
+
+
+def _matching_rows(source: Source, piece: Piece, table: pa.Table) -> pa.Table:
+    """The rows that meet the condition."""
+    if source.where is None:
+        return table
+    columns = [_storage(column) for column in table.columns]
+    return pa.table(columns, table.column_names).filter(source.where.expression(_constants(source, piece)))
+
+
+def _with_ends(ends: pa.Table) -> pa.Table:
+    """The rows of a table without nulls in its first two columns."""
+    return ends.filter(pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1))))
+
+
+def _unusable_weight(
+    source: Source, piece: Piece, table: pa.Table, first: int, position: int, value: str
+) -> InputError:
+    """The error for a weight: that of the row at a position among the rows of `table` that are kept."""
+    assert source.weights is not None
+    numbered = _matching_rows(source, piece, table.append_column(_ROW, pa.array(np.arange(table.num_rows))))
+    kept = _with_ends(numbered.select([*_read_columns(source)[:2], _ROW]))
+    row = first + kept.column(_ROW)[position].as_py()
+    file, earlier = source.files[piece.file], Piece(piece.file, tuple(range(piece.row_groups[0])))
+    if source.is_counted:
+        group, start, _ = next(found for found in _groups(source, piece) if row < found[1] + found[2])
+        row += sum(file.row_groups[:group]) - start
+    elif earlier.row_groups:
+        row += sum(part.num_rows for part in _text_or_ipc(source, file, earlier))
+    ends = [kept.column(end)[position].as_py() for end in range(2)]
+    return InputError(unusable_weight(file.path, row, value, ends, source.weights))
 
 
 def _constants(source: Source, piece: Piece) -> dict[str, object]:
@@ -158,10 +210,15 @@ def _location_of_null(source: Source, piece: Piece, ends: pa.Table, first: int) 
     return f"{path}: {_row_group_of(source, piece, first + pc.index(is_null, True).as_py())}"
 
 
+def _read_columns(source: Source) -> list[str]:
+    """The columns of ids, and the column of weights."""
+    return [source.source_column, source.target_column, *([] if source.weights is None else [source.weights.column])]
+
+
 def _columns(source: Source) -> list[str]:
     """The columns to read from each file."""
     others = source.where.columns if source.where is not None else ()
-    return list(dict.fromkeys([source.source_column, source.target_column, *others]))
+    return list(dict.fromkeys([*_read_columns(source), *others]))
 
 
 def _tables(source: Source, piece: Piece) -> Iterator[pa.Table]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ..ids import identity
 from .left_out import LeftOut
 from .reading import IdRows
+from .weights import Weight
 
 PART_BYTES = 2**26
 """Bytes of text that are buffered before they are coded."""
@@ -27,10 +28,13 @@ class StringCodes:
         self._codes: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
         self.left_out = LeftOut()
         """Rows that were left out of the parts added so far."""
+        self._weights: list[Weight] = []
 
     def add(self, part: IdRows) -> None:
         """Append rows."""
         self.left_out += part.left_out
+        if part.weight is not None:
+            self._weights.append(part.weight)
         self._parts.append(part)
         self._buffered_bytes += part.source.nbytes + part.target.nbytes
         if self._buffered_bytes >= PART_BYTES:
@@ -56,6 +60,11 @@ class StringCodes:
             for end in range(2)
         )
         self._runs, self._codes = [ids], [(next(columns), next(columns))]
+
+    @property
+    def weight(self) -> Weight | None:
+        """[rows] the weights of all parts; None if they have none."""
+        return np.concatenate(self._weights) if self._weights else None
 
     def end(self) -> tuple[pa.LargeStringArray, NDArray[np.int32], NDArray[np.int32]]:
         """The distinct strings, ascending, and each column as positions in them (int32 [rows])."""

@@ -45,8 +45,10 @@ def check_columns(
     source_column: str | None = None,
     target_column: str | None = None,
     reserved: Collection[str] = (),
-) -> tuple[str, str]:
-    """The source and target column of a frame, chosen as `open_source` does; `name` is the frame in messages.
+    weight_column: str | None = None,
+) -> tuple[str, ...]:
+    """The source and target column of a frame, chosen as `open_source` does, and the column of weights, if any;
+    `name` is the frame in messages.
 
     Raises InputError if they are ambiguous, missing, of an unusable type or `reserved`.
     """
@@ -55,7 +57,26 @@ def check_columns(
     types = dict(zip(schema.names, schema.types, strict=True))
     found = [id_type(name, schema.names, types, end) for end in (source, target)]
     common_type(name, [kind for kind in found if not pa.types.is_null(kind)])
-    return source, target
+    if weight_column is None:
+        return source, target
+    refuse_weight(name, schema.names, types, weight_column)
+    return source, target, weight_column
+
+
+def refuse_weight(path: str, names: Sequence[str], types: Mapping[str, pa.DataType], column: str) -> None:
+    """Raises InputError unless a file or frame has one column of this name, and numbers in it."""
+    found = list(names).count(column)
+    if found != 1:
+        raise InputError(
+            f"{path} has {'no column' if not found else f'{found} columns named'} {column!r}, which "
+            f"input.weight_column names; it has {listed(names)}"
+        )
+    kind = types[column]
+    tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null
+    if not any(test(kind) for test in tests):
+        raise InputError(
+            f"{path}: column {column!r} is {kind}, but weights are integers or floating-point numbers: cast it"
+        )
 
 
 def refuse_reserved(path: str, columns: Collection[str], reserved: Collection[str]) -> None:

@@ -26,9 +26,16 @@ def id_prefixes(ends: tuple[str, str]) -> tuple[str, str]:
 
 
 def row_layout(
-    format: Format, heads: Sequence[Head], ends: tuple[str, str], id_type: pa.DataType, where: RowFilter | None
+    format: Format,
+    heads: Sequence[Head],
+    ends: tuple[str, str],
+    id_type: pa.DataType,
+    where: RowFilter | None,
+    weight: Sequence[str] = (),
 ) -> Layout | None:
-    """The layout of the rows, with the types of the columns that a run reads; None for Parquet."""
+    """The layout of the rows, with the types of the columns that a run reads; None for Parquet. `weight` names the
+    column of weights, if any.
+    """
     if format == "parquet":
         return None
     text = heads[0].text
@@ -38,6 +45,7 @@ def row_layout(
     for name, kind in where.types if where is not None else ():
         if where is not None and name in where.columns:
             types.setdefault(name, kind)
+    types.update(dict.fromkeys(weight, pa.float64()))
     return Layout(format, text.delimiter, text.header, text.comment, tuple(types.items()))
 
 

@@ -19,7 +19,7 @@ from .head import read_heads
 from .partitioned import prune_files
 from .sizes import id_bytes, id_range
 from .sources import FOOTER_READERS, Source, SourceFile
-from .types import end_types, filter_of, input_type, refuse_form
+from .types import end_types, filter_of, input_type, refuse_form, refuse_weights
 
 _DEFAULTS = Form()
 
@@ -60,10 +60,13 @@ def open_source(
     ends = source_column, target_column
     where = None if condition is None else filter_of(condition, heads, pruned)
     refuse_reserved(path, ends, reserved)
+    weight = () if form.weights is None else (form.weights.column,)
     if live is not None:
-        refuse_columns(live, heads, (*ends, *(where.columns if where is not None else ())))
+        refuse_columns(live, heads, (*ends, *weight, *(where.columns if where is not None else ())))
     types = end_types(heads, ends, found.format, form)
     common = input_type(path, heads, types, found.format, form)
+    if form.weights is not None:
+        refuse_weights(heads, ends, form.weights.column)
     prefixes = id_prefixes(ends) if form.bipartite == "prefix" else None
     ids_are_text = prefixes is not None or not pa.types.is_integer(common)
     files = tuple(
@@ -89,11 +92,12 @@ def open_source(
         id_range=None if ids_are_text else id_range(heads, types),
         table=None if live is None else live.table,
         format=found.format,
-        layout=row_layout(found.format, heads, ends, common, where),
+        layout=row_layout(found.format, heads, ends, common, where, weight),
         where=where,
         files_left_out=pruned.left_out,
         bipartite=form.bipartite,
         directed=form.directed,
+        weights=form.weights,
         prefixes=prefixes,
         notes=guess_notes(heads, ends, guessed, form),
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..storage.file_versions import refuse_changed
 from ..tables.live import Table
 from ..where.filter import RowFilter
-from .formats.form import Bipartite
+from .formats.form import Bipartite, Weights
 from .formats.formats import Format, compression_of, is_text
 from .formats.layout import Layout
 
@@ -118,6 +118,9 @@ class Source:
 
     directed: bool = False
     """Whether the direction of edges, from the source to the target column, is kept."""
+
+    weights: Weights | None = None
+    """The weights of edges; None if edges have none."""
 
     prefixes: tuple[str, str] | None = None
     """Prefixes that are added to the ids of each column."""

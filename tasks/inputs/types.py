@@ -11,7 +11,7 @@ from ..where.condition import Condition
 from ..where.expression import expression_of
 from ..where.filter import RowFilter
 from ..where.words import refused
-from .columns import common_type, id_type, listed
+from .columns import common_type, id_type, listed, refuse_weight
 from .formats.form import Form
 from .formats.formats import Format, is_text
 from .head import Head
@@ -88,6 +88,14 @@ def _refuse_other_types(heads: Sequence[Head], types: Sequence[Mapping[str, pa.D
                     f"{first[1]!r} of {first[0]} has {names[first[2]]}: if all ids are text, use "
                     "--set input.id_type=string"
                 )
+
+
+def refuse_weights(heads: Sequence[Head], ends: tuple[str, str], column: str) -> None:
+    """Raises InputError unless each file has the column of weights, and numbers in it."""
+    if column in ends:
+        raise InputError(f"input.weight_column is {column!r}, which has the ids of an end of each edge: name another")
+    for head in heads:
+        refuse_weight(head.path, head.names, head.types, column)
 
 
 def filter_of(condition: Condition, heads: Sequence[Head], files: PrunedFiles) -> RowFilter:

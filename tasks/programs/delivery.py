@@ -58,7 +58,7 @@ class NamedColumns(SizedArrays):
 
     bucket: int
     columns: Mapping[str, Array]
-    """[vertices] by name. Columns of ids have positions in `ids`."""
+    """[vertices] by name. Columns of ids have positions in `ids`, or -1 for none."""
     ids: Ids
     """The ids that columns refer to."""
 
@@ -73,17 +73,24 @@ class IdRequests(SizedArrays):
         return len(self.number)
 
 
-def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bundle[Entries]:
-    """Bucket → blocks: the entries of the bucket's edges for a view, to the blocks of their targets."""
+def send_entries(edges: BucketEdges, home: RangePartitioner, view: View, weighted: bool = False) -> Bundle[Entries]:
+    """Bucket → blocks: the entries of the bucket's edges for a view, to the blocks of their targets.
+
+    `weighted` sends the weights of the edges, too.
+    """
     highs = kernels.to_host(edges.highs)
     low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
     high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
+    weight = edges.weight if weighted else None
     if edges.ways is None:
-        entries = entries_of(Entries(low, high), False, view)
+        entries = entries_of(Entries(low, high, weight), False, view)
     else:
         ways = kernels.to_host(edges.ways)
         up, down = (ways & UP) > 0, (ways & DOWN) > 0
-        directed = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]))
+        if weight is not None:
+            after = np.cumsum(up.astype(np.int64) + down)  # the weights of an edge end here
+            weight = np.concatenate([weight[(after - 1 - down)[up]], weight[(after - 1)[down]]])
+        directed = Entries(np.concatenate([low[up], high[down]]), np.concatenate([high[up], low[down]]), weight)
         entries = entries_of(directed, True, view)
     if home.partitions == 1:
         return bundle(edges.bucket, {0: entries})
@@ -92,16 +99,27 @@ def send_entries(edges: BucketEdges, home: RangePartitioner, view: View) -> Bund
 
 
 def collect_block(
-    group: int, vertices: int, home: RangePartitioner, directed: bool, view: View, parts: Mapping[int, Entries]
+    group: int,
+    vertices: int,
+    home: RangePartitioner,
+    directed: bool,
+    view: View,
+    weighted: bool,
+    parts: Mapping[int, Entries],
 ) -> Block:
-    """The block of one group from the entries that each bucket sent. Raises OutOfRoom for 2^31 distinct sources."""
+    """The block of one group from the entries that each bucket sent, with weights if these are `weighted`.
+
+    Raises OutOfRoom for 2^31 distinct sources.
+    """
     ends = np.concatenate(([0], home.cuts, [vertices]))
     number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
     senders = [parts[b] for b in sorted(parts)]
     source, target = (
         np.concatenate([number[:0], *(getattr(part, name) for part in senders)]) for name in ("source", "target")
     )
-    return build_block(group, home.partitions, vertices, number, Entries(source, target), directed, view)
+    weights = [part.weight for part in senders if part.weight is not None]
+    weight = np.concatenate(weights) if weights else np.zeros(0) if weighted else None
+    return build_block(group, home.partitions, vertices, number, Entries(source, target, weight), directed, view)
 
 
 def send_state(outcome: Outcome, starts: NDArray[np.int64]) -> Bundle[StateRows]:
@@ -137,8 +155,8 @@ def ask_ids(found: BucketColumns, names: Sequence[str], starts: NDArray[np.int64
 
 
 def referenced(found: BucketColumns, names: Sequence[str]) -> NDArray[np.int64]:
-    """The dense numbers of vertices in some columns, ascending, distinct."""
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns[name] for name in names)]))
+    """The dense numbers of vertices in some columns, ascending, distinct; 0 where a column has -1, for none."""
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *(np.maximum(found.columns[name], 0) for name in names)]))
 
 
 def answer_ids(ids: BucketIds, starts: NDArray[np.int64], parts: Mapping[int, IdRequests]) -> Bundle[Ids]:
@@ -158,5 +176,5 @@ def name_columns(
         raise InternalError(f"bucket {found.bucket} asked for {len(number)} ids and got {len(ids)}")
     columns = dict(found.columns)
     for name in names:
-        columns[name] = np.searchsorted(number, columns[name])
+        columns[name] = np.where(columns[name] < 0, -1, np.searchsorted(number, columns[name]))
     return NamedColumns(found.bucket, columns, ids)

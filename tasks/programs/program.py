@@ -143,6 +143,9 @@ class Program(ABC):
     on the partitioning, but the result does not. For `min` of int32 or int64, view "both" and `senders` "changed".
     """
 
+    nonnegative: ClassVar[bool] = False
+    """Whether the weights that it uses must be at least 0."""
+
     @property
     def weighs(self) -> bool:
         """Whether the program uses `out_weight`, which takes an exchange of all weights."""

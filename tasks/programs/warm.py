@@ -8,6 +8,7 @@ from ...kernels.runtime.threads import kernel_threads
 from ..device import MemorySpace
 from .block import Entries
 from .local_runs import AnyProgram, run_in_one_block
+from .program import Program
 
 VERTICES = 600
 """Vertices of the path. Enough that a superstep with few changed vertices pushes, and others pull."""
@@ -16,6 +17,7 @@ VERTICES = 600
 def warm_program(program: AnyProgram, space: MemorySpace = MemorySpace.HOST) -> int:
     """Run a program on a path of VERTICES vertices, in `space`. Returns the number of supersteps."""
     number = np.arange(VERTICES, dtype=np.int32)
-    path = Entries(number[:-1], number[1:])
+    weight = np.ones(VERTICES - 1) if isinstance(program, Program) and program.along else None
+    path = Entries(number[:-1], number[1:], weight)
     with kernel_threads(1):
         return run_in_one_block(program, path, VERTICES, False, space=space, most_steps=VERTICES).steps

@@ -31,7 +31,7 @@ class TableColumn:
     """[rows] the values, or positions in `ids`."""
     ids: Ids | None = None
     """The ids that `values` are positions in; None if the column holds no ids."""
-    missing: int | None = None
+    missing: float | None = None
     """The value that is written as null; None if no value is."""
 
 
@@ -119,8 +119,11 @@ def _names(ids: Ids, positions: NDArray[Any], id_type: pa.DataType) -> pa.Array:
 
 
 def _array(column: TableColumn, rows: slice) -> pa.Array:
-    values = column.values[rows]
-    if column.ids is not None:
+    values = kernels.to_host(column.values[rows])
+    missing = None if column.missing is None else values == column.missing
+    if column.ids is None:
+        return pa.array(values, column.type, mask=missing)
+    if missing is None:
         return _names(column.ids, values, column.type)
-    values = kernels.to_host(values)
-    return pa.array(values, column.type, mask=None if column.missing is None else values == column.missing)
+    names = _names(column.ids, np.where(missing, 0, values), column.type)
+    return names.take(pa.array(np.arange(len(values)), mask=missing))

@@ -77,6 +77,8 @@ def check_input(
         filtered += batch.filtered
         self_loops += len(batch.source) - joins.size
     reject(~edge_seen, lambda at: f"{edge_at(edges, vertices, at)} is not in the input")
+    if manifest["input"].get("isolated"):  # the table of vertices has them, which `check_attributes` compares
+        vertex_seen |= vertices.degree == 0
     reject(~vertex_seen, lambda at: f"vertex {vertices.name(at)} is not in the input")
     kept_types = manifest["input"].get("bipartite") != "prefix"  # which makes all ids strings
     if kept_types and len(types) == 1 and types != {vertices.id_type} and "dictionary" not in str(types):

@@ -27,12 +27,14 @@ def check_programs(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexT
     for record in manifest["programs"]:
         name = record["name"]
         check = _DIRECTED.get(name) or (None if manifest["input"].get("directed") else _UNDIRECTED.get(name))
+        if record["parameters"].get("weighted") or record["parameters"].get("personal"):
+            check = None
         if check is None:
             left.append(name)
         else:
             check(edges, vertices, record)
             checked.append(name)
-    others = f"; not checked, as edges lead one way: {', '.join(left)}" if left else ""
+    others = f"; not checked: {', '.join(left)}" if left else ""
     return f"as the edges say: {', '.join(checked) or 'none'}{others}", True
 
 
@@ -127,7 +129,10 @@ def _both_directions(edges: EdgeTable) -> tuple[Int, Int]:
 
 
 def _numbers(vertices: VertexTable, name: str) -> NDArray[Any]:
-    found: NDArray[Any] = vertices.added[name].to_numpy()
+    column = vertices.added[name]
+    if column.null_count:
+        raise Flaw(f"vertices: {name} has {column.null_count} nulls")
+    found: NDArray[Any] = column.to_numpy()
     return found
 
 

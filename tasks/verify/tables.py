@@ -125,7 +125,7 @@ def read_vertices(out: Folder, manifest: dict[str, Any]) -> VertexTable:
     if dense:
         numbers["component"] = pa.int64()
     added = [name for program in manifest.get("programs", []) for name in program["columns"]]
-    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component",), last=added)
+    table = read_table(out, manifest, "vertices", ["id"], numbers, nulls=("component", *added), last=added)
     vertices = VertexTable(
         ids=id_array(table["id"]),
         id_type=table["id"].type,

@@ -175,7 +175,7 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
         replace(own, bucket=own.bucket + 1, starts=starts, highs=own.highs.astype(np.int64) + shift)
         for own in ingested.edges
     ]
-    buckets.append(merge_pairs(4, starts, MemorySpace.HOST, {}))
+    buckets.append(merge_pairs(4, starts, MemorySpace.HOST, None, {}))
     asked = [{asker + 1: places for asker, places in own.asked.items()} for own in ingested.degrees]
     degrees = [BucketDegrees(own.bucket, np.zeros(own.vertices, np.int64), {}) for own in buckets]
     degrees = [replace(own, asked=questions) for own, questions in zip(degrees, [*asked, {}], strict=True)]

@@ -15,7 +15,16 @@ from .bounds import (
     TracksRecord,
 )
 from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest, write_manifest
-from .inputs import FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, VerticesRecord, WhereRecord
+from .inputs import (
+    FrameRecord,
+    InputFile,
+    InputRecord,
+    LayoutRecord,
+    TableRecord,
+    VerticesRecord,
+    WeightRecord,
+    WhereRecord,
+)
 from .model import FORMAT_VERSION, Manifest, RunManifest, versions
 from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, StageRecord
 from .updates import UpdateRecord
@@ -45,6 +54,7 @@ __all__ = [
     "TracksRecord",
     "UpdateRecord",
     "VerticesRecord",
+    "WeightRecord",
     "WhereRecord",
     "is_exact",
     "is_result",

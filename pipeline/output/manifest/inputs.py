@@ -88,6 +88,14 @@ class FrameRecord(Record):
         return f"{self.kind} of {self.rows:,} rows"
 
 
+class WeightRecord(Record):
+    """The weights of edges."""
+
+    column: str
+    repeats: Literal["error", "sum", "min", "max"]
+    """How the weights of repeated rows were combined, as the setting says."""
+
+
 class InputRecord(Record):
     """What was read."""
 
@@ -110,6 +118,10 @@ class InputRecord(Record):
     """How ids that are in both columns were treated, as the setting says."""
     directed: bool = False
     """Whether edges lead from the source column to the target column, for programs."""
+    weights: WeightRecord | None = None
+    """Null if edges have no weights."""
+    isolated: bool = False
+    """Whether ids of `vertices` without edges are vertices of the graph."""
     notes: list[str] = Field(default_factory=list)
     """What was guessed, in sentences."""
     frame: FrameRecord | None = None

@@ -9,11 +9,20 @@ from ....tasks.ids.display import type_name
 from ....tasks.inputs.sources import Frame, Source
 from ....tasks.storage.passwords import without_passwords
 from ...monitor.events import Events
-from ...output.manifest import Counts, FrameRecord, InputFile, InputRecord, LayoutRecord, TableRecord, WhereRecord
+from ...output.manifest import (
+    Counts,
+    FrameRecord,
+    InputFile,
+    InputRecord,
+    LayoutRecord,
+    TableRecord,
+    WeightRecord,
+    WhereRecord,
+)
 
 
-def input_record(source: Source) -> InputRecord:
-    """The record of an input, without its fingerprint."""
+def input_record(source: Source, isolated: bool = False) -> InputRecord:
+    """The record of an input, without its fingerprint. `isolated`: whether listed vertices without edges count."""
     where, layout = source.where, source.layout
     return InputRecord(
         files=[]
@@ -38,6 +47,10 @@ def input_record(source: Source) -> InputRecord:
         ),
         bipartite=source.bipartite,
         directed=source.directed,
+        weights=None
+        if source.weights is None
+        else WeightRecord(column=source.weights.column, repeats=source.weights.repeats),
+        isolated=isolated,
         notes=[without_passwords(note) for note in source.notes],
     )
 
@@ -64,6 +77,7 @@ def report_input(source: Source, events: Events) -> None:
         files_left_out=source.files_left_out,
         bipartite=source.bipartite,
         directed=source.directed,
+        weights=None if source.weights is None else source.weights.column,
     )
     for note in source.notes:
         events.emit("note", text=without_passwords(note))

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ....tasks.errors import EdgemillError, UsageError
@@ -19,6 +20,7 @@ from ...frames.row_groups import FOLDER
 from ...monitor.events import Events
 from ...output.staging import Staging
 from ...plan.choice import open_input, refuse_few_rows
+from ...programs.making import refuses_negative_weights
 from ...settings.models import Settings
 from ...settings.overlap import refuse_input_overlap
 from ...updating.batch_input import BatchInput
@@ -85,6 +87,9 @@ class RunInput:
                     if self.batch is None:
                         self._tell(self._source)
                     refuse_few_rows(self._source, self._settings.input.least_rows)
+            if self._source.weights is not None:
+                weights = replace(self._source.weights, nonnegative=refuses_negative_weights(self._settings))
+                self._source = replace(self._source, weights=weights)
         return self._source
 
     def _tell(self, source: Source) -> None:

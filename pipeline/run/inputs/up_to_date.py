@@ -22,7 +22,7 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
     # The fingerprint has the columns, the layout and the version of a table, as they were resolved.
     "input": (
         *("path", "source_column", "target_column", "table_version", "complete_marker", "least_rows"),
-        *("format", "header", "delimiter", "comment", "id_type"),
+        *("format", "header", "delimiter", "comment", "id_type", "weight_column"),
         *("vertices", "vertex_id", "vertex_columns", "vertex_label"),
     ),
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
@@ -31,6 +31,8 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
     "programs": (),
     "pagerank": (),
     "labels": (),
+    "bfs": (),
+    "sssp": (),
 }
 """Sections of settings on which a result depends, with the settings in them on which it does not depend."""
 
@@ -62,6 +64,8 @@ def fingerprint(source: Source, vertices: AttributeSource | None = None) -> str 
         facts.append(source.bipartite)
     if source.directed:
         facts.append("directed")
+    if source.weights is not None:
+        facts.append(["weights", source.weights.column, source.weights.repeats])
     if vertices is not None:
         facts.append(_facts(vertices))
     return sha256(json.dumps(facts).encode()).hexdigest()
@@ -98,6 +102,9 @@ def input_differences(manifest: Manifest, source: Source, vertices: AttributeSou
         found.append(f"its input's columns were {' and '.join(before)}, and are {' and '.join(now)} now")
     if then.id_type != type_name(source.id_type):
         found.append(f"its ids were of the type {then.id_type}, and are {type_name(source.id_type)} now")
+    weighed, weighs = (None if own is None else own.column for own in (then.weights, source.weights))
+    if weighed != weighs:
+        found.append(f"its weights were {_column(weighed)}, and are {_column(weighs)} now")
     old, new = (None if table is None else f"{table.format} {table.version}" for table in (then.table, source.table))
     if old != new:
         found.append(f"its input was {old or 'no table'}, and is {new or 'no table'} now")
@@ -152,6 +159,10 @@ def _file_differences(
         ("have other sizes", {name for name in before.keys() & there.keys() if before[name] != there[name]}),
     )
     return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
+
+
+def _column(name: str | None) -> str:
+    return "none" if name is None else f"in column {name}"
 
 
 def _shown(value: object) -> str:

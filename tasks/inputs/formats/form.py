@@ -10,6 +10,22 @@ IdTypeChoice = Literal["auto", "int64", "uint64", "string"]
 Bipartite = Literal["prefix", "refuse"]
 """If the two columns are two sets of ids: add a prefix to each, or refuse an id that is in both columns."""
 
+Repeats = Literal["error", "sum", "min", "max"]
+"""The weight of an edge with several rows: refuse such edges, or take the sum, the smallest or the largest weight."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of edges."""
+
+    column: str
+    """Column of numbers, read as float64."""
+
+    repeats: Repeats = "error"
+
+    nonnegative: bool = False
+    """Whether weights below 0 are refused."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -36,3 +52,6 @@ class Form:
 
     directed: bool = False
     """Whether the direction of edges, from the source to the target column, is kept."""
+
+    weights: Weights | None = None
+    """The weights of edges; None if edges have none."""

@@ -131,6 +131,7 @@ class ShortestPaths(Program):
     state: ClassVar = {"distance": "float64", "predecessor": "int64"}
     combine = "argmin"
     along = "add"
+    nonnegative = True
     senders = "changed"
 
     def start(self, v: Vertices) -> tuple[State, Array]:

@@ -39,6 +39,7 @@ class PageRank(Program):
 
     state: ClassVar = {"rank": "float64"}
     combine = "sum"
+    nonnegative = True
 
     @property
     def along(self) -> str:  # type: ignore[override]

@@ -53,7 +53,7 @@ def buckets_of(edges: Sequence[Edge], vertices: int, buckets: int) -> list[Bucke
     low, high = np.array(sorted(edges), np.int32).reshape(-1, 2).T
     pairs = [(low >= starts[b]) & (low < starts[b + 1]) for b in range(buckets)]
     return [
-        ingest.merge_pairs(b, starts, MemorySpace.HOST, {0: ingest.Pairs(low[own].copy(), high[own].copy())})
+        ingest.merge_pairs(b, starts, MemorySpace.HOST, None, {0: ingest.Pairs(low[own].copy(), high[own].copy())})
         for b, own in enumerate(pairs)
     ]
 

@@ -48,7 +48,7 @@ def test_entries_arrive_at_the_blocks_of_their_targets(directed: bool, view: Any
         sent = [delivery.send_entries(bucket(number, directed, put), home, view) for number in (0, 1)]
     found = []
     for group in range(home.partitions):
-        block = delivery.collect_block(group, 5, home, directed, view, collect(group, sent))
+        block = delivery.collect_block(group, 5, home, directed, view, False, collect(group, sent))
         assert (home(block.number) == group).all()
         for row, number in enumerate(block.number.tolist()):
             sources = block.rows.source[block.rows.offsets[row] : block.rows.offsets[row + 1]]
