@@ -8,7 +8,7 @@ with `merging`, which has the state that the others change, then `descent` (dele
 from .changed_triangles import changed_triangles
 from .descent import descend
 from .merging import ADDED, REMOVED, Union, leave_out, level_ends, merge
-from .order_counts import KEY_BITS, first_counts, level_counts
+from .order_counts import KEY_BITS, order_counts
 from .replay import replay
 
 __all__ = [
@@ -18,10 +18,9 @@ __all__ = [
     "Union",
     "changed_triangles",
     "descend",
-    "first_counts",
     "leave_out",
-    "level_counts",
     "level_ends",
     "merge",
+    "order_counts",
     "replay",
 ]

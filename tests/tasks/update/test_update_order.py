@@ -82,6 +82,23 @@ def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[
         edges, order, present = found.edges, found.order, (present - off) | on
 
 
+@pytest.mark.parametrize("vertices", [4, pytest.param(5, marks=pytest.mark.slow)])
+def test_every_small_graph_becomes_every_other(vertices: int) -> None:
+    """For five vertices: every graph by every batch of up to three edges."""
+    pairs = list(combinations(range(vertices), 2))
+    graphs = [{pair for bit, pair in enumerate(pairs) if number >> bit & 1} for number in range(1 << len(pairs))]
+    lam = [oracles.brute_force_lambda(graph) for graph in graphs]
+    for number, graph in enumerate(graphs):
+        edges, order = topology(graph), full(graph)[1]
+        for other, after in enumerate(graphs):
+            if vertices > 4 and (number ^ other).bit_count() > 3:
+                continue
+            removed = np.array([edge not in after for edge in sorted(graph)], np.bool_)
+            found = update_order(edges, order, removed, topology(after - graph))
+            assert by_edge(found.edges, found.order.lam) == lam[other]
+            assert find_violation(found.edges, found.order) is None
+
+
 def test_new_and_vanished_vertices() -> None:
     """The numbers of vertices may grow; a vertex without edges stays a number."""
     clique = set(combinations(range(5), 2))
