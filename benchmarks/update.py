@@ -2,13 +2,13 @@
 
     python -m benchmarks update --graphs cnr-2000,actor-collaboration --shares 0.0001,0.001,0.01 --repeats 3
 
-*Stars* are all edges of random vertices: half of them come, half of them go. *Random* are random edges, half of which
-come and half go. The share is that of all edges. Yesterday's graph is the whole graph without the edges that come,
-today's without those that go. *Full* is the peeling of today's graph, with its triangles counted before; *update* is
-`update_order`, which needs no counts. *Part* is the ratio of the two. *Triangles* are those that the update looked at,
-over today's triangles, each of which a peeling looks at once or more. *Order* is the time of `order_of`, which derives
-the order of peeling from λ once. Times are medians of the repeats. λ is compared with the full computation, edge by
-edge, and the new order is checked.
+*Stars* are all edges of random vertices: half of them come, half of them go. *Newcomers* are stars of vertices whose
+degree is at most the median. *Random* are random edges, half of which come and half go. The share is that of all edges.
+Yesterday's graph is the whole graph without the edges that come, today's without those that go. *Full* is the peeling
+of today's graph, with its triangles counted before; *update* is `update_order`, which needs no counts. *Part* is the
+ratio of the two. *Triangles* are those that the update looked at, over today's triangles, each of which a peeling looks
+at once or more. *Order* is the time of `order_of`, which derives the order of peeling from λ once. Times are medians of
+the repeats. λ is compared with the full computation, edge by edge, and the new order is checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
 from edgemill.tasks.update import Order, find_violation, order_of, update_order
 
 GRAPHS = "cnr-2000,uk-2007-05_100000,actor-collaboration,rmat18"
-KINDS = ("stars", "random")
+KINDS = ("newcomers", "stars", "random")
 HEAD = (
     "graph",
     "edges, M",
@@ -101,7 +101,9 @@ def batch(edges: Topology, kind: str, share: float, seed: int) -> tuple[NDArray[
         come[drawn[:wanted]], go[drawn[wanted:]] = True, True
         return come, go
     degree = np.bincount(np.concatenate([edges.low, edges.high]), minlength=edges.vertices)
-    shuffled = rng.permutation(edges.vertices)
+    some_degree = degree[degree > 0]
+    limit = np.median(some_degree) if kind == "newcomers" else some_degree.max()
+    shuffled = rng.permutation(np.flatnonzero((degree > 0) & (degree <= limit)))
     sizes = np.cumsum(degree[shuffled])
     first, last = np.searchsorted(sizes, [wanted, 2 * wanted]) + 1
     for chosen, some in ((come, shuffled[:first]), (go, shuffled[first : max(last, first + 1)])):
@@ -166,7 +168,7 @@ def _compile() -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--graphs", default=GRAPHS, help="names, with commas between")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="stars, random")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="newcomers, stars, random")
     parser.add_argument("--shares", default="0.00001,0.0001,0.001,0.01", help="shares of the edges that change")
     parser.add_argument("--repeats", type=int, default=3)
 

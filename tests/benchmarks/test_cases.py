@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from benchmarks import ROOT, client_memory, first_run, kernels, memory, programs, record, runs, shards
+from benchmarks import ROOT, client_memory, first_run, kernels, memory, programs, record, runs, shards, update
 from benchmarks.common import id_rows, machine
 from benchmarks.common.command import Layout
 from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
@@ -22,6 +23,7 @@ from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
+from edgemill.tasks.update import Updated, update_order
 from oracles import brute_force_triangles, networkx_lambda
 
 
@@ -210,3 +212,19 @@ def test_a_wrong_level_ends_the_benchmark_of_shards(tiny: Graph, monkeypatch: py
     monkeypatch.setattr(shards, "Peeling", Wrong)
     with pytest.raises(WrongAnswer, match="rmat5 in 2 shards"):
         shards.rows_of(tiny, [2], 1, 4)
+
+
+@pytest.mark.parametrize("kind", update.KINDS)
+def test_update(tiny: Graph, kind: str) -> None:
+    (row,) = update.rows_of(tiny, [kind], [0.05], repeats=2)
+    assert len(row) == len(update.HEAD) and row[0] == "rmat5" and row[3] == kind and int(row[5]) > 0
+
+
+def test_a_wrong_update_ends_the_benchmark(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*given: Any) -> Updated:
+        found = update_order(*given)
+        return replace(found, order=replace(found.order, time=found.order.time[::-1].copy()))
+
+    monkeypatch.setattr(update, "update_order", wrong)
+    with pytest.raises(WrongAnswer, match="rmat5, random"):
+        list(update.rows_of(tiny, ["random"], [0.05], repeats=1))

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...graph import Adjacency, IntArray
 from ...runtime.cache import cached_njit
-from .changed_triangles import triangles_of
 from .heap import pop, push
 from .merging import Union
 from .order_counts import KEY_BITS
@@ -34,10 +33,41 @@ AWAITED, DELAYED, FALLING, FALLEN = range(4)
 """States: to be checked at its time, stands with a count, is queued to fall, has fallen."""
 TOUCHED, RECORDS, FALLS, QUEUED, STANDING, AWAITING = range(6)
 """Places in `size`: touched edges, records, edges that fell anew, the end of the queue, edges that stand, events."""
-DONE = 6
-"""Column of a record: 1 when it has ended. Columns 0 to 2 are its edges, 3 to 5 the next entries of their lists. Entry
-3 x record + p + 1 is that of its edge p; 0 ends a list.
+DONE, LEAST = 6, 7
+"""Columns of a record: 1 when it has ended, and the least level that its edges had before. Columns 0 to 2 are its
+edges, 3 to 5 the next entries of their lists. Entry 3 x record + p + 1 is that of its edge p; 0 ends a list.
 """
+
+
+@cached_njit
+def _search_later(neighbour, edge, a, a_stop, b, b_stop, key, now, to_f, to_g):
+    """As `search_shorter`, only for entries of the first row whose edges are still to fall as scheduled."""
+    hits = 0
+    b = np.uintp(b)
+    b_stop = np.uintp(b_stop)
+    for q in range(np.uintp(a), np.uintp(a_stop)):
+        f = edge[q]
+        if not now < key[f] < STANDS:
+            continue
+        w = neighbour[q]
+        step = np.uintp(1)
+        while b + step < b_stop and neighbour[b + step] < w:
+            b += step
+            step += step
+        last = min(b + step, b_stop)
+        while b < last:
+            middle = (b + last) >> np.uintp(1)
+            if neighbour[middle] < w:
+                b = middle + np.uintp(1)
+            else:
+                last = middle
+        if b >= b_stop:
+            break
+        if neighbour[b] == w:
+            to_f[hits] = f
+            to_g[hits] = edge[b]
+            hits += 1
+    return hits
 
 
 @cached_njit
@@ -108,12 +138,6 @@ def _leave(i, touched, waiting):
 
 
 @cached_njit
-def _old_level(x, key, place, touched):
-    i = place[x]
-    return touched[i, OLD] if i else np.int32(key[x] >> KEY_BITS)
-
-
-@cached_njit
 def _end_records(i, level, key, place, touched, records, waiting, queue, count, size):
     """End the records of an edge that falls. Standing edges lose a triangle, and may be queued to fall."""
     entry = touched[i, HEAD]
@@ -123,18 +147,13 @@ def _end_records(i, level, key, place, touched, records, waiting, queue, count, 
         if records[record, DONE]:
             continue
         records[record, DONE] = 1
-        levels = (
-            _old_level(records[record, 0], key, place, touched),
-            _old_level(records[record, 1], key, place, touched),
-            _old_level(records[record, 2], key, place, touched),
-        )
-        # Was any edge below this level, or absent, the triangle did not count for those of this level, and does now.
-        gained = min(levels) < level
+        # A triangle with an edge of a lower old level, or an added one, did not count for edges of this level.
+        gained = records[record, LEAST] < level
         for p in range(3):
             x = records[record, p]
-            if gained and levels[p] == level:
-                count[x] += 1
             j = place[x]
+            if gained and (touched[j, OLD] if j else np.int32(key[x] >> KEY_BITS)) == level:
+                count[x] += 1
             if j == 0 or j == i:
                 continue
             state = touched[j, STATE]
@@ -204,7 +223,7 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
     place = np.zeros(low.size, np.int32)
     size = np.zeros(6, np.int64)
     touched = np.empty((2 * added.size + triples.shape[0] + 1024, 9), np.int32)
-    records = np.empty((2 * triples.shape[0] + 1024, 7), np.int32)
+    records = np.empty((2 * triples.shape[0] + 1024, 8), np.int32)
     levels = max(highest, widest) + 2
     events = np.zeros(levels, np.int32)
     waiting = np.zeros(levels, np.int32)
@@ -221,6 +240,7 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
     for record in range(triples.shape[0]):
         size[RECORDS] += 1
         records[record, DONE] = 0
+        records[record, LEAST] = -1
         first = -1
         for p in range(3):
             x = triples[record, p]
@@ -298,17 +318,24 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
             _stand(i, touched, waiting)
             if not new:
                 continue
-            hits = triangles_of(x, low, high, begin, length, neighbour, edge, to_f, to_g)
+            a = begin[low[x]]
+            a_stop = a + length[low[x]]
+            b = begin[high[x]]
+            b_stop = b + length[high[x]]
+            if a_stop - a > b_stop - b:
+                a, a_stop, b, b_stop = b, b_stop, a, a_stop
+            hits = _search_later(neighbour, edge, a, a_stop, b, b_stop, key, now, to_f, to_g)
             looked += hits
             if looked > most:
                 return falls[:0], looked
             for h in range(hits):
                 f = to_f[h]
                 g = to_g[h]
-                if now < key[f] < STANDS and now < key[g] < STANDS:
+                if now < key[g] < STANDS:
                     record = size[RECORDS]
                     size[RECORDS] += 1
                     records[record, DONE] = 0
+                    records[record, LEAST] = level
                     records[record, 0] = x
                     records[record, 1] = f
                     records[record, 2] = g
