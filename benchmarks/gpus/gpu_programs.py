@@ -35,7 +35,7 @@ HEAD = (
     "scale",
     "entries, M",
     "measure",
-    "ms",
+    "time, ms",
     "floor, ms",
     "ratio",
     "G entries/s",
@@ -43,7 +43,7 @@ HEAD = (
 )
 KEYS = ("scale", "measure")
 """Columns that identify a row in the record."""
-RECORDED = ("ms",)
+RECORDED = ("time, ms",)
 """Columns whose figures are recorded."""
 FEW, MANY = 2, 12
 """Supersteps of the two runs whose difference is measured."""
