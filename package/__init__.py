@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import ClusterLost as ClusterLost
     from .pipeline import Diff as Diff
     from .pipeline import EdgemillError as EdgemillError
+    from .pipeline import GraphFigures as GraphFigures
     from .pipeline import Group as Group
     from .pipeline import GroupEdges as GroupEdges
     from .pipeline import InputError as InputError
@@ -48,6 +49,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import coreness as coreness
     from .pipeline import diff as diff
     from .pipeline import edges_of as edges_of
+    from .pipeline import estimate as estimate
     from .pipeline import find_dn_graph as find_dn_graph
     from .pipeline import find_group as find_group
     from .pipeline import find_track as find_track

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
         UsageError,
     )
     from ..tasks.programs.program import Best, Program, Top, Totals, Vertices
+    from .calls.estimate import estimate
     from .calls.mine import mine
     from .calls.programs import bfs, clustering, components, coreness, labels, pagerank, sssp
     from .calls.update import update
+    from .estimates.figures import GraphFigures
     from .nightly.finding import find_track
     from .plan.choice import make_plan
     from .results.compare.diff import Diff, diff
@@ -49,6 +51,7 @@ __all__ = [
     "ClusterLost",
     "Diff",
     "EdgemillError",
+    "GraphFigures",
     "Group",
     "GroupEdges",
     "InputError",
@@ -76,6 +79,7 @@ __all__ = [
     "coreness",
     "diff",
     "edges_of",
+    "estimate",
     "find_dn_graph",
     "find_group",
     "find_track",
@@ -101,6 +105,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Best": "..tasks.programs.program",
     "Diff": ".results.compare.diff",
     "Group": ".results.rows",
+    "GraphFigures": ".estimates.figures",
     "GroupEdges": ".results.frames.group_edges",
     "Program": "..tasks.programs.program",
     "Result": ".results.result",
@@ -117,6 +122,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "coreness": ".calls.programs",
     "diff": ".results.compare.diff",
     "edges_of": ".results.queries",
+    "estimate": ".calls.estimate",
     "find_dn_graph": ".results.queries",
     "find_group": ".results.queries",
     "find_track": ".nightly.finding",

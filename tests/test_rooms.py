@@ -20,6 +20,7 @@ MORE_IMPORTS = {
     "pipeline/cli/running.py": "connects all parts of the commands run and plan",
     "pipeline/cli/groups.py": "three commands with a reader and a writer each",
     "pipeline/checkpoint/checkpoint.py": "stores values of several rooms",
+    "pipeline/estimates/estimating.py": "composes an estimate",
     "pipeline/plan/choice.py": "weighs facts of input, cluster and settings",
     "pipeline/programs/running.py": "composes the stage programs",
     "pipeline/run/mining.py": "composes a run",

@@ -249,6 +249,15 @@ class SsspSection(TypedDict, total=False):
     """Id of the vertex at which all paths start; required."""
 
 
+class EstimateSection(TypedDict, total=False):
+    """The command `estimate`."""
+
+    samples: int
+    """Wedges in the sample. Four times as many halve the intervals."""
+    seed: int
+    """Seed of the sample. The same seed gives the same sample for any number of workers."""
+
+
 class Keywords(TypedDict, total=False):
     """What `mine` takes by name: whole sections of settings, and single settings."""
 
@@ -280,6 +289,8 @@ class Keywords(TypedDict, total=False):
     """The program bfs."""
     sssp: SsspSection | Mapping[str, Any]
     """The program sssp."""
+    estimate: EstimateSection | Mapping[str, Any]
+    """The command `estimate`."""
     source_column: str | None
     """Column of the first endpoint; null takes `src` or `source`, or else one of two columns."""
     target_column: str | None
@@ -426,3 +437,7 @@ class Keywords(TypedDict, total=False):
     """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
     personal: tuple[int | str, ...] | list[int | str] | str
     """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
+    samples: int
+    """Wedges in the sample. Four times as many halve the intervals."""
+    seed: int
+    """Seed of the sample. The same seed gives the same sample for any number of workers."""

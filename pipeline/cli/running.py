@@ -1,4 +1,4 @@
-"""`edgemill run` and `plan`.
+"""`edgemill run`, `plan` and `estimate`.
 
 The commands import many modules, each inside the function that needs it, so that other commands start fast.
 """
@@ -215,6 +215,40 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
 
         echo(with_flags(describe(made), click.get_current_context().meta[SETTING_ORIGIN]))
     refuse_if_too_large(made)
+
+
+@click.command()
+@run_options
+@json_document
+def estimate(config: str | None, assignments: tuple[str, ...], print_config: bool, as_json: bool, **flags: Any) -> None:
+    """Estimate triangles, clustering and the largest λ of a graph, and the duration of a run.
+
+    Takes the arguments of `run`; no output is needed. Reads the whole input, and samples wedges of the graph
+    (estimate.samples, estimate.seed). A ~ marks an estimate.
+    """
+    from ..calls.temporary import TemporaryFolder
+
+    folder = TemporaryFolder()
+    try:
+        if config is None and flags["output"] is None:
+            flags["output"] = str(folder.result)
+        settings = settings_from(config, assignments, flags)
+        if print_config:
+            print_settings(settings)
+            return
+        from ..estimates.estimating import estimate_graph
+        from ..estimates.text import describe as describe_figures
+        from ..monitor.display import display_for
+        from ..monitor.events import Events
+
+        with Events(display_for(sys.stderr, False, False)) as events, announcing_stops(events):
+            figures = estimate_graph(settings, client=None, events=events)
+    finally:
+        folder.remove()
+    if as_json:
+        print_document(figures.as_dict() | {"exit_code": 0})
+    else:
+        echo(describe_figures(figures))
 
 
 def _refusal(plan: Plan) -> OutOfRoom | None:

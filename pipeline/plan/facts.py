@@ -10,6 +10,7 @@ from ...tasks.inputs.sources import Block, Source
 from ..cluster.execution import Capacity
 from .gpu_memory import halves_of_a_shard
 from .limits import GPU_FILL, MOST_BUCKETS
+from .seconds import predicted_seconds
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
@@ -67,6 +68,14 @@ class PlanFacts:
     def edges(self) -> int:
         """Edges of the graph, as estimated."""
         return self.graph.edges.likely
+
+    @property
+    def seconds(self) -> float | None:
+        """Predicted duration of a run for λ; None on GPUs, without λ, and if triangles are not estimated."""
+        triangles = self.graph.triangles
+        if triangles is None or self.on_device or not self.finds_lambda:
+            return None
+        return predicted_seconds(self.edges, triangles, self.capacity.workers * self.capacity.threads)
 
     @property
     def replication(self) -> float:

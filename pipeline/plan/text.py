@@ -61,6 +61,8 @@ def describe(plan: Plan) -> str:
     if plan.at_once < plan.most_at_once:
         each = _many(capacity.threads // plan.at_once, "thread")
         rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {too_many(plan)}"))
+    if plan.seconds is not None:
+        rows.append(("time", f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"))
     rows += [
         (
             "memory",

@@ -58,7 +58,7 @@ class ProgramResults:
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class GraphBlocks:
     """The graph in blocks."""
 
     view: View
@@ -102,8 +102,8 @@ def run_programs(
     done: list[Finished] = []
     columns = [[(column, column.type(source.id_type)) for column in entry.columns] for entry in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
-        home = _place(engine, buckets, degrees)
-        graph: _Blocks | None = None
+        home = place_blocks(engine, buckets, degrees)
+        graph: GraphBlocks | None = None
         for name, entry in wanted.items():
             parameters = parameters_of(name, settings)
             finished = kept.finished(name, parameters)
@@ -114,7 +114,7 @@ def run_programs(
                 weighted = bool(program.along) or program.weighs
                 if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
-                    graph = _cut(engine, buckets, home, source.directed, view, weighted)
+                    graph = cut_graph(engine, buckets, home, source.directed, view, weighted)
                 ran = _run_to_end(engine, graph, name, program, settings, kept)
                 types = {column.state: program.state[column.state] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]
@@ -130,7 +130,7 @@ def run_programs(
     return ProgramResults(published, [own.record for own in done])
 
 
-def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
+def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
     """Ranges of ids with about equally many edges, one for each worker that has enough work."""
     entries = engine.peek(degrees, _sum)
     groups = max(1, min(engine.refresh_workers(), sum(entries) // LEAST_ENTRIES))
@@ -140,9 +140,9 @@ def _place(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> Range
     return range_cuts.range_partitioner(engine.gather(cuts))
 
 
-def _cut(
+def cut_graph(
     engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View, weighted: bool
-) -> _Blocks:
+) -> GraphBlocks:
     """A block for each of these range_cuts."""
     groups = home.partitions
     engine = engine.for_tasks(groups)
@@ -151,7 +151,7 @@ def _cut(
     arguments = [(g, int(buckets.starts[-1]), home, directed, view, weighted) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
     engine.wait(blocks)
-    return _Blocks(view, weighted, home, blocks)
+    return GraphBlocks(view, weighted, home, blocks)
 
 
 def _sum(degrees: BucketDegrees) -> int:
@@ -175,7 +175,7 @@ class _Ran:
 
 
 def _run_to_end(
-    engine: Engine, graph: _Blocks, name: str, program: AnyProgram, settings: Settings, kept: KeptPrograms
+    engine: Engine, graph: GraphBlocks, name: str, program: AnyProgram, settings: Settings, kept: KeptPrograms
 ) -> _Ran:
     """Run a program until it ends or reaches a limit of the settings, and save it whenever a checkpoint is due.
 
@@ -193,7 +193,7 @@ def _run_to_end(
         if due is not None and (due <= 0 or stuck):  # one superstep in any case, so that the program gets on
             due, most = None, min(count for count in (step + 1, most_steps) if count is not None)
         seconds = min((limit for limit in (left, due) if limit is not None), default=None)
-        states, carrier = _run(engine, graph, program, settings, states, most, seconds)
+        states, carrier = run_on_blocks(engine, graph, program, settings, states, most, seconds)
         figures = engine.peek(states, _figures)
         stuck, step = figures[0].steps == step, figures[0].steps
         sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
@@ -206,14 +206,14 @@ def _run_to_end(
         states = kept.pause(name, parameters, Paused(states, step, before + spent)).states
 
 
-def _run(
+def run_on_blocks(
     engine: Engine,
-    graph: _Blocks,
+    graph: GraphBlocks,
     program: AnyProgram,
     settings: Settings,
-    before: Sequence[Future] | None,
-    most_steps: int | None,
-    seconds: float | None,
+    before: Sequence[Future] | None = None,
+    most_steps: int | None = None,
+    seconds: float | None = None,
 ) -> tuple[list[Future], str]:
     """[groups] Outcome, and the kind of carrier. The program goes on from `before` [groups] Outcome, if given."""
     groups = len(graph.blocks)

@@ -133,8 +133,8 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
                 scheduler: Any = client.scheduler
                 events.emit("client", scheduler=scheduler.address)
             session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
-            with _restored(client, session):
-                manifest, checkpoint = _run(_planned(call, source, vertices, session))
+            with restored(client, session):
+                manifest, checkpoint = _run(planned(call, source, vertices, session))
         keep_state_of(call, manifest)
     else:
         checkpoint = Checkpoint(settings.checkpoint, {}, staging.out)
@@ -155,7 +155,7 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
 
 
 @contextmanager
-def _restored(client: Client | None, session: Session) -> Iterator[None]:
+def restored(client: Client | None, session: Session) -> Iterator[None]:
     """Restore the state of the caller's cluster, if the run uses one."""
     if client is None:
         yield
@@ -169,7 +169,7 @@ def _restored(client: Client | None, session: Session) -> Iterator[None]:
         session.close()
 
 
-def _planned(call: Call, source: Source, vertices: AttributeSource | None, session: Session) -> RunContext:
+def planned(call: Call, source: Source, vertices: AttributeSource | None, session: Session) -> RunContext:
     """Choose the device and the plan, and set the workers up for them."""
     settings = call.settings
     session.refuse_other_versions()

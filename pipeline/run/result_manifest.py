@@ -88,6 +88,8 @@ def plan_record(plan: Plan) -> PlanRecord:
         replication=round(plan.replication, 3),
         worker_bytes=plan.unspilled_bytes,
         reason=plan.reason,
+        triangles=plan.graph.triangles,
+        seconds=None if plan.seconds is None else round(plan.seconds, 1),
     )
 
 

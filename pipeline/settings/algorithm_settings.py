@@ -120,6 +120,15 @@ class SsspSettings(Section):
     """Id of the vertex at which all paths start; required."""
 
 
+class EstimateSettings(Section):
+    """The command `estimate`."""
+
+    samples: int = Field(200_000, ge=100, le=100_000_000)
+    """Wedges in the sample. Four times as many halve the intervals."""
+    seed: int = Field(1, ge=0)
+    """Seed of the sample. The same seed gives the same sample for any number of workers."""
+
+
 class LabelsSettings(Section):
     """The program labels."""
 

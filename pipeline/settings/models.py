@@ -18,6 +18,7 @@ from .algorithm_settings import (
     MAX_PARTITIONS,
     BfsSettings,
     BoundingSettings,
+    EstimateSettings,
     LabelsSettings,
     PagerankSettings,
     PartitioningSettings,
@@ -38,6 +39,7 @@ __all__ = [
     "BoundingSettings",
     "CheckpointSettings",
     "ClusterSettings",
+    "EstimateSettings",
     "IngestSettings",
     "InputSettings",
     "LabelsSettings",
@@ -69,6 +71,7 @@ class Settings(Section):
     labels: LabelsSettings = LabelsSettings()
     bfs: BfsSettings = BfsSettings()
     sssp: SsspSettings = SsspSettings()
+    estimate: EstimateSettings = EstimateSettings()
 
     @model_validator(mode="after")
     def _check_programs(self) -> Self:
@@ -122,5 +125,6 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "labels": LabelsSettings,
     "bfs": BfsSettings,
     "sssp": SsspSettings,
+    "estimate": EstimateSettings,
 }
 """Section name → its model, in the order of the settings file."""

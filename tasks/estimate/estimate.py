@@ -55,6 +55,9 @@ class GraphEstimate:
     output_bytes: int
     """Bytes of all tables of the result."""
 
+    triangles: int | None = None
+    """Triangles of the graph; None if the sample does not tell, or nothing was sampled."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -88,7 +91,9 @@ class Estimate:
         """The estimates, for an output with that Parquet compression."""
         with_triangles = self.witnesses.with_triangles
         rows, output = self.sample.rows_read, self.output_bytes(compression)
-        return GraphEstimate(rows, self.edges, self.vertices, with_triangles, self.id_bytes, self.id_span, output)
+        ids, mean = (self.id_bytes, self.id_span), self.witnesses.mean_triangles
+        triangles = None if mean is None else round(self.edges.likely * mean / 3)
+        return GraphEstimate(rows, self.edges, self.vertices, with_triangles, *ids, output, triangles)
 
     def copies(self, method: str, partitions: int) -> Copies:
         """Copies of an edge over `partitions` partitions, by the partitioning method."""

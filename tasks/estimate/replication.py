@@ -71,6 +71,11 @@ class Witnesses:
             return 1.0
         return np.count_nonzero(self.support) / len(self.support) if len(self.support) else self.closable
 
+    @property
+    def mean_triangles(self) -> float | None:
+        """Mean number of triangles of an edge, or None if the sample does not tell."""
+        return float(self.support.mean()) if self.whole and len(self.support) else None
+
     def copies(self, method: str, partitions: int) -> Copies:
         """The copies by a partitioning method."""
         partitioner = self._partitioner(method, partitions)

@@ -53,6 +53,11 @@ class RunManifest(Record):
         """Wall time of the run that is in no stage."""
         return max(0.0, self.seconds - sum(stage.seconds for stage in self.stages))
 
+    @property
+    def seconds_for_lambda(self) -> float:
+        """Wall time of the run without its vertex programs: what the plan predicts."""
+        return max(0.0, self.seconds - sum(program.seconds for program in self.programs))
+
 
 class Manifest(RunManifest):
     """All of manifest.json."""

@@ -49,6 +49,10 @@ class PlanRecord(Record):
     """Memory that a worker needs to spill nothing."""
     reason: str
     """Why the plan has this number of partitions."""
+    triangles: int | None = None
+    """Null if the plan read no row, or too few of them."""
+    seconds: float | None = None
+    """Predicted duration of the run without vertex programs; null on GPUs, and where `triangles` is null."""
 
 
 class StageRecord(Record):

@@ -280,6 +280,12 @@ def plan(manifest: Manifest) -> Section:
     if manifest.has_lambda:
         off = _off(expected.replication, copies)
         rows.append(("copies of an edge", f"{expected.replication:.2f}", f"{copies:.2f}", off))
+    if expected.triangles is not None and counts.triangles is not None:
+        off = _off(expected.triangles, counts.triangles)
+        rows.append(("triangles", number(expected.triangles), number(counts.triangles), off))
+    if expected.seconds is not None:
+        took = manifest.seconds_for_lambda
+        rows.append(("seconds for λ", f"{expected.seconds:.1f}", f"{took:.1f}", _off(expected.seconds, took)))
     table = Table("Expected before the run, and found", ("", "expected>", "found>", "error>"), rows)
     looked = f"The plan read {number(expected.rows_looked_at)} of {number(counts.rows)} rows."
     if most:

@@ -48,6 +48,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "reason": plan.reason,
         "method": plan.method,
         "tasks": plan.tasks,
+        "triangles": graph.triangles,
+        "seconds": None if plan.seconds is None else round(plan.seconds, 1),
         "copies_of_an_edge": round(plan.replication, 3),
         "partition_bytes": plan.partition_bytes,
         "worker_bytes": plan.unspilled_bytes,

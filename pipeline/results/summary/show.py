@@ -152,4 +152,7 @@ def _stages(manifest: Manifest) -> Table:
         table.add_row(one_line(stage.stage), f"{stage.seconds:.2f}")
     table.add_row("outside of stages", f"{manifest.seconds_outside:.2f}")
     table.add_row("the run", f"{manifest.seconds:.2f}")
+    if manifest.plan is not None and manifest.plan.seconds is not None:
+        table.add_row("without programs", f"{manifest.seconds_for_lambda:.2f}")
+        table.add_row("as predicted by the plan", f"{manifest.plan.seconds:.1f}")
     return table

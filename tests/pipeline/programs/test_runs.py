@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from distributed import Client
 
 import runs
-from edgemill.pipeline import Result, UsageError, load_settings, mine
+from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
@@ -103,6 +103,15 @@ def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
     wrong = vertices.added | {column: pa.chunked_array([pa.array(values, vertices.added[column].type)])}  # type: ignore[operator]
     with pytest.raises(Flaw, match="ranks are off" if column == "pagerank" else column):
         check_programs(manifest, edges, replace(vertices, added=wrong))
+
+
+def test_workers_find_the_same_estimates(rows: Path, processes: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    options: dict[str, Any] = {"device": "cpu", "estimate": {"samples": 300, "seed": 7}}
+    one, several = estimate(rows, **options).as_dict(), estimate(rows, client=processes, **options).as_dict()
+    assert {name for name in one if one[name] != several[name]} <= {"workers", "threads", "seconds"}
+    assert several["workers"] == 3 and not one["exact"]
+    runs.assert_nothing_left(processes)
 
 
 @pytest.mark.parametrize("carrier", ["shared-memory", "dask"])
