@@ -11,6 +11,7 @@
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
+    python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
 
 Run them in the root of the project, in an environment with edgemill; `--help` after a name lists its options. Each

@@ -21,6 +21,7 @@ NAMES = (
     "shards",
     "programs",
     "update",
+    "nights",
     "gpu",
     "gpu_shards",
     "gpu_programs",

@@ -23,6 +23,8 @@ class Peeling:
         self.low = np.zeros(topology.edges, np.int32) if low is None else low.copy()
         self.left = topology.edges
         self.level, self.levels = level, levels
+        self.removed = np.zeros(0, np.int32)
+        """Edges that the last `advance` removed, in the order in which they fell."""
         self._rows = adjacency(topology)
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows)
         if low is not None:
@@ -37,9 +39,9 @@ class Peeling:
             self.level = least
             frontier, _ = below(self._live, self.count, self.level + 1)
         limit = np.array([self.level + 1], np.int32)
-        removed, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
-        self.low[removed] = self.level
-        self.left -= len(removed)
+        self.removed, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
+        self.low[self.removed] = self.level
+        self.left -= len(self.removed)
         self.level += 1
         self.levels += 1
         if self.left < COMPACT_AT * self._in_rows:

@@ -12,7 +12,7 @@ from ..results.result import Result
 from ..run.context import Call
 from ..stages.ingesting import RowCounts
 from .batch_input import BatchInput
-from .finding_lambda import Decision
+from .deciding import Decision
 from .reading import graph_of_result, read_graph
 from .result_manifest import nights_since
 from .state import known_state

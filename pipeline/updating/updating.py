@@ -16,8 +16,9 @@ from ..results.result import Result
 from ..run.context import Call
 from ..stages.extracting import KnownLambda, extract
 from .batch_input import BatchInput
+from .deciding import Decision, decide
 from .eligibility import NotUsable, earlier_result, obstacle
-from .finding_lambda import Decision, FoundLambda, decide, find_lambda
+from .finding_lambda import FoundLambda, find_lambda
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .start import Start, start_from
@@ -83,9 +84,10 @@ def _nothing_changed(call: Call, engine: ThreadedEngine, source: Source, start: 
 def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -> Manifest:
     events, base, change = call.events, start.base, start.change
     always = call.settings.nightly.incremental == "always"
-    decision = start.whole or decide(change, base, edge_column(base, "support"), always)
+    support = edge_column(base, "support")
+    decision = start.whole or decide(change, base, support, always)
     _tell(call, Outcome(change, start.rows, start.repeated, decision, None, 0), base)
-    found = find_lambda(events, base, change, start.order, decision, engine.threads)
+    found = find_lambda(events, start, support, decision, engine.threads)
     graph = change.final(found.edges)
     one = OneBucket.of(graph, found.support, found.order.lam)
     known = KnownLambda(one.buckets.edges, [one.degrees], [one.results], one.buckets.starts)

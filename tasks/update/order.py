@@ -64,6 +64,17 @@ def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
     return Order(lam, *(_back(values, number) for values in (time, count, remainder)))
 
 
+def order_of_peeling(edges: Topology, lam: NDArray[np.int32], fallen: NDArray[np.int32]) -> Order:
+    """The order in which a peeling removed the edges: `fallen` [edges] has their numbers, `lam` [edges] their λ.
+
+    Counts all triangles once.
+    """
+    time = _places(fallen, lam)
+    ranked, number = _by_degree(edges)
+    keys = (lam.astype(np.int64) << KEY_BITS) | time
+    return Order(lam, time, *(_back(values, number) for values in order_counts(ranked, keys[number])))
+
+
 def find_violation(edges: Topology, order: Order) -> int | None:
     """The first edge whose entry in the order is wrong; None if the order is valid, which proves λ.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.cpu.peel import Peeling
 from ...kernels.graph import Topology
-from ..bound.in_memory import find_lambda, find_triangles
-from .order import Order, order_of
+from ..bound.in_memory import find_triangles
+from .order import Order, order_of_peeling
 
 
 def order_from_nothing(edges: Topology) -> tuple[NDArray[np.int32], Order]:
@@ -16,6 +17,12 @@ def order_from_nothing(edges: Topology) -> tuple[NDArray[np.int32], Order]:
     Raises OutOfRoom as `find_triangles` does.
     """
     owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices)
-    support, lam = np.empty(edges.edges, np.int32), np.empty(edges.edges, np.int32)
-    support[owned.row], lam[owned.row] = subgraph.support, find_lambda(subgraph)
-    return support, order_of(edges, lam)
+    support, lam = np.zeros(edges.edges, np.int32), np.zeros(edges.edges, np.int32)
+    support[owned.row] = subgraph.support
+    row = owned.row[subgraph.number]  # edges without triangles are not peeled
+    peeling, fallen = Peeling(subgraph.topology, support[row]), [np.flatnonzero(support == 0).astype(np.int32)]
+    while peeling.left:
+        peeling.advance()
+        fallen.append(row[peeling.removed])
+    lam[row] = peeling.low
+    return support, order_of_peeling(edges, lam, np.concatenate(fallen))
