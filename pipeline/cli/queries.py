@@ -27,12 +27,12 @@ _NO_VALUE = -1
 @click.argument("out")
 @click.option(
     "--by",
-    type=click.Choice(["lambda", "size", "density"]),
     default="lambda",
+    metavar="ORDER",
     show_default=True,
-    help="Order: λ, number of vertices (size), or density.",
+    help="lambda, size (number of vertices) or density; or a column of a vertex program, which lists vertices.",
 )
-@click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="Number of DN-graphs.")
+@click.option("--count", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="Number of rows.")
 @click.option(
     "--members",
     is_flag=False,
@@ -44,20 +44,25 @@ _NO_VALUE = -1
 @json_rows
 @debug
 def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> None:
-    """List the top DN-graphs of a result.
+    """List the top DN-graphs of a result, or the top vertices by a column of a vertex program.
 
     They are those of the result OUT with the highest λ, the most vertices or the highest density. Members are sorted by
     id and shown by their labels, if the result has some. edgemill members lists all members of one group, sorted by
     their number of edges inside it.
     """
-    from ..results.group_tables import dn_graphs_table
+    from ..results.group_tables import dn_graphs_table, vertices_table
     from ..results.groups.top_members import with_members
+    from ..results.groups.values import json_rows_of
     from ..results.queries import top as top_dn_graphs
     from ..results.result import Result
     from ..results.terminal_table import print_whole
 
     result = Result(out)
-    rows = top_dn_graphs(result, by, count).to_pylist()
+    found = top_dn_graphs(result, by, count)
+    if "degree" in found.column_names:
+        print_json(json_rows_of(found)) if as_json else print_whole(console(), vertices_table(found))
+        return
+    rows = found.to_pylist()
     if as_json:
         print_json(rows if not members else with_members(result, rows, None if members == _NO_VALUE else members))
         return

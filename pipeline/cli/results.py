@@ -22,7 +22,8 @@ _MOST_GROUPS = 10
 def show(out: str, detail: bool, as_json: bool) -> None:
     """Summarize a result.
 
-    Shows counts, edges by λ, and the top DN-graphs with members, of the result in the folder or at the URL OUT.
+    Shows counts, edges by λ, the top DN-graphs with members, and the top vertices of vertex programs, of the result in
+    the folder or at the URL OUT.
     """
     from ..results.result import Result
     from ..results.summary.top_groups import top_groups
@@ -34,9 +35,9 @@ def show(out: str, detail: bool, as_json: bool) -> None:
 
         print_document(result_document(result, groups, detail) | {"exit_code": 0})
         return
-    from ..results.summary.show import print_result
+    from ..results.summary.show import show_result
 
-    print_result(result.manifest, out, console(), groups, detail)
+    show_result(result, out, console(), groups, detail)
 
 
 @click.command()

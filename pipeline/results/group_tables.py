@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
+from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +15,7 @@ from ..messages.escaping import one_line
 from .compare.diff import Diff
 from .groups.members import MEMBER_COLUMNS
 from .groups.values import as_text
+from .program_columns import ColumnSummary, Range
 from .rows import Group, Vertex
 from .terminal_table import grid
 
@@ -64,9 +66,47 @@ def truss_table(rows: Iterable[dict[str, Any]]) -> Table:
 def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
     """A vertex in one line: its id, label, λ, degree and triangles."""
     name = as_text(vertex.id) if label is None else f"{as_text(vertex.id)} ({label})"
-    return Text(
-        f"vertex {one_line(name)}: lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
-    )
+    added = "".join(f", {column} {value_text(value)}" for column, value in vertex.values.items())
+    counts = f"lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+    return Text(one_line(f"vertex {name}: {counts}{added}"))
+
+
+def value_text(value: Any) -> str:
+    """A value of a program: a number with few digits, or an id."""
+    return f"{value:.6g}" if isinstance(value, float) else as_text(value)
+
+
+def vertices_table(rows: pa.Table) -> Table:
+    """Rows of the table of vertices."""
+    table = grid("vertex", *(f"{one_line(name)}>" for name in rows.column_names[1:]))
+    for row in rows.to_pylist():
+        table.add_row(*(Text(one_line(value_text(value))) for value in row.values()))
+    return table
+
+
+def top_of_column(summary: ColumnSummary) -> Table:
+    """The top rows of a column of a program."""
+    table = grid(*((summary.name, "vertices>") if summary.groups is not None else ("vertex", f"{summary.name}>")))
+    for id, value in summary.top:
+        table.add_row(Text(one_line(as_text(id))), f"{value:,}" if isinstance(value, int) else value_text(value))
+    return table
+
+
+def distribution(summary: ColumnSummary) -> Table:
+    """The distribution of a column of a program."""
+    what = ("vertices of a group", "groups") if summary.groups is not None else (summary.name, "vertices")
+    table = grid(f"{what[0]}>", f"{what[1]}>", "")
+    most = max((own.vertices for own in summary.ranges), default=0)
+    for own in summary.ranges:
+        table.add_row(range_text(own), f"{own.vertices:,}", Bar(most, 0, own.vertices, width=30))
+    if summary.others:
+        table.add_row("none", f"{summary.others:,}", "")
+    return table
+
+
+def range_text(own: Range) -> str:
+    """A range as text."""
+    return f"{own.first:.4g}" if own.first == own.last else f"{own.first:.4g} to {own.last:.4g}"
 
 
 def groups_table(groups: Iterable[Group]) -> Table:

@@ -21,13 +21,14 @@ from ...tasks.ids.display import display_id, parse_id
 from ..calls.arguments import ResultOrPath, open_result, plain_id
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
+from .program_columns import top_vertices
 from .read_errors import read_errors
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path_to_root
 from .streaming import stream_fragment
 from .top_k import top_k
 
-Order = Literal["lambda", "size", "density"]
+Order = Literal["lambda", "size", "density"] | str
 
 AnyId: TypeAlias = SupportsIndex | str | bytes | UUID
 """The id of a vertex, or its text."""
@@ -36,7 +37,8 @@ _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "d
 
 
 def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
-    """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`.
+    """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`; or,
+    by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`.
 
     `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
     queries, open a Result once.
@@ -44,11 +46,16 @@ def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table
     Ties go to the larger λ, then to more vertices, more edges, the smaller id. Memory is O(count).
     Raises UsageError for another order or count < 1, or if the result has no DN-graphs; InputError for damage.
     """
-    if by not in _COLUMN:
-        raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}, not by {by!r}")
     if count < 1:
         raise UsageError(f"count must be at least 1, got {count}")
-    return top_k(open_result(result), _COLUMN[by], count)
+    result = open_result(result)
+    if by in _COLUMN:
+        return top_k(result, _COLUMN[by], count)
+    columns = [name for program in result.manifest.programs for name in program.columns]
+    if by in columns:
+        return top_vertices(result, by, count)
+    more = f", vertices by {', '.join(columns)}" if columns else ""
+    raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}{more}, not by {by!r}")
 
 
 def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:

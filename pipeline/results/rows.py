@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ class Vertex:
     """The largest λ of its edges."""
     component: int | None
     """The innermost group that contains it; None for a vertex without edges."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The columns of vertex programs, by name."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,13 @@ def rows_of(kind: type[Row], table: pa.Table) -> list[Row]:
 def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     """The row with the id `id`, or None. Raises UsageError if the result has no such table, InputError for damage."""
     row = sorted_table(result, _TABLES[kind]).row(id)
-    return None if row is None else kind(*map(display_id, row.values()))
+    if row is None:
+        return None
+    values = {name: display_id(value) for name, value in row.items()}
+    added = {
+        name: values.pop(name) for program in result.manifest.programs for name in program.columns if name in values
+    }
+    return kind(*values.values(), *([added] if added else []))
 
 
 def path_to_root(result: Result, component: int | None) -> Iterator[Component]:

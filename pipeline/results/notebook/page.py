@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ....tasks.errors import EdgemillError
+from ..group_tables import value_text
 from ..groups.attributes import labels_of
+from ..groups.values import as_text
+from ..program_columns import summaries
 from ..report.groups import members
 from ..result import Result
 from ..rows import DNGraph, rows_of
@@ -39,7 +42,7 @@ def page(result: Result) -> str:
         lines.append(f'<p class="faint">left out: {left_out}</p>')
     what = "edges by λ" if manifest.exact else "edges by lower bound of λ"
     levels = bars(manifest.lam.histogram, what) if manifest.has_lambda else ""
-    parts = [f"<div>{part}</div>" for part in (_groups(result), levels) if part]
+    parts = [f"<div>{part}</div>" for part in (_groups(result), levels, *_columns(result)) if part]
     return framed(*lines, f'<div class="parts">{"".join(parts)}</div>')
 
 
@@ -80,6 +83,24 @@ def _groups(result: Result) -> str:
     title = "the first DN-graphs" if dense.dn_graphs > len(graphs) else "all DN-graphs"
     head = ["λ", "vertices", "edges", "density", "id", f"some members of {title}"]
     return table(head, rows, 5)
+
+
+def _columns(result: Result) -> list[str]:
+    """A table with the top rows of each column of the programs."""
+    if result.is_removed:
+        return []
+    try:
+        found = summaries(result, MOST_GROUPS)
+    except (EdgemillError, OSError) as error:
+        return [f"<p>The columns of programs cannot be read: {shown(error, 300)}</p>"]
+    tables = []
+    for column in found:
+        head = ["vertex", column.name]
+        if column.groups is not None:
+            head = [f"{column.name}, {column.groups:,} in all", "vertices"]
+        rows = [[shown(value_text(value)), shown(as_text(id), MOST_NAME)] for id, value in column.top]
+        tables.append(table([shown(name) for name in reversed(head)], rows, 1))
+    return tables
 
 
 def _names(result: Result, ids: list[object], vertices: int) -> str:

@@ -1,4 +1,4 @@
-"""The sections about the graph: the DN-graphs, the distribution of λ, the hierarchy."""
+"""The sections about the graph: the DN-graphs, the distribution of λ, the hierarchy, and the vertex programs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....tasks.storage.passwords import without_passwords
+from ...output.manifest import ProgramRecord
+from ..group_tables import range_text, value_text
 from ..groups.attributes import labels_of
+from ..program_columns import ColumnSummary, summaries
 from ..result import Result
 from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
 from .groups import Groups, groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
-from .parts import Names, Section, Table, clipped, counted, number, share
+from .parts import Names, Section, Table, clipped, counted, duration, number, share
 
 MOST_BRANCHES = 15
 MOST_GROUPS = 15
 MOST_MEMBERS = 12
+MOST_ROWS = 10
+"""Vertices or groups of a column of a program, at most."""
 GROUPS_TITLE = "The densest groups"
 
 
@@ -186,3 +191,41 @@ def _commands(location: str, group: int) -> list[tuple[str, str]]:
         ("List all members of a group", f"edgemill members {out} {group}"),
         ("Write the edges of a group", f"edgemill subgraph {out} --dn-graph {group} --output group.parquet"),
     ]
+
+
+def programs(result: Result) -> list[Section]:
+    """One section for each program. Raises InputError for damage."""
+    columns = summaries(result, MOST_ROWS)
+    vertices = result.manifest.counts.vertices
+    return [
+        _section(at, record, [column for column in columns if column.program == record.name], vertices)
+        for at, record in enumerate(result.manifest.programs)
+    ]
+
+
+def _section(at: int, record: ProgramRecord, columns: list[ColumnSummary], vertices: int) -> Section:
+    ended = "" if record.converged else " A limit ended it before it had converged."
+    text = [f"{counted(record.supersteps, 'superstep')} in {duration(record.seconds)}.{ended}"]
+    text += [f"{clipped(column.name)}: {column.meaning}" for column in columns if column.meaning]
+    tables = [table for column in columns for table in (_first(column), _spread(column, vertices))]
+    return Section(f"program{chr(ord('a') + at)}", f"Program {clipped(record.name)}", text, [], tables, len(tables))
+
+
+def _first(column: ColumnSummary) -> Table:
+    name = clipped(column.name)
+    rows = [
+        (clipped(id), number(value) if isinstance(value, int) else clipped(value_text(value)))
+        for id, value in column.top
+    ]
+    if column.groups is None:
+        return Table(f"Vertices of highest {name}", ("vertex", f"{name}>"), rows)
+    return Table(f"Largest of {counted(column.groups, 'group')} by {name}", (name, "vertices>"), rows)
+
+
+def _spread(column: ColumnSummary, vertices: int) -> Table:
+    whole = vertices if column.groups is None else column.groups
+    rows = [(range_text(own), number(own.vertices), share(own.vertices, whole)) for own in column.ranges]
+    if column.others:
+        rows.append(("none", number(column.others), share(column.others, vertices)))
+    what = ("", "vertices") if column.groups is None else ("vertices of a group: ", "groups")
+    return Table(f"Distribution of {clipped(column.name)}", (f"{what[0]}value>", f"{what[1]}>", "share>"), rows)

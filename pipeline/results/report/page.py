@@ -23,7 +23,7 @@ from ...output.manifest import DenseRecord, Manifest
 from ..result import Result
 from . import run_sections
 from .changes import SinceLastNight, changes
-from .dense import dense
+from .dense import dense, programs
 from .notices import notices
 from .parts import Fact, Section, clipped, counted, duration, number, share
 
@@ -43,7 +43,7 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
     the night before, if there is one. Raises InputError for damage.
     """
     manifest = result.manifest
-    shown = dense(result, location) if manifest.has_lambda else []
+    shown = [*(dense(result, location) if manifest.has_lambda else []), *programs(result)]
     scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible

@@ -13,17 +13,37 @@ from rich.text import Text
 
 from ...messages.escaping import one_line
 from ...output.manifest import Manifest
+from ..group_tables import distribution, top_of_column
+from ..program_columns import ColumnSummary, summaries
+from ..result import Result
 from ..terminal_table import grid
 from .run_end import dropped_rows, groups_grid, groups_title, print_section
 
 MOST_BARS = 20
 MOST_PARTITIONS = 16
+MOST_VERTICES = 5
+"""Vertices or groups of a column of a program, at most."""
+
+
+def show_result(
+    result: Result, path: str, console: Console, groups: Sequence[Mapping[str, Any]], detail: bool = False
+) -> None:
+    """As `print_result`, with the columns of the result's programs. Raises InputError for damage."""
+    print_result(result.manifest, path, console, groups, detail, summaries(result, MOST_VERTICES))
 
 
 def print_result(
-    manifest: Manifest, path: str, console: Console, groups: Sequence[Mapping[str, Any]] = (), detail: bool = False
+    manifest: Manifest,
+    path: str,
+    console: Console,
+    groups: Sequence[Mapping[str, Any]] = (),
+    detail: bool = False,
+    columns: Sequence[ColumnSummary] = (),
 ) -> None:
-    """Print groups, counts and the distribution of λ. `detail` adds partitions, exchanges and stages."""
+    """Print groups, counts, the distribution of λ, and the top of the programs' `columns`.
+
+    `detail` adds the distributions of columns, partitions, exchanges and stages.
+    """
     if groups:
         print_section(console, groups_title(manifest, len(groups)), groups_grid(groups))
         console.print()
@@ -32,6 +52,10 @@ def print_result(
     if manifest.has_lambda and manifest.lam.histogram:
         title = "edges by lambda" if manifest.exact else "edges by lambda, lower ends"
         sections.append((title, _histogram(manifest.lam.histogram)))
+    for column in columns:
+        sections.append((_title(column), top_of_column(column)))
+        if detail and column.ranges:
+            sections.append((f"distribution of {one_line(column.name)}", distribution(column)))
     if detail:
         if manifest.has_lambda:
             sections += [(f"{_part(manifest)}s", _partitions(manifest)), ("bounding", _bounding(manifest))]
@@ -39,6 +63,13 @@ def print_result(
     for title, body in sections:
         console.print()
         print_section(console, title, body)
+
+
+def _title(column: ColumnSummary) -> str:
+    name = one_line(column.name)
+    if column.groups is None:
+        return f"vertices of highest {name}"
+    return f"{name}: {column.groups:,} group{'' if column.groups == 1 else 's'}, the largest first"
 
 
 def _counts(manifest: Manifest, path: str, detail: bool) -> Table:

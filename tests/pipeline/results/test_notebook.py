@@ -101,7 +101,9 @@ def test_a_result_without_groups_says_why(tmp_path: Path, rows: Path, client: Cl
     limited = mine(rows, client=client, method="band", partitions=3, max_exchanges=1)
     whole = " ".join(html(limited).text)
     assert (
-        "edges have an interval instead of λ" in whole and "highest λ, at least" in whole and "DN-graphs" not in whole
+        "edges have an interval instead of lambda" in whole
+        and "highest λ, at least" in whole
+        and "DN-graphs" not in whole
     )
 
 

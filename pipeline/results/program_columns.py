@@ -1,0 +1,171 @@
+"""What the columns of vertex programs say: the distribution of values with the top vertices, or the largest groups.
+
+A column of ids, such as components, groups the vertices that have the same id. All other columns hold values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...tasks.errors import UsageError
+from ..programs.catalogue import CATALOGUE
+from .read_errors import read_errors
+from .result import Result
+from .streaming import stream
+
+MOST_RANGES = 12
+"""Ranges of a distribution, at most."""
+EVEN_BELOW = 1000
+"""If the largest positive value is below so many times the smallest, ranges have equal widths, else equal ratios."""
+PENDING_ROWS = 1 << 16
+"""Rows that are collected before they are sorted."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Vertices with a value in a range."""
+
+    first: float
+    last: float
+    """The last whole number of the range, or the first value of the next range; the largest value of all in the last.
+    """
+    vertices: int
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """A column of a program."""
+
+    program: str
+    name: str
+    meaning: str
+    """Empty for programs that are not in the catalogue."""
+    groups: int | None
+    """Distinct ids, for a column of ids; None for values."""
+    top: list[tuple[Any, Any]]
+    """Vertices with the largest values, largest first; for a column of ids, the ids of most vertices and how many.
+    Ties go to the smaller id.
+    """
+    ranges: list[Range]
+    """The distribution of finite values, ascending; for a column of ids, of the numbers of vertices of groups."""
+    others: int
+    """Vertices without a finite value."""
+
+
+def summaries(result: Result, most: int) -> list[ColumnSummary]:
+    """All columns of the programs of a result, with `most` top rows each. Reads each column once or twice.
+
+    Memory is O(most), and O(groups) for columns of ids. Raises InputError for damage.
+    """
+    found = []
+    for record in result.manifest.programs:
+        columns = CATALOGUE[record.name].columns if record.name in CATALOGUE else ()
+        known = {column.name: column for column in columns}
+        for name in record.columns:
+            own = known.get(name)
+            text = not _is_number(result.vertices.schema.field(name).type)
+            describe = _of_ids if text or (own is not None and own.kind == "id") else _of_values
+            found.append(describe(result, record.name, name, "" if own is None else own.meaning, most))
+    return found
+
+
+def top_vertices(result: Result, name: str, most: int) -> pa.Table:
+    """The `most` vertices with the largest values in a column of the vertices, largest first, as rows of that table.
+
+    Ties go to the smaller id; nulls and NaN are left out. Raises UsageError for a column that has no
+    numbers, and InputError for damage.
+    """
+    schema = result.vertices.schema
+    if name not in schema.names or name == "id" or not _is_number(schema.field(name).type):
+        numbers = ", ".join(field.name for field in schema if field.name != "id" and _is_number(field.type))
+        raise UsageError(f"vertices are ordered by {numbers}, not by {name!r}")
+    kept = schema.empty_table()
+    waiting: list[pa.RecordBatch] = []
+    with read_errors(result.place):
+        for batch in stream(result.vertices, schema.names):
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= PENDING_ROWS:
+                kept, waiting = _largest(kept, waiting, name, most), []
+    return _largest(kept, waiting, name, most)
+
+
+def _largest(kept: pa.Table, waiting: list[pa.RecordBatch], name: str, most: int) -> pa.Table:
+    rows = pa.concat_tables([kept, pa.Table.from_batches(waiting, kept.schema)])
+    values = rows[name]
+    rows = rows.filter(pc.invert(pc.is_null(values, nan_is_null=True)))
+    if not len(rows):
+        return rows
+    order = [(name, "descending"), ("id", "ascending")]
+    return rows.take(pc.select_k_unstable(rows, min(most, len(rows)), order))
+
+
+def _of_values(result: Result, program: str, name: str, meaning: str, most: int) -> ColumnSummary:
+    top = top_vertices(result, name, most)
+    low, high, others = inf, -inf, 0
+    for values in _batches(result, name):
+        finite = values[np.isfinite(values)]
+        others += len(values) - len(finite)
+        if len(finite):
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    missing = result.manifest.counts.vertices
+    whole = bool(pa.types.is_integer(result.vertices.schema.field(name).type))
+    starts = _starts(low, high, whole)
+    counts = np.zeros(len(starts), np.int64)
+    for values in _batches(result, name):
+        missing -= len(values)
+        at = np.searchsorted(starts, values[np.isfinite(values)], "right") - 1
+        counts += np.bincount(at, minlength=len(starts))
+    pairs = list(zip(top["id"].to_pylist(), top[name].to_pylist(), strict=True))
+    return ColumnSummary(program, name, meaning, None, pairs, _ranges(starts, counts, high, whole), others + missing)
+
+
+def _of_ids(result: Result, program: str, name: str, meaning: str, most: int) -> ColumnSummary:
+    sizes: Counter[Any] = Counter()
+    with read_errors(result.place):
+        for batch in stream(result.vertices, [name]):
+            for entry in batch[name].drop_null().value_counts().to_pylist():
+                sizes[entry["values"]] += entry["counts"]
+    top = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:most]
+    counts = np.array(list(sizes.values()), np.int64)
+    starts = _starts(float(counts.min()), float(counts.max()), True) if len(counts) else np.zeros(0)
+    in_range = np.bincount(np.searchsorted(starts, counts, "right") - 1, minlength=len(starts)).astype(np.int64)
+    ranges = _ranges(starts, in_range, float(counts.max(initial=0)), True)
+    others = result.manifest.counts.vertices - int(counts.sum())
+    return ColumnSummary(program, name, meaning, len(sizes), top, ranges, others)
+
+
+def _batches(result: Result, name: str) -> Any:
+    with read_errors(result.place):
+        for batch in stream(result.vertices, [name]):
+            yield batch[name].drop_null().to_numpy(zero_copy_only=False)
+
+
+def _starts(low: float, high: float, whole: bool) -> NDArray[np.float64]:
+    """The first value of each range."""
+    if high < low:
+        return np.zeros(0)
+    if whole and high - low < MOST_RANGES:
+        return np.arange(low, high + 1)
+    if low > 0 and high / low >= EVEN_BELOW:
+        starts = np.geomspace(low, high, MOST_RANGES + 1)[:-1]
+    else:
+        starts = np.linspace(low, high, MOST_RANGES + 1)[:-1]
+    starts[0] = low
+    return np.unique(np.ceil(starts) if whole else starts)
+
+
+def _ranges(starts: NDArray[np.float64], counts: NDArray[np.int64], high: float, whole: bool) -> list[Range]:
+    ends = [*(starts[1:] - whole).tolist(), high][: len(starts)]
+    return [Range(*own) for own in zip(starts.tolist(), ends, counts.tolist(), strict=True)]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
