@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Totals as Totals
     from .pipeline import UsageError as UsageError
     from .pipeline import Vertex as Vertex
+    from .pipeline import VertexId as VertexId
     from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
@@ -68,6 +69,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import pagerank as pagerank
     from .pipeline import sssp as sssp
     from .pipeline import top as top
+    from .pipeline import try_program as try_program
     from .pipeline import update as update
     from .pipeline.calls.running import run as run
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StoreLost,
         UsageError,
     )
-    from ..tasks.programs.program import Best, Program, Top, Totals, Vertices
+    from ..tasks.programs.program import Best, Program, Top, Totals, VertexId, Vertices
     from .calls.estimate import estimate
     from .calls.mine import mine
     from .calls.programs import bfs, clustering, components, coreness, labels, pagerank, sssp
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .estimates.figures import GraphFigures
     from .nightly.finding import find_track
     from .plan.choice import make_plan
+    from .programs.trying import try_program
     from .results.compare.diff import Diff, diff
     from .results.frames.group_edges import GroupEdges
     from .results.frames.table import ResultTable
@@ -70,6 +71,7 @@ __all__ = [
     "Totals",
     "UsageError",
     "Vertex",
+    "VertexId",
     "Vertices",
     "__version__",
     "attributes_of",
@@ -98,6 +100,7 @@ __all__ = [
     "pagerank",
     "sssp",
     "top",
+    "try_program",
     "update",
 ]
 
@@ -114,6 +117,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Top": "..tasks.programs.program",
     "Totals": "..tasks.programs.program",
     "Vertex": ".results.rows",
+    "VertexId": "..tasks.programs.program",
     "Vertices": "..tasks.programs.program",
     "attributes_of": ".results.groups.attributes",
     "bfs": ".calls.programs",
@@ -141,6 +145,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "pagerank": ".calls.programs",
     "sssp": ".calls.programs",
     "top": ".results.queries",
+    "try_program": ".programs.trying",
     "update": ".calls.update",
 }
 

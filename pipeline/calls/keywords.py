@@ -211,6 +211,10 @@ class ProgramsSection(TypedDict, total=False):
     """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
     max_seconds: float | None
     """Stop each program after this many seconds, with the values of then and exit code 5; null: no limit."""
+    own: Sequence[str]
+    """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
+    order: Literal["auto", "synchronous", "asynchronous"]
+    """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
 
 
 class PagerankSection(TypedDict, total=False):
@@ -311,6 +315,8 @@ class Keywords(TypedDict, total=False):
     """Vertex attributes, one row per vertex, in Parquet: a file, a folder, a glob, a table or a URL."""
     vertex_id: str | None
     """Id column of `input.vertices`; null takes `id` or `vertex`."""
+    program: Sequence[str]
+    """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
     overwrite: bool
     """Replace an existing result once the new one is complete."""
     output_format: Literal["parquet", "delta"]
@@ -429,6 +435,8 @@ class Keywords(TypedDict, total=False):
     """Local `*.prom` file for node_exporter's textfile collector: exit code and times of the last run; null: none."""
     max_supersteps: int | None
     """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
+    order: Literal["auto", "synchronous", "asynchronous"]
+    """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
     damping: float
     """Probability that a random walk follows an edge and does not restart."""
     tolerance: float

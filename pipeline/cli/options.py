@@ -57,6 +57,9 @@ _RUN_OPTIONS = [
     click.option(
         "--programs", metavar="NAMES", help="What to compute: lambda, or lambda,pagerank,…; see edgemill programs."
     ),
+    click.option(
+        "--program", multiple=True, metavar="MODULE:CLASS", help="Run your own program, too; see docs/own-programs.md."
+    ),
     click.option("--partitions", metavar="N|auto", help="Number of partitions. Default: auto."),
     click.option("--method", type=_METHODS, help="Algorithm that finds λ."),
     click.option("--device", type=_DEVICES, help="Device that computes."),
@@ -90,7 +93,11 @@ def settings_from(config: str | None, assignments: tuple[str, ...], flags: dict[
 
     if (flags["partitions"] or "").removeprefix("-").isdecimal():
         flags["partitions"] = int(flags["partitions"])
-    overrides = {SHORT_NAMES[name]: value for name, value in flags.items() if value is not None and value is not False}
+    overrides = {
+        SHORT_NAMES[name]: value
+        for name, value in flags.items()
+        if value is not None and value is not False and value != ()
+    }
     assigned = (assignment.partition("=")[0].strip() for assignment in assignments)
     click.get_current_context().meta[SETTING_ORIGIN] = SettingOrigin(
         config is not None, frozenset([*overrides, *assigned])

@@ -16,7 +16,7 @@ from ...tasks.programs.shipped import (
     ShortestPaths,
 )
 from ..settings.models import Settings
-from .catalogue import CATALOGUE, Entry
+from .catalogue import Entry
 from .vertices import Numbers
 
 _MAKERS: Mapping[str, Callable[..., Program]] = {
@@ -33,26 +33,29 @@ _MAKERS: Mapping[str, Callable[..., Program]] = {
 
 def requested_programs(settings: Settings) -> dict[str, Entry]:
     """The programs in the setting `programs.run`, without λ, in the order of their columns."""
-    return {name: CATALOGUE[name] for name in settings.programs.vertex_programs}
+    return {name: settings.entry(name) for name in settings.programs.vertex_programs}
 
 
 def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> Program:
     """A program of the catalogue with its parameters. `numbers` are the dense numbers of the vertices in them; without
     these, the program has the vertices of its defaults.
     """
-    entry, parameters = CATALOGUE[name], parameters_of(name, settings)
+    entry, parameters = settings.entry(name), parameters_of(name, settings)
     for vertices in entry.vertices:
         given = parameters.pop(vertices)
         if numbers is not None:
             several = isinstance(given, list)
             found = tuple(numbers[text] for text in (given if several else (given,)))
             parameters[vertices] = found if several else found[0]
-    return _MAKERS[name](**parameters)
+    if name in _MAKERS:
+        return _MAKERS[name](**parameters)
+    own = settings.own_programs[name]
+    return own.make(dict.fromkeys(own.vertices, 0) | parameters)
 
 
 def parameters_of(name: str, settings: Settings) -> dict[str, Any]:
     """The parameters of a program in a run, by name, as JSON values."""
-    section = CATALOGUE[name].section
+    section = settings.entry(name).section
     return {} if section is None else getattr(settings, section).model_dump(mode="json")
 
 

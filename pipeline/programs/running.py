@@ -12,22 +12,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...tasks.device import MemorySpace
-from ...tasks.errors import InternalError, StateLost
+from ...tasks.errors import InternalError, StateLost, UsageError
 from ...tasks.ids.identity import Kind
 from ...tasks.ingest import range_cuts
 from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Outcome, Program, delivery, run_blocks
+from ...tasks.programs import Block, Order, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
+from ...tasks.programs.orders.calls import KINDS
 from ...tasks.programs.program import View
 from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
@@ -41,6 +42,7 @@ from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
 from .catalogue import Column, Entry
 from .making import parameters_of, program_of, requested_programs
+from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
 
@@ -70,8 +72,19 @@ class GraphBlocks:
 
 def warm_programs(engine: Engine, settings: Settings) -> None:
     """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
+    _check_workers(engine, settings)
     programs = [program_of(name, settings) for name in requested_programs(settings)]
     engine.on_every_worker(_warm, programs, _space(engine))
+
+
+def _check_workers(engine: Engine, settings: Settings) -> None:
+    """Raises UsageError if a worker does not have the module of a program of the user."""
+    own = [(program.name, program.place, program.sha256) for program in settings.own_programs.values()]
+    if not own:
+        return
+    for address, why in zip(engine.session.workers, engine.on_every_worker(check_importable, own), strict=True):
+        if why is not None:
+            raise UsageError(f"worker {address}: {why.removeprefix('programs.own: ')}")
 
 
 def _warm(programs: Sequence[Program], space: MemorySpace) -> None:
@@ -105,7 +118,7 @@ def run_programs(
         home = place_blocks(engine, buckets, degrees)
         graph: GraphBlocks | None = None
         for name, entry in wanted.items():
-            parameters = parameters_of(name, settings)
+            parameters = _identity(name, settings)
             finished = kept.finished(name, parameters)
             if finished is None:
                 program = program_of(name, settings, numbers)
@@ -116,7 +129,7 @@ def run_programs(
                     graph = None  # released before the next one is made
                     graph = cut_graph(engine, buckets, home, source.directed, view, weighted)
                 ran = _run_to_end(engine, graph, name, program, settings, kept)
-                types = {column.state: program.state[column.state] for column in entry.columns}
+                types = {column.state: KINDS[program.state[column.state]] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]
                 named = _bring_back(engine, buckets, ran.states, types, ids, source.kind)
                 finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
@@ -128,6 +141,12 @@ def run_programs(
         published = engine.map("vertex-columns", _vertex_columns, tasks)
         engine.wait(published)
     return ProgramResults(published, [own.record for own in done])
+
+
+def _identity(name: str, settings: Settings) -> dict[str, Any]:
+    """The parameters of a program, and for one of the user the version of its module: what its results depend on."""
+    own = settings.own_programs.get(name)
+    return parameters_of(name, settings) | ({} if own is None else {"the module": [own.place, own.sha256]})
 
 
 def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
@@ -181,9 +200,9 @@ def _run_to_end(
 
     Raises InternalError if groups have received more or less than they were sent.
     """
-    started, parameters = time.perf_counter(), parameters_of(name, settings)
+    started, parameters = time.perf_counter(), _identity(name, settings)
     most_steps, most_seconds = settings.programs.max_supersteps, settings.programs.max_seconds
-    goes_on = isinstance(program, Program) and can_pause(program)
+    goes_on = isinstance(program, Program) and can_pause(program, settings.programs.order)
     paused = kept.paused(name, parameters, len(graph.blocks)) if goes_on else None
     states, step, before = (None, 0, 0.0) if paused is None else (paused.states, paused.supersteps, paused.seconds)
     stuck = False
@@ -233,6 +252,7 @@ def run_on_blocks(
                 _space(engine),
                 most_steps,
                 seconds,
+                settings.programs.order,
             )
             for w in range(communicator.workers)
         ]
@@ -258,6 +278,7 @@ def _run_blocks(
     space: MemorySpace,
     most_steps: int | None,
     seconds: float | None,
+    order: Order,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
     own = [replace(block, view=program.view) for block in blocks]
@@ -272,6 +293,7 @@ def _run_blocks(
             most_steps=most_steps,
             seconds=seconds,
             before=before,
+            order=order,
         )
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 
@@ -320,7 +342,7 @@ def _vertex_columns(
 
 
 def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRecord:
-    first, outcomes = ran.figures[0], ran.figures
+    first, outcomes, program = ran.figures[0], ran.figures, settings.own_programs.get(name)
     return ProgramRecord(
         name=name,
         parameters=parameters_of(name, settings),
@@ -333,4 +355,8 @@ def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRe
         entries=sum(own.entries for own in outcomes),
         bytes=sum(own.bytes for own in outcomes),
         seconds=ran.seconds,
+        order=first.order,
+        exchanges=first.exchanges,
+        source=None if program is None else program.place,
+        sha256=None if program is None else program.sha256,
     )

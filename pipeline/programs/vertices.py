@@ -16,7 +16,6 @@ from ...tasks.inputs.sources import Source
 from ..settings.models import Settings
 from ..stages.ingesting import Buckets
 from ..stages.task_engine import TaskEngine
-from .catalogue import CATALOGUE
 
 Numbers: TypeAlias = Mapping[str, int]
 """Id as text in the settings → dense number."""
@@ -53,9 +52,9 @@ def find_vertices(engine: TaskEngine, settings: Settings, source: Source, bucket
 
 def _named(settings: Settings) -> Iterator[tuple[str, tuple[str, ...]]]:
     """(setting, ids) of each setting of a requested program that names vertices."""
-    for name in settings.programs.run:
-        entry = CATALOGUE.get(name)
-        if entry is None or entry.section is None:
+    for name in settings.programs.vertex_programs:
+        entry = settings.entry(name)
+        if entry.section is None:
             continue
         for parameter in entry.vertices:
             given = getattr(getattr(settings, entry.section), parameter)

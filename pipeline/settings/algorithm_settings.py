@@ -6,7 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
+from ...tasks.errors import UsageError
 from ..programs.catalogue import CATALOGUE, LAMBDA
+from ..programs.own import installed_names, names_of
 from .section import Section
 from .vertex_ids import id_or_none, id_texts
 
@@ -60,25 +62,33 @@ class ProgramsSettings(Section):
     max_seconds: float | None = Field(None, gt=0)
     """Stop each program after this many seconds, with the values of then and exit code 5; null: no limit."""
 
-    @field_validator("run", mode="before")
+    own: tuple[str, ...] = ()
+    """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
+    order: Literal["auto", "synchronous", "asynchronous"] = "auto"
+    """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
+
+    @field_validator("run", "own", mode="before")
     @classmethod
     def _split_names(cls, names: object) -> object:
         if isinstance(names, str):
             return tuple(name.strip() for name in names.split(","))
         return tuple(names) if isinstance(names, list) else names
 
-    @field_validator("run")
-    @classmethod
-    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        known = (LAMBDA, *CATALOGUE)
-        for name in names:
-            if name not in known:
-                raise ValueError(f"unknown program {name!r}; known programs: {', '.join(known)}")
-        if len(set(names)) < len(names):
-            raise ValueError("names a program twice")
-        if not names:
-            raise ValueError(f"names no program; known programs: {', '.join(known)}")
-        return names
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        try:
+            own = names_of(self.own)
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        known = (LAMBDA, *CATALOGUE, *own)
+        for name in self.run:
+            if name not in known and name not in installed_names():
+                raise ValueError(f"programs.run: unknown program {name!r}; known programs: {', '.join(known)}")
+        if len(set(self.run)) < len(self.run):
+            raise ValueError("programs.run: names a program twice")
+        if not self.run:
+            raise ValueError(f"programs.run: names no program; known programs: {', '.join(known)}")
+        return self
 
     @property
     def find_lambda(self) -> bool:
@@ -88,7 +98,9 @@ class ProgramsSettings(Section):
     @property
     def vertex_programs(self) -> tuple[str, ...]:
         """The vertex programs of the run, in the order of their columns."""
-        return tuple(name for name in CATALOGUE if name in self.run)
+        own = names_of(self.own)
+        installed = [name for name in self.run if name not in (LAMBDA, *CATALOGUE, *own)]
+        return (*(name for name in CATALOGUE if name in self.run), *own, *installed)
 
 
 class PagerankSettings(Section):

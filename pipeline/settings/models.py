@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, model_validator
 
 from ...tasks.errors import UsageError
 from ...tasks.storage.passwords import without_passwords
-from ..programs.catalogue import CATALOGUE
+from ..programs.catalogue import CATALOGUE, Entry
+from ..programs.own import OwnProgram
 from .algorithm_settings import (
     MAX_PARTITIONS,
     BfsSettings,
@@ -53,9 +54,15 @@ __all__ = [
     "SsspSettings",
 ]
 
+COLUMNS = ("id", "degree", "triangles", "lambda", "lambda_low", "lambda_high", "component")
+"""Columns of vertices that are no program's."""
+
 
 class Settings(Section):
     """All settings of a run. Every setting has a default, except the two paths."""
+
+    own_programs: ClassVar[Mapping[str, OwnProgram]] = {}
+    """Name → program of the user, in a model with sections for them."""
 
     input: InputSettings
     output: OutputSettings
@@ -73,13 +80,35 @@ class Settings(Section):
     sssp: SsspSettings = SsspSettings()
     estimate: EstimateSettings = EstimateSettings()
 
+    @classmethod
+    def own_sections(cls) -> list[str]:
+        """Names of the sections of the user's programs."""
+        return [name for name, program in cls.own_programs.items() if program.parameters]
+
+    def entry(self, name: str) -> Entry:
+        """A program of the run."""
+        return CATALOGUE[name] if name in CATALOGUE else self.own_programs[name].entry()
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        seen = dict.fromkeys(COLUMNS, "every result")
+        for name in self.programs.vertex_programs:
+            for column in self.entry(name).columns:
+                if column.name in seen:
+                    raise ValueError(
+                        f"the program {name} has a column {column.name!r}, as {seen[column.name]} has: "
+                        "name the program, as in --program other=module:Class"
+                    )
+                seen[column.name] = f"the program {name}"
+        return self
+
     @model_validator(mode="after")
     def _check_programs(self) -> Self:
-        for name in self.programs.run:
-            entry = CATALOGUE.get(name)
-            section = None if entry is None or entry.section is None else getattr(self, entry.section)
-            if entry is None or section is None:
+        for name in self.programs.vertex_programs:
+            entry = self.entry(name)
+            if entry.section is None:
                 continue
+            section = getattr(self, entry.section)
             for parameter in entry.vertices:
                 if getattr(section, parameter) is None:
                     raise ValueError(

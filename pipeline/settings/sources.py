@@ -16,6 +16,7 @@ from ..messages.escaping import has_controls
 from ..messages.suggesting import did_you_mean
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
+from .own_sections import model_for
 from .vertex_ids import AS_TEXT
 
 SHORT_NAMES: Mapping[str, str] = {
@@ -32,6 +33,7 @@ SHORT_NAMES: Mapping[str, str] = {
     "vertices": "input.vertices",
     "vertex_id": "input.vertex_id",
     "programs": "programs.run",
+    "program": "programs.own",
     "overwrite": "output.overwrite",
     "output_format": "output.format",
     "partitions": "partitioning.count",
@@ -230,26 +232,33 @@ def _validated(tree: dict[str, Any], origin: str) -> Settings:
     # an empty section in YAML is None and takes its defaults
     tree = {section: {} if inner is None else inner for section, inner in tree.items()}
     tree = {"input": {}, "output": {}} | tree
+    model = model_for(tree)
+    own: dict[str, Any] = {name: model.model_fields[name].annotation for name in model.own_sections()}
+    sections: dict[str, type[BaseModel]] = {**SECTIONS, **own}
     try:
-        return Settings.model_validate(tree)
+        found = model.model_validate({name: {} for name in own} | tree)
     except ValidationError as error:
         missing = [_name(problem) for problem in error.errors() if problem["type"] == "missing"]
-        messages = [_explain(problem) for problem in error.errors() if problem["type"] != "missing"]
+        messages = [_explain(problem, sections) for problem in error.errors() if problem["type"] != "missing"]
         if missing:
             them, are = ("it", "is") if len(missing) == 1 else ("them", "are")
             messages.append(f"{' and '.join(missing)} {are} required: give {them}, or set {them} in the settings file")
         raise UsageError("; ".join(messages) + origin) from error
+    for name, program in found.own_programs.items():
+        given = getattr(found, name).model_dump() if name in own else {}
+        program.make(given | dict.fromkeys(program.vertices, 0))
+    return found
 
 
 def _name(problem: ErrorDetails) -> str:
     return ".".join(str(part) for part in problem["loc"])
 
 
-def _explain(problem: ErrorDetails) -> str:
+def _explain(problem: ErrorDetails, known: Mapping[str, type[BaseModel]]) -> str:
     name = _name(problem)
     match problem["type"]:
         case "extra_forbidden":
-            return f"unknown setting {name}{_suggestion(name)}"
+            return f"unknown setting {name}{_suggestion(name, known)}"
         case "value_error" if not problem["loc"] or name in SECTIONS:
             return str(problem["ctx"]["error"])  # rules between settings name them in full
         case "value_error":
@@ -262,15 +271,15 @@ def _explain(problem: ErrorDetails) -> str:
     return f"{name}: {why}" if secret else f"{name}: {why}, got {problem['input']!r}"
 
 
-def _suggestion(name: str) -> str:
+def _suggestion(name: str, known: Mapping[str, type[BaseModel]]) -> str:
     """For an unknown setting: settings with similar names, or else all settings of its section."""
-    every = [(last, f"{section}.{last}") for section, model in SECTIONS.items() for last in model.model_fields]
+    every = [(last, f"{section}.{last}") for section, model in known.items() for last in model.model_fields]
     section, _, last = name.partition(".")
     if not last:
         short = SHORT_NAMES.items()
-        return did_you_mean(name, [*zip(SECTIONS, SECTIONS, strict=True), *short, *every]) or _all_of(Settings)
+        return did_you_mean(name, [*zip(known, known, strict=True), *short, *every]) or _all_of(Settings)
     here = [one for one in every if one[1].startswith(f"{section}.")]
-    return did_you_mean(last, here) or did_you_mean(last, every) or _all_of(SECTIONS[section])
+    return did_you_mean(last, here) or did_you_mean(last, every) or _all_of(known[section])
 
 
 def _all_of(model: type[BaseModel]) -> str:

@@ -9,7 +9,7 @@ messages between groups; `batches` runs programs that search from many sources; 
 from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
-from .program import Best, Program, Top, Totals, Vertices
+from .program import Best, Program, Top, Totals, VertexId, Vertices
 from .running import Order, Outcome, run_program
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "SourceProgram",
     "Top",
     "Totals",
+    "VertexId",
     "Vertices",
     "build_block",
     "cut_blocks",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
 Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "links", "top"]
 View: TypeAlias = Literal["in", "both", "either"]
+
+VertexId: TypeAlias = Annotated[int, "vertex"]
+"""The type of a parameter that names a vertex: settings have its id, and the program gets its dense number."""
 
 
 class Vertices:

@@ -88,6 +88,14 @@ class ProgramRecord(Record):
     bytes: int
     """Bytes that groups sent to each other."""
     seconds: float
+    order: str = "synchronous"
+    """`asynchronous` if groups went on alone between exchanges."""
+    exchanges: int = 0
+    """Exchanges within supersteps."""
+    source: str | None = None
+    """`module:Class` of a program of the user; null for programs of edgemill."""
+    sha256: str | None = None
+    """Of the source of its module."""
 
 
 class OutputRecord(Record):

@@ -13,6 +13,8 @@ from ....tasks.ids.display import type_name
 from ....tasks.inputs.sources import Source, SourceFile
 from ....tasks.storage.passwords import without_passwords
 from ...output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
+from ...programs.catalogue import CATALOGUE, LAMBDA
+from ...programs.own import names_of
 from ...settings.models import Settings
 from .input_record import frame_record
 
@@ -28,7 +30,7 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
     "output": ("path", "overwrite", "report", "single_writer", "format", "delta_path"),
     "partitioning": (),
     "bounding": (),
-    "programs": (),
+    "programs": ("order",),
     "pagerank": (),
     "labels": (),
     "bfs": (),
@@ -88,6 +90,10 @@ def differences(manifest: Manifest, settings: Settings) -> list[str]:
     for name in sorted(then.keys() | now.keys()):
         if then.get(name) != now.get(name):
             found.append(f"{name} was {_shown(then.get(name))}, and is {_shown(now.get(name))} now")
+    digests = {program.name: program.sha256 for program in manifest.programs if program.source is not None}
+    for name, program in settings.own_programs.items():
+        if digests.get(name, program.sha256) != program.sha256:
+            found.append(f"the module of the program {name}, {program.place}, has changed")
     return found
 
 
@@ -177,9 +183,11 @@ def _some(names: list[str]) -> str:
 
 
 def _relevant(settings: Mapping[str, Any]) -> dict[str, Any]:
+    programs = settings.get("programs", {})
+    own = {*programs.get("run", ()), *names_of(programs.get("own", ()))} - CATALOGUE.keys() - {LAMBDA}
     found = {
         f"{section}.{name}": list(value) if isinstance(value, tuple) else value  # as JSON has it
-        for section, ignored in _IGNORED.items()
+        for section, ignored in {**_IGNORED, **{name: () for name in sorted(own)}}.items()
         for name, value in settings.get(section, {}).items()
         if name not in ignored
     }

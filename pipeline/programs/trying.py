@@ -1,0 +1,152 @@
+"""`edgemill.try_program`: a program on a small graph in memory, without a cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...tasks.errors import ProgramError, UsageError
+from .own import vertex_parameters
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ...tasks.programs import Order, Program
+
+GROUPS = (1, 2, 3)
+"""Numbers of groups that the vertices are divided among."""
+MOST_STEPS = 10_000
+"""Most supersteps of a trial."""
+
+
+def try_program(
+    program: Program,
+    edges: Iterable[Sequence[Any]],
+    *,
+    directed: bool = False,
+    vertices: Iterable[Any] = (),
+    most_steps: int = MOST_STEPS,
+) -> dict[str, dict[Any, Any]]:
+    """Run a program on a small graph in this process, and check that it keeps to the interface.
+
+    `edges` are pairs of ids, or triples of two ids and a weight; ids are integers or texts. Loops are left out, and so
+    are edges that are given again, as in a run. `vertices` are ids of vertices without edges.
+
+    Returns, for each array of the program's `state`, a mapping from id to value. Arrays of type `id` have ids, or None
+    for no vertex. Parameters of the type `VertexId` are ids in `program`.
+
+    The program runs with the vertices in one group, two and three, and, if it is `monotone`, in the asynchronous order
+    too. Raises ProgramError if a result differs, if a function fails or returns wrong arrays, and if the program has
+    not ended after `most_steps` supersteps; UsageError for edges that are none.
+    """
+    from ...tasks.programs.orders.calls import check_declaration, name_of
+
+    graph = _Graph(edges, directed, vertices)
+    program = graph.with_numbers(program)
+    check_declaration(program)
+    first: dict[str, NDArray[Any]] | None = None
+    for groups in GROUPS:
+        for order in _orders(program, groups):
+            state, converged = graph.run(program, groups, order, most_steps)
+            if not converged:
+                raise ProgramError(
+                    f"program {name_of(program)} has not ended after {most_steps:,} supersteps: "
+                    "define `converged` or `steps`"
+                )
+            if first is None:
+                first = state
+            for array, values in state.items():
+                _compare(name_of(program), graph.ids, array, first[array], values, groups, order)
+    assert first is not None
+    return {array: graph.named(values, program.state[array]) for array, values in first.items()}
+
+
+def _orders(program: Program, groups: int) -> tuple[Order, ...]:
+    return ("synchronous",) if program.relaxed is None or groups == 1 else ("synchronous", "asynchronous")
+
+
+class _Graph:
+    """A graph in memory. Vertices have numbers in the order of their ids."""
+
+    def __init__(self, edges: Iterable[Sequence[Any]], directed: bool, vertices: Iterable[Any]) -> None:
+        self.directed = directed
+        rows = [tuple(edge) for edge in edges]
+        lengths = set(map(len, rows))
+        if not lengths <= {2} and not lengths <= {3}:
+            raise UsageError("edges: must be pairs of ids, or all triples of two ids and a weight")
+        ids = {*vertices, *(end for row in rows for end in row[:2])}
+        if not all(isinstance(one, int) for one in ids) and not all(isinstance(one, str) for one in ids):
+            raise UsageError("edges: ids must be all integers or all texts")
+        self.ids = sorted(ids)
+        number = {one: at for at, one in enumerate(self.ids)}
+        self.edges: dict[tuple[int, int], float] = {}
+        for source, target, *weight in rows:
+            ends = (number[source], number[target])
+            if not directed:
+                ends = (min(ends), max(ends))
+            if ends[0] != ends[1]:
+                self.edges.setdefault(ends, float(weight[0]) if weight else 1.0)
+        self.weighted = lengths == {3}
+
+    def with_numbers(self, program: Program) -> Program:
+        """The program with the dense numbers of the vertices in its parameters. Raises UsageError for unknown ids."""
+        numbers: dict[str, Any] = {}
+        for name in vertex_parameters(type(program)):
+            given = getattr(program, name)
+            if given not in self.ids:
+                raise UsageError(f"{name}: no vertex has the id {given!r}")
+            numbers[name] = self.ids.index(given)
+        known: Any = program
+        return dataclasses.replace(known, **numbers) if numbers else program
+
+    def run(self, program: Program, groups: int, order: Order, most_steps: int) -> tuple[dict[str, NDArray[Any]], bool]:
+        """The state [vertices], and whether the program ended by itself."""
+        import numpy as np
+
+        from ...tasks.partition import HashPartitioner
+        from ...tasks.programs import Entries, cut_blocks, run_blocks
+        from ...tasks.shards import MemoryCarrier
+
+        ends = np.array(list(self.edges), np.int32).reshape(-1, 2)
+        weight = np.array(list(self.edges.values()), np.float64) if self.weighted else None
+        entries = Entries(ends[:, 0].copy(), ends[:, 1].copy(), weight)
+        home = HashPartitioner(groups)
+        blocks = cut_blocks(entries, len(self.ids), home, self.directed, program.view)
+        carriers = MemoryCarrier.open(groups)
+        found = run_blocks(program, blocks, home, carriers, threads=1, most_steps=most_steps, order=order)
+        by = np.argsort(np.concatenate([own.number for own in found]))
+        state = {name: np.concatenate([own.state[name] for own in found])[by] for name in program.state}
+        return state, found[0].converged
+
+    def named(self, values: NDArray[Any], kind: str) -> dict[Any, Any]:
+        """Id → value."""
+        plain = values.tolist()
+        if kind == "id":
+            plain = [None if number < 0 else self.ids[number] for number in plain]
+        return dict(zip(self.ids, plain, strict=True))
+
+
+def _compare(
+    name: str,
+    ids: Sequence[Any],
+    array: str,
+    one: NDArray[np.generic],
+    other: NDArray[np.generic],
+    groups: int,
+    order: Order,
+) -> None:
+    if one.tobytes() == other.tobytes():
+        return
+    at = next(at for at in range(len(ids)) if one[at].tobytes() != other[at].tobytes())
+    found = f"{array!r} of vertex {ids[at]!r} is {one[at]} with one group, and {other[at]} with {groups} groups"
+    if order == "asynchronous":
+        raise ProgramError(
+            f"program {name} is not monotone: {found} in the asynchronous order. Leave `monotone` out, or let the "
+            "state of a vertex move in one direction only"
+        )
+    raise ProgramError(
+        f"program {name}: the result depends on the partition: {found}. What a function returns for a vertex must "
+        "depend on that vertex alone; use `totals` for sums over all vertices"
+    )

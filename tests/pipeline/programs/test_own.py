@@ -1,0 +1,188 @@
+"""Programs of the user: the page, settings from the fields, runs, and the messages for what is wrong."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import edgemill as package
+import runs
+from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine
+from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.programs import own
+from edgemill.pipeline.settings.sources import as_yaml
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")
+SHOWN = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
+PRINTED = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+EDGES = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 3), (8, 9)]
+HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "programs": ("reach",)}
+REACH: dict[str, Any] = {"program": ("my_programs:Reach",), "reach.source": 1, "reach.most": 2}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The modules of the page."""
+    made = tmp_path_factory.mktemp("own")
+    for name, text in SHOWN.items():
+        (made / name).write_text(text, encoding="utf-8")
+    (made / "faulty.py").write_text("import no_such_package\n", encoding="utf-8")
+    (made / "empty.py").write_text(
+        "import edgemill\n\nclass Without(edgemill.Program):\n    pass\n\nText = 'text'\n1 / 0\n", encoding="utf-8"
+    )
+    (made / "parts.py").write_text(
+        "import edgemill\n\nclass Without(edgemill.Program):\n    pass\n\ntext = 'text'\n", encoding="utf-8"
+    )
+    return made
+
+
+@pytest.fixture(autouse=True)
+def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(folder)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return runs.write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet", EDGES)
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path, rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        return mine(rows, tmp_path_factory.mktemp("result") / "out", **HOW, **REACH)
+
+
+def test_the_page_prints_what_it_shows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(folder / "trying.py"))
+    assert capsys.readouterr().out == PRINTED[0]
+    with pytest.raises(ProgramError) as raised:
+        runpy.run_path(str(folder / "trying_wrong.py"))
+    assert str(raised.value) == PRINTED[1].strip()
+
+
+def test_a_run_publishes_its_columns(result: Result) -> None:
+    table = result.vertices.to_table().to_pydict()
+    assert table["id"] == [1, 2, 3, 4, 5, 8, 9]
+    assert table["reach_hops"] == [0, 1, 1, 2, -1, -1, -1]
+    assert table["reach_via"] == [1, 1, 1, 3, None, None, None]
+    (record,) = result.manifest.programs
+    assert (record.name, record.source, record.parameters) == ("reach", "my_programs:Reach", {"source": "1", "most": 2})
+    assert record.sha256 is not None and record.order == "synchronous"
+
+
+def test_a_trial_gives_the_same(result: Result) -> None:
+    import my_programs  # type: ignore[import-not-found]
+
+    found = package.try_program(my_programs.Reach(source=1, most=2), EDGES)
+    table = result.vertices.to_table().to_pydict()
+    assert found == {name: dict(zip(table["id"], table[f"reach_{name}"], strict=True)) for name in ("hops", "via")}
+    with pytest.raises(UsageError, match="source: no vertex has the id 6"):
+        package.try_program(my_programs.Reach(source=6), EDGES)
+
+
+def test_a_result_is_up_to_date_until_the_module_changes(
+    result: Result, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(result.place)
+    again = mine(rows, place, **HOW, **REACH)
+    assert again.manifest.run == result.manifest.run
+    monkeypatch.setattr(own, "_source_digest", lambda module: "another")
+    with pytest.raises(UsageError, match="the module of the program reach, my_programs:Reach, has changed"):
+        mine(rows, place, **HOW, **REACH)
+
+
+def load(*assignments: str, own: tuple[str, ...] = ("my_programs:Reach",), run: str = "reach") -> Any:
+    return load_settings(
+        overrides={"input.path": "in", "output.path": "out", "programs.own": own, "programs.run": run},
+        assignments=assignments,
+    )
+
+
+def test_fields_are_settings(tmp_path: Path) -> None:
+    settings: Any = load("reach.source=7", "reach.most=2")
+    assert settings.reach.model_dump() == {"source": "7", "most": 2}
+    (tmp_path / "settings.yaml").write_text(as_yaml(settings))
+    assert load_settings(tmp_path / "settings.yaml").model_dump() == settings.model_dump()
+    named: Any = load("near.source=7", own=("near=my_programs:Reach", "components:Smallest"), run="near,components")
+    assert named.programs.vertex_programs == ("components", "near", "smallest")
+    assert [column.name for column in named.entry("near").columns] == ["near_hops", "near_via"]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "places", "message"),
+    [
+        ((), ("my_programs:Reach",), "the program reach needs the id of a vertex: --set reach.source=ID"),
+        (
+            ("reach.source=1", "reach.mots=2"),
+            ("my_programs:Reach",),
+            "unknown setting reach.mots; did you mean reach.most",
+        ),
+        (("reach.source=1", "reach.most=a"), ("my_programs:Reach",), "reach.most: must be a valid integer, got 'a'"),
+        ((), ("my_programs",), "must be module:Class or name=module:Class"),
+        ((), ("my_programs:Rech",), r"has no class Rech; did you mean Reach"),
+        ((), ("my_program:Reach",), "there is no module my_program for the program my_program:Reach"),
+        ((), ("parts:text",), "parts:text is not a subclass of edgemill.Program"),
+        ((), ("labels=components:Smallest",), "there are two programs 'labels'"),
+        ((), ("input=components:Smallest",), "'input' is a section of settings|are two programs"),
+        ((), ("degree=components:Smallest",), "the program degree has a column 'degree', as every result has"),
+    ],
+)
+def test_wrong_settings_are_refused(assignments: tuple[str, ...], places: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load(*assignments, own=places, run="components" if places != ("my_programs:Reach",) else "reach")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("faulty:Any", "program faulty:Any: its module needs no_such_package, which is not installed"),
+        ("empty:Text", r"importing its module failed: ZeroDivisionError: division by zero \(empty.py, line 7: 1 / 0\)"),
+        ("parts:Without", "it does not define apply, emit, start"),
+    ],
+)
+def test_modules_that_fail_are_refused(place: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        load(own=(place,), run="components")
+
+
+def test_installed_programs_are_listed_and_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("smallest", "components:Smallest", own.GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == own.GROUP else [])
+    listed = CliRunner().invoke(edgemill, ["programs", "--program", "my_programs:Reach"]).output
+    assert "reach.most (3)" in listed and "reach.source (required)" in listed
+    assert "column   smallest (id): `component` of components:Smallest." in listed
+    assert load(own=(), run="smallest").programs.vertex_programs == ("smallest",)
+
+
+def test_a_program_that_fails_ends_a_run_with_its_message(folder: Path, rows: Path, tmp_path: Path) -> None:
+    text = SHOWN["wrong.py"].replace("v.in_degree.mean()", "v.degree")
+    (folder / "failing.py").write_text(text, encoding="utf-8")
+    command = ["run", "--input", rows, "--output", tmp_path / "out", "--device", "cpu", "--program", "failing:Spread"]
+    done = CliRunner().invoke(edgemill, [*map(str, command), "--programs", "spread"])
+    assert done.exit_code == 9
+    assert "Error: program failing:Spread, `apply` in superstep 0: AttributeError: vertices have" in done.output
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_workers_need_the_module(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "late_programs.py").write_text(SHOWN["my_programs.py"], encoding="utf-8")
+    with runs.cluster(n_workers=1, threads_per_worker=1) as client:
+        monkeypatch.syspath_prepend(tmp_path)  # the worker has started with the path before
+        (address,) = client.scheduler_info()["workers"]
+        with pytest.raises(UsageError) as raised:
+            mine(rows, tmp_path / "out", client=client, **HOW, **REACH | {"program": ("late_programs:Reach",)})
+        assert f"worker {address}: there is no module late_programs" in str(raised.value)
+        runs.assert_nothing_left(client)
+
+
+def test_workers_need_the_same_version() -> None:
+    (found,) = own.find_own(["my_programs:Reach"]).values()
+    assert own.check_importable([("reach", found.place, found.sha256)]) is None
+    assert "another version there" in str(own.check_importable([("reach", found.place, "0" * 64)]))
