@@ -20,6 +20,7 @@ NAMES = (
     "memory",
     "shards",
     "programs",
+    "program_orders",
     "update",
     "nights",
     "gpu",

@@ -15,7 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from benchmarks import ROOT, client_memory, first_run, kernels, memory, programs, record, runs, shards, update
+from benchmarks import (
+    ROOT,
+    client_memory,
+    first_run,
+    kernels,
+    memory,
+    program_orders,
+    programs,
+    record,
+    runs,
+    shards,
+    update,
+)
 from benchmarks.common import id_rows, machine
 from benchmarks.common.command import Layout
 from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
@@ -52,6 +64,15 @@ def test_kernels(tiny: Graph) -> None:
     assert min(one.seconds for one in times.samples) <= times.seconds <= max(one.seconds for one in times.samples)
     assert 0 < times.graph_bytes < times.peak_bytes
     assert len(kernels.row(times)) == len(kernels.HEAD)
+
+
+def test_program_orders(tiny: Graph) -> None:
+    whole = programs.weighted(programs.block_of(tiny.path))
+    home, blocks = program_orders.blocks_of(whole, 3)
+    assert sum(map(len, blocks)) == len(whole)
+    for name in program_orders.PROGRAMS:
+        row = program_orders.measure(tiny.name, name, whole, 3, home, blocks, 2)
+        assert len(row) == len(program_orders.HEAD) and int(row[5]) <= int(row[4]) + 2
 
 
 def test_programs(tiny: Graph) -> None:
