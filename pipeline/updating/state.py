@@ -45,10 +45,18 @@ def _found(settings: Settings, result: Result) -> Folder:
     raise NoState("the earlier result has no state")
 
 
-def keep_state(settings: Settings, staging: Staging, events: Events, state: State) -> None:
-    """Write the state of the result that this run is about to publish."""
+def keep_state(settings: Settings, staging: Staging, events: Events, state: State, base: Result | None = None) -> None:
+    """Write the state of the result that this run is about to publish.
+
+    In a folder of states those of runs before `base` are removed. That of `base` stays, as this run may still fail.
+    """
     place = state_place(settings, staging.tables, events.run_id)
     events.emit("state_written", place=str(place), bytes=write_state(place, events.run_id, state))
+    if settings.nightly.state is not None and base is not None:
+        states = folder_at(settings.nightly.state, settings.output.storage_options)
+        for name in states.names():
+            if name not in (events.run_id, base.manifest.run) and has_state(states.subfolder(name)):
+                states.remove(name)
 
 
 def state_of(result: Result) -> State:

@@ -98,7 +98,7 @@ def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -
         tracked = assign_tracks(engine, events, buckets, _lineage(call, source, base))
         (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
         published, kept = publish_tables(engine, one, own, triangles, tracks, how, _earlier(call, start, found))
-        keep_state(call.settings, call.staging, events, State(graph, found.order))
+        keep_state(call.settings, call.staging, events, State(graph, found.order), base)
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
     went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went)

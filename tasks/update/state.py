@@ -58,7 +58,7 @@ def write_state(place: Folder, run: str, state: State) -> int:
     arrays = dict(_arrays(state))
     try:
         if place.is_local:
-            Path(place.url).mkdir(0o700)
+            Path(place.url).mkdir(0o700, parents=True)
         with ThreadPoolExecutor() as writers:
             files = dict(zip(arrays, writers.map(lambda name: _write(place, name, arrays[name]), arrays), strict=True))
         index = {
@@ -106,6 +106,8 @@ def carry_state(source: Folder, target: Folder, run: str) -> None:
     Raises NoState if the index in `source` cannot be read; UsageError, OutOfRoom.
     """
     index = _index(source)
+    if target.is_local:
+        Path(target.url).mkdir(0o700, parents=True, exist_ok=True)
     for name in index["files"]:
         take_over(source, name, target, name)
     target.write(INDEX, _sealed(index | {"run": run}))

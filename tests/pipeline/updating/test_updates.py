@@ -220,3 +220,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert again["nothing_to_do"]
     events = [json.loads(line)["event"] for line in Path("day/log.jsonl").read_text().splitlines()]
     assert events.index("update_planned") < events.index("state_written") < events.index("run_finished")
+
+
+def test_a_folder_of_states_holds_those_of_two_nights(base: Result, tmp_path: Path) -> None:
+    result, states = base, tmp_path / "states" / "here"
+    for night in range(3):
+        edges = rows({(0, 1 + night)}, is_text(base))
+        before, result = result, update(result, tmp_path / str(night), delete=edges, state=str(states))
+        assert result.manifest.update is not None and "state" not in result.manifest.update.reason
+        assert not (result.path / "state").exists()
+    assert {place.name for place in states.iterdir()} == {before.manifest.run, result.manifest.run}

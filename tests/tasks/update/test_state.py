@@ -44,11 +44,11 @@ def test_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_it_goes_over_to_the_next_run(tmp_path: Path) -> None:
-    first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b"))
+    first, second = Folder(str(tmp_path / "a")), Folder(str(tmp_path / "b" / "r2"))
     write_state(first, "r1", state())
     carry_state(first, second, "r2")
     assert same(read_state(second, "r2"), state())
-    assert (tmp_path / "a" / "low").stat().st_ino == (tmp_path / "b" / "low").stat().st_ino
+    assert (tmp_path / "a" / "low").stat().st_ino == (tmp_path / "b" / "r2" / "low").stat().st_ino
     with pytest.raises(NoState, match="of run r2"):
         read_state(second, "r1")
 
