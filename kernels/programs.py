@@ -6,6 +6,7 @@ determined by that row and its values; it does not depend on how rows are distri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,11 @@ def _twin(array: object) -> ModuleType:
 
         return gpu
     raise TypeError(f"vertex programs have kernels for NumPy's and CuPy's arrays, not {type(array).__module__}'s")
+
+
+def row_lengths(rows: InRows, selected: IntArray) -> LongArray:
+    """The number of entries of each `selected` row, int64 [selected]."""
+    return _twin(selected).row_lengths(rows, selected)
 
 
 def row_sums(rows: InRows, values: NDArray[np.float64], along: str = "") -> NDArray[np.float64]:
@@ -164,10 +170,12 @@ def count_all_links(offsets: LongArray, lower: IntArray, times: NDArray[np.uint8
     return _twin(lower).count_all_links(offsets, lower, times)
 
 
-def exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
-    """The sum of float64 values in units of 2^-1074, without rounding, and the number of values that are not finite.
+def exact_sums(arrays: Sequence[NDArray[Any]]) -> list[tuple[int, int]]:
+    """For each of one or more arrays, its sum without rounding, and the number of values that are not finite.
 
-    Each value is added to 32-bit digits that cover all exponents (Kulisch, "Advanced arithmetic for the digital
-    computer", 2002), so the sum does not depend on order or partitioning. Reads 8 bytes a value.
+    Sums of float64 values are in units of 2^-1074. Each value is added to 32-bit digits that cover all exponents
+    (Kulisch, "Advanced arithmetic for the digital computer", 2002), so the sum does not depend on order or
+    partitioning. Sums of integers and booleans are below 2^63. Reads each value once; on the GPU one transfer brings
+    all sums to the host.
     """
-    return _twin(values).exact_sum(values)
+    return _twin(arrays[0]).exact_sums(arrays)

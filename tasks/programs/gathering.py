@@ -92,7 +92,7 @@ class GatherKept(Gatherer):
             self.entries += len(rows)
             return None, combine(rows, None, self.values)
         touched = gathers.touched_rows(self.transpose(), position, rows.rows)
-        self.entries += int((rows.offsets[touched + 1] - rows.offsets[touched]).sum())
+        self.entries += int(gathers.row_lengths(rows, touched).sum())
         return touched, combine(rows, touched, self.values)
 
 
@@ -114,14 +114,14 @@ class GatherChanged(Gatherer):
 
     def _values(self, values: Array, moved: IntArray) -> Array:
         """[moved] the values to send; for 'first' they are not used."""
-        return np.zeros_like(moved) if self.program.combine == "first" else sendable(values)
+        return moved if self.program.combine == "first" else sendable(values)
 
     def gather(
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
         rows, transposed = self.block.rows, self.transpose()
         position, received = self.mirrors.take_moved(packets, moved, self._values(values, moved))
-        pushed = int((transposed.offsets[position + 1] - transposed.offsets[position]).sum())
+        pushed = int(gathers.row_lengths(transposed, position).sum())
         if PUSH_FACTOR * PUSH_FACTOR * pushed < len(rows):  # too few to evaluate `receives` for all
             return self._push(vertices, pushed, position, received)
         receiving = self.calls.receives(vertices)
@@ -153,7 +153,7 @@ class GatherChanged(Gatherer):
             active = np.zeros_like(sources, np.bool_)
             active[position] = True
             came, first = gathers.first_active_sources(rows, receiving, active)
-            return came, numbers_of(self.block, first)
+            return came, self._got(first, first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
@@ -165,9 +165,13 @@ class GatherChanged(Gatherer):
         return came if selected is None else selected[came], self._got(found[came], best[came])
 
     def _got(self, found: Array, best: IntArray) -> Any:
+        """The combined values of vertices that received one, with the sources `best`."""
         if self.program.combine == "argmin":
-            return Best(found, numbers_of(self.block, best))
-        return numbers_of(self.block, best) if self.program.combine == "first" else found
+            return Best(found, self._numbers(best))
+        return self._numbers(best) if self.program.combine == "first" else found
+
+    def _numbers(self, best: IntArray) -> Array:
+        return self.block.sources[best].astype(self.block.number.dtype, copy=False)
 
 
 def sendable(values: Array) -> Array:

@@ -24,8 +24,12 @@ class Mirrors:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
         alone = len(block.sources) == len(block.number)
-        homes = np.full_like(block.sources, block.group, np.int16) if alone else home(block.sources)
-        self.sources_of: list[IntArray] = [np.flatnonzero(homes == g).astype(np.int32) for g in groups]
+        everyone = np.arange(len(block.sources), dtype=np.int32, like=block.sources)
+        homes = None if alone else home(block.sources)
+        self.sources_of: list[IntArray] = [
+            everyone[homes == g] if homes is not None else everyone[: len(everyone) if g == block.group else 0]
+            for g in groups
+        ]
         """[groups] positions of each group's vertices in the sources."""
         self.alone = alone
         """Whether the block has no sources of other groups."""
@@ -72,9 +76,11 @@ class Mirrors:
         return found
 
     def all_values(self, values: Array, packets: list[Packet]) -> Array:
-        """[sources] the `values` of own vertices and the received values of other groups' vertices."""
+        """[sources] the `values` of own vertices and the received values of other groups' vertices. Must not be
+        changed: it may be `values`.
+        """
         if self.alone:
-            return values.copy()
+            return values
         found = np.empty_like(self.block.sources, values.dtype)
         found[self.own] = values
         for sources, packet in zip(self.sources_of, packets, strict=True):
@@ -86,7 +92,7 @@ class Mirrors:
         """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`; for
         other groups, those in `packets`, if there was an exchange.
         """
-        positions, found = [self.own[moved]], [values]
+        positions, found = [moved if self.alone else self.own[moved]], [values]
         for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():
             if len(packet.own):
                 position, value = unpack(packet.own, [np.int32, values.dtype], values)

@@ -52,6 +52,9 @@ class Vertices:
         self.__dict__[name] = found
         return found
 
+    def __len__(self) -> int:
+        return len(self._arrays["number"] if self._rows is None else self._rows)
+
     def at(self, rows: Array) -> Vertices:
         """The vertices at some rows. Only for an object with all vertices of a block."""
         return Vertices(self._arrays, self.total, self.step, rows)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...kernels.programs import exact_sum
+from ...kernels.programs import exact_sums
 from .program import Array
 
 Part: TypeAlias = list[int | str]
@@ -16,12 +16,14 @@ number of values that are not finite.
 """
 
 
-def part_of(values: Array) -> Part:
-    """The share of the values of one group in a sum."""
-    if values.dtype.kind in "bui":
-        return [int(values.sum(dtype=np.int64))]
-    total, not_finite = exact_sum(values.astype(np.float64, copy=False))
-    return [hex(total), not_finite]
+def parts_of(arrays: Sequence[Array]) -> list[Part]:
+    """The shares of the values of one group in one or more sums."""
+    whole = [one if one.dtype.kind in "bui" else one.astype(np.float64, copy=False) for one in arrays]
+    sums = exact_sums(whole)
+    return [
+        [hex(total), not_finite] if one.dtype.kind == "f" else [total]
+        for one, (total, not_finite) in zip(whole, sums, strict=True)
+    ]
 
 
 def add_parts(parts: Sequence[Part]) -> int | float:

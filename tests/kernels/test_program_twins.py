@@ -169,7 +169,25 @@ def test_push_and_transpose(kind: str, along: str, largest: bool) -> None:
     ids=["wide", "narrow", "not finite", "least", "none"],
 )
 def test_sums_without_rounding(values: NDArray[np.float64]) -> None:
-    assert programs.exact_sum(put(values)) == programs.exact_sum(values)
+    arrays = [values, values > 1, (1e3 * RANDOM.random(40)).astype(np.int32), -values[::-1].copy()]
+    assert programs.exact_sums([put(one) for one in arrays]) == programs.exact_sums(arrays)
+
+
+@pytest.mark.gpu
+def test_sums_of_values_that_no_sample_shows() -> None:
+    """Large values where the kernel that estimates the largest one does not look."""
+    values = np.ones(4000)
+    values[[100, 1300]] = 1e200, 1e-200
+    assert programs.exact_sums([put(values)]) == programs.exact_sums([values])
+
+
+@pytest.mark.gpu
+def test_lengths() -> None:
+    rows = made(LENGTHS)
+    for selected in (SOME, SOME[:0]):
+        found = GPU.get(programs.row_lengths(put_rows(rows), put(selected)))
+        assert np.array_equal(found, programs.row_lengths(rows, selected))
+    assert programs.row_lengths(rows, SOME).tolist() == [LENGTHS[row] for row in SOME]
 
 
 @pytest.mark.gpu

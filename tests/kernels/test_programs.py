@@ -155,7 +155,7 @@ def test_modes_of_values_with_hash_collisions() -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
 @settings(max_examples=60)
 def test_sums_without_rounding(values: list[float]) -> None:
-    total, not_finite = programs.exact_sum(np.array(values, np.float64))
+    [(total, not_finite)] = programs.exact_sums([np.array(values, np.float64)])
     assert not_finite == 0
     assert total == sum(map(_units, values))
 
@@ -166,8 +166,9 @@ def _units(value: float) -> int:
 
 
 def test_exact_sums_count_values_that_are_not_finite() -> None:
-    assert programs.exact_sum(np.array([1.0, np.nan, np.inf, -np.inf]))[1] == 3
-    assert programs.exact_sum(np.array([1e308, -1e308, 5e-324])) == (1, 0)
+    arrays = np.array([1.0, np.nan, np.inf, -np.inf]), np.array([True, True]), np.array([1e308, -1e308, 5e-324])
+    one, *others = programs.exact_sums(arrays)
+    assert one[1] == 3 and others == [(2, 0), (1, 0)]
 
 
 def test_edges_between_sources_are_counted() -> None:
@@ -189,4 +190,4 @@ def test_edges_between_neighbours_of_a_whole_graph() -> None:
 
 def test_other_arrays_are_refused() -> None:
     with pytest.raises(TypeError, match="NumPy's and CuPy's arrays"):
-        programs.exact_sum(to_foreign(np.zeros(3)))  # type: ignore[arg-type]
+        programs.exact_sums([to_foreign(np.zeros(3))])  # type: ignore[list-item]

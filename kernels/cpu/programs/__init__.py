@@ -5,11 +5,11 @@ May import `kernels.graph`, `kernels.in_rows`, `kernels.cpu.arrays`, `kernels.ru
 """
 
 from .connected import connected_sources, lower_values, lowered_rows
-from .exact import exact_sum
+from .exact import exact_sums
 from .extremes import row_extremes
 from .links import count_all_links, count_links
 from .modes import row_h_indices, row_modes
-from .pulls import count_entries, first_active_sources
+from .pulls import count_entries, first_active_sources, row_lengths
 from .push import push
 from .sums import row_sums
 from .transpose import touched_rows, transpose_rows
@@ -19,13 +19,14 @@ __all__ = [
     "count_all_links",
     "count_entries",
     "count_links",
-    "exact_sum",
+    "exact_sums",
     "first_active_sources",
     "lower_values",
     "lowered_rows",
     "push",
     "row_extremes",
     "row_h_indices",
+    "row_lengths",
     "row_modes",
     "row_sums",
     "touched_rows",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
@@ -45,7 +48,12 @@ def _accumulate(words, cuts, digits):
         digits[chunk] = own
 
 
-def exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
+def exact_sums(arrays: Sequence[NDArray[Any]]) -> list[tuple[int, int]]:
+    """The sum of each array, and the number of its values that are not finite."""
+    return [_exact_sum(one) if one.dtype.kind == "f" else (int(one.sum(dtype=np.int64)), 0) for one in arrays]
+
+
+def _exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
     """The sum in units of 2^-1074, and the number of values that are not finite."""
     words = np.ascontiguousarray(values).view(np.int64)
     runs = max(get_num_threads(), -(-len(words) // MAX_VALUES))

@@ -6,7 +6,7 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from ...graph import IntArray
+from ...graph import IntArray, LongArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 from .chunks import chunk_starts, even_chunks, packed, threads_for
@@ -37,6 +37,12 @@ def _first(offsets, cuts, source, receiving, active, counts, rows, best):
                         slot += 1
                         break
         counts[chunk] = slot - cuts[chunk]
+
+
+def row_lengths(rows: InRows, selected: IntArray) -> LongArray:
+    """The number of entries of each selected row."""
+    lengths: LongArray = rows.offsets[selected + 1] - rows.offsets[selected]
+    return lengths
 
 
 def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:

@@ -1,14 +1,15 @@
 // The sum of float64 values without rounding, in 32-bit digits that cover all exponents (Kulisch, "Advanced arithmetic for the
 // digital computer", 2002).
 //
-// highest_digit   The highest digit that a value starts in. Reads 8 bytes a value.
-// add_digits      Adds to the digits. A thread keeps the sums of the WINDOW highest digits, where most values are, in registers, and
-//                 adds other values to the block's digits in shared memory. Reads 8 bytes a value.
+// sample_highest  The highest digit that a value of a sample starts in. Reads 8 bytes of one value in EVERY.
+// add_digits      Adds to the digits. A thread keeps the sums of the WINDOW highest digits of the sample, where most values are, in
+//                 registers, and adds other values to the block's digits in shared memory. Reads 8 bytes a value.
 #include "common.cuh"
 
 typedef unsigned long long Digit;  // a signed sum, modulo 2^64
 
 constexpr int WINDOW = 3;
+constexpr int EVERY = 16;  // 32 values in 32 EVERY are in the sample
 
 struct Parts {
     int digit;  // the lowest of three; -1 for a value that is not finite
@@ -34,10 +35,11 @@ __device__ __forceinline__ Parts parts_of(int64 word) {
     for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
 
 // `highest` is 0 before.
-extern "C" __global__ void highest_digit(const int64* __restrict__ words, int64 count, int* highest) {
+extern "C" __global__ void sample_highest(const int64* __restrict__ words, int64 count, int* highest) {
     int own = 0;
-    FOR_EACH_VALUE(i) {
-        const int digit = parts_of(words[i]).digit;
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x, lane = threadIdx.x & 31;
+    for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + (threadIdx.x & ~31); at * EVERY + lane < count; at += stride) {
+        const int digit = parts_of(words[at * EVERY + lane]).digit;
         own = digit > own ? digit : own;
     }
     own = -warp_min(-own);
@@ -58,7 +60,7 @@ extern "C" __global__ void add_digits(const int64* __restrict__ words, int64 cou
         const int at = parts.digit - base;
         if (parts.digit < 0) {
             atomicAdd(&of_block[LIMBS], 1ull);
-        } else if (at < 0) {
+        } else if (at < 0 || at >= WINDOW) {
             atomicAdd(&of_block[parts.digit], static_cast<Digit>(parts.low));
             atomicAdd(&of_block[parts.digit + 1], static_cast<Digit>(parts.middle));
             atomicAdd(&of_block[parts.digit + 2], static_cast<Digit>(parts.high));

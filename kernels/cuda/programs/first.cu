@@ -7,6 +7,13 @@
 constexpr int TRIED = 64;
 constexpr int AHEAD = 4;
 
+// The number of entries of each of the rows `selected`.
+extern "C" __global__ void row_lengths(const int64* __restrict__ offsets, const int* __restrict__ selected, int64 count, int64* lengths) {
+    const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+        lengths[i] = offsets[selected[i] + 1] - offsets[selected[i]];
+}
+
 extern "C" __global__ void try_rows(const int64* __restrict__ offsets, int64 count, const bool* __restrict__ receiving,
                                     const int* __restrict__ source, const bool* __restrict__ active, int* best, int* rest,
                                     uint32* left) {

@@ -12,6 +12,15 @@ from ..runtime import source
 from .classes import BLOCK
 
 
+def row_lengths(rows: InRows, selected: Any) -> Any:
+    """The number of entries of each selected row."""
+    lengths, count = cupy.empty(len(selected), np.int64), len(selected)
+    if count:
+        shape = (source.grid(count, BLOCK),), (BLOCK,)
+        source.kernel("programs/first:row_lengths")(*shape, (rows.offsets, selected, np.int64(count), lengths))
+    return lengths
+
+
 def count_entries(rows: InRows, receiving: Any) -> int:
     """The number of entries of the receiving rows, or of all rows."""
     return len(rows) if receiving is None else int((cupy.diff(rows.offsets) * receiving).sum())

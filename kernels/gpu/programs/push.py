@@ -12,20 +12,20 @@ from ..rows import starts_of
 from ..runtime import source
 from .classes import BLOCK
 from .extremes import VALUES
+from .pulls import row_lengths
 
 
 class Pushed:
-    """The entries of a few sources, for kernels with a thread an entry."""
+    """The entries of a few sources, for kernels with a thread an entry. The host does not learn how many they are."""
 
     def __init__(self, transposed: InRows, changed: Any) -> None:
-        starts = starts_of(transposed.offsets[changed + 1] - transposed.offsets[changed])
-        self.entries = int(starts[-1])
+        starts = starts_of(row_lengths(transposed, changed))
         self._arguments = (starts, changed, np.int32(len(changed)), transposed.offsets, transposed.source)
 
     def launch(self, name: str, *own: Any, **defines: Any) -> None:
         """Run a kernel of push.cu."""
         kernel = source.kernel(f"programs/push:{name}", **defines)
-        kernel((source.grid(self.entries, BLOCK),), (BLOCK,), (*self._arguments, *own))
+        kernel((source.grid(2**31, BLOCK),), (BLOCK,), (*self._arguments, *own))
 
 
 def push(

@@ -198,7 +198,7 @@ class Calls:
 
     def _array(self, function: str, v: Vertices, values: Any, what: str, of: str = "vertices") -> Array:
         """The values, as an array that may be written to."""
-        count = len(v.number)
+        count = len(v)
         if getattr(values, "shape", None) != (count,) or not hasattr(values, "dtype"):
             given = _described(values)
             self.refuse(function, v, f"gives {given} for {what}, not an array with one value for each of {count} {of}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..program import Totals
-from ..totals import Part, add_parts, part_of
+from ..totals import Part, add_parts, parts_of
 from ..words import json_to_words, words_to_json
 from .state import BlockState
 
@@ -55,8 +55,10 @@ def run_in_step(run: BlockState, limits: Limits) -> tuple[Ending, float]:
             return "switched", 0
         vertices = run.vertices()
         values = run.calls.emit(vertices.at(run.rows) if program.senders == "changed" else vertices)
-        parts = {name: part_of(part) for name, part in run.calls.totals(vertices).items()}
-        common = json_to_words([part_of(run.moved), parts, limits.is_late, run.entries + len(run.block)])
+        sums = run.calls.totals(vertices)
+        change, *shares = parts_of([run.moved, *sums.values()])
+        parts = dict(zip(sums, shares, strict=True))
+        common = json_to_words([change, parts, limits.is_late, run.entries + len(run.block)])
         packets = run.mirrors.exchange(common, run.gatherer.packets(values, run.rows))
         run.exchanges += 1
         received: list[tuple[Part, dict[str, Part], bool, int]] = [words_to_json(packet.common) for packet in packets]

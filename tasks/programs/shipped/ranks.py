@@ -54,24 +54,27 @@ class PageRank(Program):
     def steps(self) -> int | None:
         return self.iterations
 
-    def _starts(self, v: Vertices) -> Array:
-        """[vertices] the probability that a walk starts there."""
+    def _starts(self, v: Vertices) -> Array | float:
+        """[vertices] the probability that a walk starts there; a number if it is the same for all."""
         if not self.personal:
-            return v.full(1 / max(v.total, 1))
+            return 1 / max(v.total, 1)
         starts: Array = np.isin(v.number, np.asarray(np.array(self.personal), like=v.number)) / len(set(self.personal))
         return starts
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """The distribution of starts."""
-        return {"rank": self._starts(v)}, v.full(1.0)
+        return {"rank": v.full(0.0) + self._starts(v)}, v.full(1.0)
 
     def _out(self, v: Vertices) -> Array:
         return v.out_weight if self.weighted else v.out_degree
 
     def emit(self, v: Vertices) -> Array:
         """The rank that each edge carries, per unit of its weight."""
-        out = self._out(v)
-        return np.where(out > 0, v.rank, 0) / np.where(out > 0, out, 1)
+        if self.weighted:
+            return np.where(v.out_weight > 0, v.rank, 0) / np.where(v.out_weight > 0, v.out_weight, 1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # without out-edges, no vertex receives the value
+            share: Array = v.rank / v.out_degree
+        return share
 
     def totals(self, v: Vertices) -> Mapping[str, Array]:
         """The rank of vertices without out-edges."""
@@ -79,8 +82,8 @@ class PageRank(Program):
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
         """The rank received over edges and by restarts."""
-        starts = self._starts(v)
-        rank = (1 - self.damping) * starts + self.damping * (got + t.dangling * starts)
+        restarts = 1 - self.damping + self.damping * t.dangling
+        rank = self.damping * got + restarts * self._starts(v)
         return {"rank": rank}, np.abs(rank - v.rank)
 
     def converged(self, moved: float) -> bool:

@@ -32,7 +32,7 @@ from edgemill.tasks.programs.shipped import (
     PageRank,
     ShortestPaths,
 )
-from edgemill.tasks.programs.totals import add_parts, part_of
+from edgemill.tasks.programs.totals import add_parts, parts_of
 from edgemill.tasks.shards import MemoryCarrier
 from foreign import is_foreign, to_foreign
 from vertex_programs import Drawn, by_blocks, graphs
@@ -228,13 +228,13 @@ def test_rows_have_all_in_edges_sorted_by_source(graph: Drawn, view: Any) -> Non
 @given(st.lists(st.floats(-1e300, 1e300), max_size=30), st.integers(1, 5))
 @settings(max_examples=30)
 def test_totals_are_exact_for_every_partitioning(values: list[float], parts: int) -> None:
-    whole = add_parts([part_of(np.array(values, np.float64))])
-    assert add_parts([part_of(part) for part in np.array_split(np.array(values, np.float64), parts)]) == whole
+    whole = add_parts(parts_of([np.array(values, np.float64)]))
+    assert add_parts(parts_of(np.array_split(np.array(values, np.float64), parts))) == whole
     exact = sum((int(v.as_integer_ratio()[0]) << 1074) // v.as_integer_ratio()[1] for v in values)
     assert whole == exact / (1 << 1074)
-    assert add_parts([part_of(np.array([True, False, True])), part_of(np.array([2, 3]))]) == 7
-    assert np.isnan(add_parts([part_of(np.array([1.0, np.nan]))]))
-    assert add_parts([part_of(np.full(4, 1.7e308))]) == np.inf
+    assert add_parts(parts_of([np.array([True, False, True]), np.array([2, 3])])) == 7
+    assert np.isnan(add_parts(parts_of([np.array([1.0, np.nan])])))
+    assert add_parts(parts_of([np.full(4, 1.7e308)])) == np.inf
 
 
 @pytest.mark.parametrize(
