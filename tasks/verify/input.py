@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ..errors import OutOfRoom, UsageError
 from ..ids.display import display_id, type_name
@@ -48,7 +49,7 @@ def check_input(
     rows = self_loops = nulls = filtered = 0
     types: set[Any] = set()
     columns = manifest["input"]["source_column"], manifest["input"]["target_column"]
-    for batch in _batches(input_pieces(path, manifest["input"], live), size):
+    for batch in batches(input_pieces(path, manifest["input"], live), size):
         ends = [positions(end, vertices.ids) for end in (batch.source, batch.target)]
         for column, stored, end in zip(columns, (batch.source, batch.target), ends, strict=True):
             reject(
@@ -106,14 +107,14 @@ def edges_of_input(
     """
     size = len(vertices.ids)
     found = np.zeros(0, np.int64)
-    for batch in _batches(input_pieces(path, manifest["input"], live), size):
+    for batch in batches(input_pieces(path, manifest["input"], live), size):
         ends = np.stack([positions(end, vertices.ids) for end in (batch.source, batch.target)])
         ends = ends[:, (ends[0] != ends[1]) & (ends >= 0).all(axis=0)]
         found = np.union1d(found, ends.min(axis=0) * size + ends.max(axis=0))
     return found // max(size, 1), found % max(size, 1)
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """Rows of several row groups, without rows that have a null id."""
 
     source: Any
@@ -124,13 +125,15 @@ class _Batch(NamedTuple):
     ends: Int
     """[row groups] end of the rows of each row group."""
     locations: list[str]
+    weight: NDArray[np.float64] | None = None
+    """[rows] None if the run read none."""
 
     def location(self, row: int) -> str:
         """The location of the row group with a row, for a message."""
         return self.locations[int(np.searchsorted(self.ends, row, "right"))]
 
 
-def _batches(pieces: Iterable[InputPiece], least_rows: int) -> Iterator[_Batch]:
+def batches(pieces: Iterable[InputPiece], least_rows: int) -> Iterator[Batch]:
     """Concatenate pieces with ids of the same types up to at least `least_rows` rows.
 
     The lookup of ids reads all vertices for each batch, so batches should be large.
@@ -155,8 +158,8 @@ def _kinds(piece: InputPiece) -> tuple[pa.DataType, pa.DataType]:
     return piece.source.type, piece.target.type
 
 
-def _batch(pieces: list[InputPiece]) -> _Batch:
-    return _Batch(
+def _batch(pieces: list[InputPiece]) -> Batch:
+    return Batch(
         pa.concat_arrays([piece.source for piece in pieces]),
         pa.concat_arrays([piece.target for piece in pieces]),
         set().union(*(piece.types for piece in pieces)),
@@ -164,4 +167,5 @@ def _batch(pieces: list[InputPiece]) -> _Batch:
         sum(piece.filtered for piece in pieces),
         np.cumsum([len(piece.source) for piece in pieces]),
         [piece.location for piece in pieces],
+        None if pieces[0].weight is None else np.concatenate([piece.weight for piece in pieces]),
     )

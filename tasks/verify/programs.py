@@ -1,7 +1,7 @@
-"""Checks of the vertex columns of programs, from the edges of the result, with NumPy alone.
+"""Checks of the vertex columns of programs, with NumPy alone.
 
-Components and cores do not depend on the directions of edges. Columns that do are checked for undirected graphs only:
-the result does not store directions.
+Components and cores are checked by the edges of the result. Columns that depend on directions or weights are checked by
+the edges of the input, as the result stores neither; those of undirected graphs without weights by either.
 """
 
 from __future__ import annotations
@@ -12,29 +12,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tables.live import LiveFiles
+from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, ids_at
 from .reading import Flaw, Int, positions, reject
 from .tables import EdgeTable, VertexTable
+from .triangles import orient, triangles
 
 ROUNDING = 1e-12
 """Tolerance for sums of ranks that are added in another order."""
 
 Check = Callable[[EdgeTable, VertexTable, Mapping[str, Any]], None]
+ArcCheck = Callable[[Arcs, VertexTable, Mapping[str, Any]], None]
 
 
-def check_programs(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable) -> tuple[str, bool]:
-    """Check each program whose column can be checked. The detail lists checked and unchecked programs. Raises Flaw."""
-    checked, left = [], []
+def arcs_known(
+    manifest: dict[str, Any], vertices: VertexTable, path: str | None, live: LiveFiles | None
+) -> Arcs | None:
+    """The edges of the input, if it is given and has directions or weights, which the result does not have."""
+    has_more = manifest["input"].get("directed") or manifest["input"].get("weights") is not None
+    return arcs_of_input(path, manifest, vertices, live) if path is not None and has_more else None
+
+
+def check_programs(
+    manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None = None
+) -> tuple[str, bool]:
+    """Check each program whose column can be checked. The detail lists checked and unchecked programs. Raises Flaw.
+
+    `arcs` are the edges of the input with their directions and weights, which the result does not have. Without them,
+    programs that depend on these are not checked, nor are programs that did not end by themselves.
+    """
+    checked, left, hidden = [], [], []
+    known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
     for record in manifest["programs"]:
         name = record["name"]
-        check = _DIRECTED.get(name) or (None if manifest["input"].get("directed") else _UNDIRECTED.get(name))
-        if record["parameters"].get("weighted") or record["parameters"].get("personal"):
-            check = None
-        if check is None:
+        is_weighted = name == "sssp" or bool(record["parameters"].get("weighted"))
+        ended = record["converged"] or name == "labels"
+        if name in _BY_EDGES and ended:
+            _BY_EDGES[name](edges, vertices, record)
+            checked.append(name)
+        elif name not in _BY_ARCS or not ended:
             left.append(name)
+        elif known is None or (is_weighted and known.weight is None):
+            hidden.append(name)
         else:
-            check(edges, vertices, record)
+            _BY_ARCS[name](known, vertices, record)
             checked.append(name)
     others = f"; not checked: {', '.join(left)}" if left else ""
+    if hidden:
+        others += f"; not checked without the input, which has directions and weights: {', '.join(hidden)}"
     return f"as the edges say: {', '.join(checked) or 'none'}{others}", True
 
 
@@ -51,9 +76,11 @@ def _components(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, An
     _compare_ids(vertices, "weak_component", least)
 
 
-def _labels(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Repeat all supersteps, by sorting and counting labels."""
-    ends, others = _both_directions(edges)
+def _labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Repeat all supersteps, by sorting and counting labels. A neighbour with edges in both directions counts twice:
+    an undirected edge is two arcs, and each counts once.
+    """
+    ends, others = np.concatenate([arcs.source, arcs.target]), np.concatenate([arcs.target, arcs.source])
     label = np.arange(len(vertices.ids))
     for _ in range(record["supersteps"]):
         got = label[others]
@@ -87,32 +114,46 @@ def _coreness(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]
     reject(found != core, lambda at: f"vertex {vertices.name(at)} is of coreness {core[at]}, not {found[at]}")
 
 
-def _clustering(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    """Compute from degrees and triangles, which are checked elsewhere."""
-    pairs = vertices.degree * (vertices.degree - 1)
-    share = 2 * vertices.triangles / np.maximum(pairs, 1)
+def _clustering(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Count the arcs opposite to each vertex in each triangle."""
+    size = max(1, len(vertices.ids))
+    low, high = np.minimum(arcs.source, arcs.target), np.maximum(arcs.source, arcs.target)
+    pairs, times = np.unique(low * size + high, return_counts=True)
+    source, target = pairs // size, pairs % size
+    graph = orient(source, target, len(vertices.ids))
+    degree = np.bincount(source, minlength=len(vertices.ids)) + np.bincount(target, minlength=len(vertices.ids))
+    vertex, times = np.argsort(degree, kind="stable"), times[graph.edge]
+    links = np.zeros(len(vertices.ids), np.int64)
+    for one, other, third in triangles(graph):
+        ends = graph.low[one], graph.high[one], graph.high[other]
+        for end, opposite in zip(ends, (third, other, one), strict=True):
+            np.add.at(links, vertex[end], times[opposite])
+    share = links / np.maximum(degree * (degree - 1), 1)
     found = _numbers(vertices, "clustering")
     reject(found != share, lambda at: f"vertex {vertices.name(at)} has the clustering {share[at]}, not {found[at]}")
 
 
-def _pagerank(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+def _pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """One more superstep must change ranks by less than the tolerance. With `iterations`, repeat all supersteps."""
-    ends, others = _both_directions(edges)
     found, parameters = _numbers(vertices, "pagerank"), record["parameters"]
-    total, degree = max(len(found), 1), vertices.degree
+    damping, size = float(parameters["damping"]), len(found)
+    weight = arcs.weight if parameters.get("weighted") and arcs.weight is not None else np.ones(len(arcs.source))
+    out = np.bincount(arcs.source, weight, minlength=size)
+    starts = np.full(size, 1 / max(size, 1))
+    if parameters.get("personal"):
+        starts = np.zeros(size)
+        starts[ids_at(vertices, parameters["personal"])] = 1 / len(parameters["personal"])
 
     def step(rank: NDArray[np.float64]) -> NDArray[np.float64]:
-        sent = np.where(degree > 0, rank, 0) / np.maximum(degree, 1)
-        got: NDArray[np.float64] = (
-            np.bincount(ends, weights=sent[others], minlength=len(rank)) + rank[degree == 0].sum() / total
-        )
-        damping = float(parameters["damping"])
-        return (1 - damping) / total + damping * got
+        sent = np.where(out > 0, rank, 0) / np.where(out > 0, out, 1)
+        got = np.bincount(arcs.target, weights=sent[arcs.source] * weight, minlength=size)
+        stepped: NDArray[np.float64] = (1 - damping) * starts + damping * (got + rank[out == 0].sum() * starts)
+        return stepped
 
     if parameters["iterations"] is None:
         expected, most = step(found), parameters["tolerance"] + ROUNDING
     else:
-        expected, most = np.full(len(found), 1 / total), ROUNDING
+        expected, most = starts, ROUNDING
         for _ in range(record["supersteps"]):
             expected = step(expected)
     moved = float(np.abs(expected - found).sum())
@@ -120,8 +161,23 @@ def _pagerank(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]
         raise Flaw(f"ranks are off by {moved:.3g} in all, over {most:.3g}")
 
 
-_DIRECTED: Mapping[str, Check] = {"components": _components, "coreness": _coreness}
-_UNDIRECTED: Mapping[str, Check] = {"pagerank": _pagerank, "labels": _labels, "clustering": _clustering}
+def _levels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    check_levels(arcs, vertices, record["parameters"]["source"])
+
+
+def _distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    check_distances(arcs, vertices, record["parameters"]["source"])
+
+
+_BY_EDGES: Mapping[str, Check] = {"components": _components, "coreness": _coreness}
+"""Checks that do not depend on directions."""
+_BY_ARCS: Mapping[str, ArcCheck] = {
+    "pagerank": _pagerank,
+    "labels": _labels,
+    "clustering": _clustering,
+    "bfs": _levels,
+    "sssp": _distances,
+}
 
 
 def _both_directions(edges: EdgeTable) -> tuple[Int, Int]:

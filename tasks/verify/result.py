@@ -19,7 +19,7 @@ from .attributes import check_attributes
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .programs import check_programs
+from .programs import arcs_known, check_programs
 from .reading import Flaw, Int, reject
 from .tables import EdgeTable, VertexTable, check_files, edge_at, read_edges, read_manifest, read_vertices
 
@@ -136,7 +136,10 @@ def _check_tables(
     if manifest["input"].get("vertices") is not None:
         checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
     if manifest.get("programs"):
-        checklist.run("programs", lambda: check_programs(manifest, edges, vertices))
+        checklist.run(
+            "programs",
+            lambda: check_programs(manifest, edges, vertices, arcs_known(manifest, vertices, input_path, live)),
+        )
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
         checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))
@@ -162,7 +165,9 @@ def _check_without_lambda(
     edges = EdgeTable(source, target, none, none, none)
     vertices = replace(vertices, triangles=_triangles(edges, vertices, support))
     checklist.run("vertices", lambda: _degrees(edges, vertices))
-    checklist.run("programs", lambda: check_programs(manifest, edges, vertices))
+    checklist.run(
+        "programs", lambda: check_programs(manifest, edges, vertices, arcs_known(manifest, vertices, path, live))
+    )
     checklist.run("input", lambda: check_input(path, manifest, edges, vertices, live))
     checklist.run("totals", lambda: _graph_totals(manifest, edges, vertices))
 

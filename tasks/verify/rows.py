@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import fsspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
@@ -48,6 +49,8 @@ class InputPiece(NamedTuple):
     """Number of rows with a null id."""
     filtered: int
     """Number of rows that do not meet the condition."""
+    weight: Any = None
+    """[rows] float64 weights; None if the run read none."""
 
 
 def input_pieces(path: str, recorded: Mapping[str, Any], live: LiveFiles | None = None) -> Iterator[InputPiece]:
@@ -143,8 +146,10 @@ def _pieces(
     live: LiveFiles | None,
 ) -> Iterator[InputPiece]:
     left_out = False
-    for location, table in _tables(name, stream, recorded, [*columns, *filter.columns], live):
-        missing = [column for column in columns if column not in table.schema.names]
+    weights = recorded.get("weights")
+    weighed = [] if weights is None else [weights["column"]]
+    for location, table in _tables(name, stream, recorded, [*columns, *weighed, *filter.columns], live):
+        missing = [column for column in (*columns, *weighed) if column not in table.schema.names]
         if missing:
             raise InputError(f"{location}: no column {min(missing)!r}")
         constants = filter.constants(name, table.schema.names)
@@ -157,9 +162,15 @@ def _pieces(
         types = {table[column].type for column in columns}
         ends = found.select(list(columns))
         whole = ends.drop_null()
+        weight = None
+        if weighed:
+            with_ends = found.select([*columns, *weighed]).filter(
+                pc.and_(pc.is_valid(ends.column(0)), pc.is_valid(ends.column(1)))
+            )
+            weight = with_ends.column(2).cast(pa.float64(), safe=False).to_numpy()
         nulls, filtered = ends.num_rows - whole.num_rows, table.num_rows - found.num_rows
         source, target = (_prefixed(whole[column], column, recorded) for column in columns)
-        yield InputPiece(location, source, target, types, nulls, filtered)
+        yield InputPiece(location, source, target, types, nulls, filtered, weight)
 
 
 def _storage(table: pa.Table) -> pa.Table:

@@ -80,8 +80,13 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     assert alone.manifest.counts == undirected.manifest.counts
     assert alone.manifest.input.directed and not undirected.manifest.input.directed
     assert runs.flaws(alone.place.url, str(rows)) == []
+    told = {check.name: check.detail for check in verify(alone.place.url, str(rows)).checks}
+    assert told["programs"] == f"as the edges say: {', '.join(WITHOUT_SOURCE)}"
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
-    assert told["programs"] == ("as the edges say: components, coreness; not checked: pagerank, labels, clustering")
+    assert told["programs"] == (
+        "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
+        "pagerank, labels, clustering"
+    )
 
 
 def test_blocks_of_rows_and_workers_change_nothing(

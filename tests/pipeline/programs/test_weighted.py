@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,10 @@ from distributed import Client
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
 from edgemill.pipeline.programs import running
+from edgemill.tasks.verify import tables as verify_tables
+from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
+from edgemill.tasks.verify.programs import check_programs
+from edgemill.tasks.verify.reading import Flaw
 
 Row = tuple[str, str, float]
 PROGRAMS = ("lambda", "pagerank", "components", "bfs", "sssp")
@@ -73,9 +78,13 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    folder = tmp_path_factory.mktemp("alone")
-    return mine(_write(folder / "rows", _rows()), folder / "out", vertices=listed, **HOW)
+def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write(tmp_path_factory.mktemp("edges") / "rows", _rows())
+
+
+@pytest.fixture(scope="module")
+def alone(edges: Path, listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return mine(edges, tmp_path_factory.mktemp("alone") / "out", vertices=listed, **HOW)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +123,54 @@ def test_the_manifest_records_them(alone: Result) -> None:
     records = {record.name: record.parameters for record in alone.manifest.programs}
     assert records["bfs"] == {"source": "v00"}
     assert records["pagerank"]["personal"] == ["v00", "v03"]
+
+
+def test_certificates_hold_and_wrong_values_break_them(alone: Result, edges: Path) -> None:
+    assert runs.flaws(alone.place.url, str(edges)) == []
+    manifest = verify_tables.read_manifest(alone.place)
+    vertices = verify_tables.read_vertices(alone.place, manifest)
+    result = verify_tables.read_edges(alone.place, "src", "dst", vertices, manifest)
+    arcs = arcs_of_input(str(edges), manifest, vertices)
+    detail, _ = check_programs(manifest, result, vertices, arcs)
+    assert detail == "as the edges say: pagerank, components, bfs, sssp"
+    detail, _ = check_programs(manifest, result, vertices)
+    assert detail.endswith("not checked without the input, which has directions and weights: pagerank, bfs, sssp")
+    level, distance = (vertices.added[name].to_pylist() for name in ("level", "distance"))
+    ids = vertices.ids.to_pylist()
+    far = max((value, at) for at, value in enumerate(distance) if value is not None)[1]
+    deep = max((value, at) for at, value in enumerate(level) if value is not None)[1]
+    off = ids.index("far")
+    for name, at, value, message in (
+        ("level", deep, level[deep] + 1, "which is too large"),
+        ("level", deep, level[deep] - 1, "has the parent|is a start"),
+        ("level", deep, None, "which is too large"),
+        ("parent", deep, ids[deep], "has the parent"),
+        ("distance", far, np.nextafter(distance[far], np.inf), "which is too large"),
+        ("distance", far, np.nextafter(distance[far], 0), "no edge from it gives"),
+        ("distance", off, 9.0, "a distance or a predecessor, not both"),
+        ("predecessor", far, None, "a distance or a predecessor, not both"),
+        ("predecessor", far, "alone", "no edge from it gives"),
+        ("pagerank", far, 0.5, "ranks are off"),
+    ):
+        values = vertices.added[name].to_pylist()
+        values[at] = value
+        column = pa.chunked_array([pa.array(values, vertices.added[name].type)])
+        with pytest.raises(Flaw, match=message):
+            check_programs(manifest, result, replace(vertices, added={**vertices.added, name: column}), arcs)
+
+
+def test_a_cycle_of_predecessors_is_found() -> None:
+    """All distances are right, and two vertices with an edge of weight 0 name each other."""
+    manifest = {"input": {}, "programs": [{"name": "sssp", "parameters": {"source": "0"}, "converged": True}]}
+    arcs = Arcs(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([1.0, 0.0, 0.0]))
+    added = {"distance": pa.chunked_array([[0.0, 1.0, 1.0]]), "predecessor": pa.chunked_array([[0, 0, 1]])}
+    none, zero = np.zeros(0, np.int32), np.zeros(3, np.int64)
+    vertices = verify_tables.VertexTable(pa.array([0, 1, 2]), pa.int64(), zero, zero, none, none, None, added)
+    result = verify_tables.EdgeTable(zero[:0], zero[:0], none, none, none)
+    check_programs(manifest, result, vertices, arcs)
+    wrong = replace(vertices, added={**added, "predecessor": pa.chunked_array([[0, 2, 1]])})
+    with pytest.raises(Flaw, match="the predecessors of vertex 1 do not lead to the source"):
+        check_programs(manifest, result, wrong, arcs)
 
 
 def test_isolated_vertices_are_vertices(alone: Result) -> None:
