@@ -27,7 +27,7 @@ def programs(own: tuple[str, ...]) -> None:
     from ..programs.own import find_own, installed_names
     from ..settings.models import SECTIONS
 
-    echo("lambda\n  λ of every edge, and dense groups; always computed")
+    echo("lambda\n  λ of every edge, and dense groups; the default")
     for name, entry in CATALOGUE.items():
         _print(name, entry)
         if entry.section is not None:
