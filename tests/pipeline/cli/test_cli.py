@@ -48,8 +48,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, outcome: Callable[..., Any]) -> None:
 def test_run_prints_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_result: WriteResult) -> None:
     from edgemill.pipeline.results.result import Result
 
-    def mine_settings(settings: Any, *, client: object, events: Any) -> Result:
-        assert (settings.input.path, settings.partitioning.count, client) == ("edges", 2, None)
+    def mine_settings(settings: Any, *, client: object, events: Any, given: object) -> Result:
+        assert (settings.input.path, settings.partitioning.count, client, given) == ("edges", 2, None, None)
         with events.stage("read", 3):
             pass
         (tmp_path / "manifest.json").unlink(missing_ok=True)

@@ -327,7 +327,11 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "truth": (nx.Graph([(True, 2)]), UsageError, "networkx.Graph has the node True, a bool"),
     "both kinds of nodes": (nx.Graph([(1, "a")]), UsageError, "networkx.Graph has integers and strings as nodes"),
     "large nodes": (nx.Graph([(-1, 2**63)]), UsageError, "which are more than 64 bits"),
-    "half of a character": (nx.Graph([("a", "\ud800")]), UsageError, "networkx.Graph: ids of its edges cannot be read"),
+    "half of a character": (
+        nx.Graph([("a", "\ud800")]),
+        UsageError,
+        "networkx.Graph: ids or weights of its edges cannot be read",
+    ),
     "one name twice": (
         igraph.Graph(edges=[(0, 1)], vertex_attrs={"name": ["a", "a"]}),
         UsageError,
