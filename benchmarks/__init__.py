@@ -13,6 +13,7 @@
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
+    python -m benchmarks dynamic         batches of edges inserted into sorted rows, and deleted
     python -m benchmarks record          append results to history.csv, and rewrite the table of docs/benchmarks.md
 
 Run them in the root of the project, in an environment with edgemill; `--help` after a name lists its options. Each

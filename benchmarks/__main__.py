@@ -12,6 +12,15 @@ from benchmarks import record
 from benchmarks.common import machine
 from benchmarks.common.graphs import CACHE
 
+FOLDERS = {
+    "update": "updates",
+    "nights": "updates",
+    "dynamic": "updates",
+    "gpu": "gpus",
+    "gpu_shards": "gpus",
+    "gpu_programs": "gpus",
+}
+"""Folders of the benchmarks that are in one."""
 NAMES = (
     "kernels",
     "runs",
@@ -21,11 +30,7 @@ NAMES = (
     "shards",
     "programs",
     "program_orders",
-    "update",
-    "nights",
-    "gpu",
-    "gpu_shards",
-    "gpu_programs",
+    *FOLDERS,
     "record",
 )
 
@@ -52,8 +57,8 @@ def main() -> None:
     common.add_argument("--machine", default="", help="name of the machine in the results (the processor)")
     known, _ = common.parse_known_args(arguments)
     machine.pin(known.threads, known.cpus)
-    folder = "benchmarks.gpus" if name.startswith("gpu") else "benchmarks"
-    benchmark = importlib.import_module(f"{folder}.{name}")
+    module = f"{FOLDERS[name]}.{name}" if name in FOLDERS else name
+    benchmark = importlib.import_module(f"benchmarks.{module}")
     parser = _parser(name, benchmark.__doc__, common)
     benchmark.add_options(parser)
     options = parser.parse_args(arguments)

@@ -1,10 +1,11 @@
 """λ of all edges after a batch of insertions and deletions, from λ before it and the order of peeling.
 
-May import `kernels`, `errors` and rooms below it. Start with `updating.update_order`, then `order`, which has the state
-that is kept between two batches.
+May import `kernels`. Start with `updating.update_order`, then `order`, which has the state that is kept between two
+batches. `dynamic` is a graph in memory that takes batches without λ, with exact supports.
 """
 
+from .dynamic import DynamicRows
 from .order import Order, find_violation, order_of
 from .updating import OverBudget, Updated, update_order
 
-__all__ = ["Order", "OverBudget", "Updated", "find_violation", "order_of", "update_order"]
+__all__ = ["DynamicRows", "Order", "OverBudget", "Updated", "find_violation", "order_of", "update_order"]

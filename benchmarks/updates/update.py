@@ -29,6 +29,7 @@ from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
 from edgemill.tasks.update import Order, find_violation, order_of, update_order
+from edgemill.tasks.update.warm import warm_updates
 
 GRAPHS = "cnr-2000,uk-2007-05_100000,actor-collaboration,rmat18"
 KINDS = ("newcomers", "stars", "random")
@@ -157,14 +158,6 @@ def _ordered(edges: Topology, lam: NDArray[np.int32]) -> tuple[Order, float]:
     return order, time.perf_counter() - start
 
 
-def _compile() -> None:
-    """Compile the kernels, or load them, by an update of a clique."""
-    low, high = (end.astype(np.int32) for end in np.triu_indices(6, 1))
-    clique, some = Topology(low, high, 6), np.arange(15) == 0
-    before = part_of(clique, ~some)
-    update_order(before, order_of(before, full(before).lam), np.arange(14) == 0, part_of(clique, some))
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
     parser.add_argument("--graphs", default=GRAPHS, help="names, with commas between")
@@ -178,7 +171,7 @@ def report(options: argparse.Namespace) -> list[list[str]]:
     shares = [float(share) for share in options.shares.split(",")]
     print(f"Updates, {options.threads} threads, median of {options.repeats}:\n")
     with kernel_threads(options.threads):
-        _compile()
+        warm_updates()
         rows = [
             row
             for name in options.graphs.split(",")

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.graphs import Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, millions, seconds
-from benchmarks.update import batch, part_of, simple_edges
+from benchmarks.updates.update import batch, part_of, simple_edges
 from edgemill.kernels.graph import Topology
 from edgemill.pipeline.output.manifest import Manifest, read_manifest
 
