@@ -11,6 +11,7 @@ from ...kernels.graph import Topology
 from ...kernels.runtime.threads import kernel_threads
 from ...tasks.update.order import Order
 from ...tasks.update.updating import OverBudget, update_order
+from ...tasks.update.warm import warm_updates
 from ...tasks.update.whole import order_from_nothing
 from ..monitor.events import Events
 from .deciding import Decision
@@ -39,6 +40,8 @@ def find_lambda(
     """λ and the order of the new graph. `before` [edges of the earlier result] are their supports."""
     change, spent = start.change, 0
     if decision.way == "changes" and start.order is not None:
+        with events.stage("compile", 0):
+            warm_updates()
         try:
             with events.stage("update", 0), kernel_threads(threads):
                 made = update_order(change.before, start.order, change.removed, change.added, decision.most_triangles)

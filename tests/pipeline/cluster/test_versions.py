@@ -223,9 +223,9 @@ class Heard(logging.Handler):
 
 def test_the_preload_warms_all_that_a_run_calls() -> None:
     from edgemill.kernels.runtime.warm import warm
-    from edgemill.pipeline.cluster.workers.compiling import compile_kernels
+    from edgemill.pipeline.cluster.workers.compiling import compile_kernels, compile_updates
 
-    assert compile_kernels(on_gpu=False) > 0
+    assert compile_kernels(on_gpu=False) > 0 and compile_updates() > 0
     assert [warm(method, 2, text=True).compiled for method in ("peel", "band", "fixpoint")] == [0, 0, 0]
 
 
