@@ -44,11 +44,13 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Vertices as Vertices
     from .pipeline import __version__ as __version__
     from .pipeline import attributes_of as attributes_of
+    from .pipeline import betweenness as betweenness
     from .pipeline import bfs as bfs
     from .pipeline import clustering as clustering
     from .pipeline import components as components
     from .pipeline import coreness as coreness
     from .pipeline import diff as diff
+    from .pipeline import distances as distances
     from .pipeline import edges_of as edges_of
     from .pipeline import estimate as estimate
     from .pipeline import find_dn_graph as find_dn_graph

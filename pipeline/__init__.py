@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from ..tasks.programs.program import Best, Program, Top, Totals, VertexId, Vertices
     from .calls.estimate import estimate
     from .calls.mine import mine
-    from .calls.programs import bfs, clustering, components, coreness, labels, pagerank, sssp
+    from .calls.programs import (
+        betweenness,
+        bfs,
+        clustering,
+        components,
+        coreness,
+        distances,
+        labels,
+        pagerank,
+        sssp,
+    )
     from .calls.update import update
     from .estimates.figures import GraphFigures
     from .nightly.finding import find_track
@@ -75,11 +85,13 @@ __all__ = [
     "Vertices",
     "__version__",
     "attributes_of",
+    "betweenness",
     "bfs",
     "clustering",
     "components",
     "coreness",
     "diff",
+    "distances",
     "edges_of",
     "estimate",
     "find_dn_graph",
@@ -120,11 +132,13 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "VertexId": "..tasks.programs.program",
     "Vertices": "..tasks.programs.program",
     "attributes_of": ".results.groups.attributes",
+    "betweenness": ".calls.programs",
     "bfs": ".calls.programs",
     "clustering": ".calls.programs",
     "components": ".calls.programs",
     "coreness": ".calls.programs",
     "diff": ".results.compare.diff",
+    "distances": ".calls.programs",
     "edges_of": ".results.queries",
     "estimate": ".calls.estimate",
     "find_dn_graph": ".results.queries",

@@ -253,6 +253,32 @@ class SsspSection(TypedDict, total=False):
     """Id of the vertex at which all paths start; required."""
 
 
+class BetweennessSection(TypedDict, total=False):
+    """The program betweenness."""
+
+    sources: int | None
+    """Estimate from this many random vertices, with intervals; null: from all vertices, exactly."""
+    seed: int
+    """Selects the random vertices."""
+    batch: int
+    """Sources searched from at once; each takes 8 bytes a vertex."""
+    normalized: bool
+    """Divide by the number of pairs of other vertices; false: sums over pairs."""
+
+
+class DistancesSection(TypedDict, total=False):
+    """The program distances."""
+
+    sources: int | None
+    """Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly."""
+    seed: int
+    """Selects the random vertices."""
+    batch: int
+    """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
+    wasserman_faust: bool
+    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
+
+
 class EstimateSection(TypedDict, total=False):
     """The command `estimate`."""
 
@@ -293,6 +319,10 @@ class Keywords(TypedDict, total=False):
     """The program bfs."""
     sssp: SsspSection | Mapping[str, Any]
     """The program sssp."""
+    betweenness: BetweennessSection | Mapping[str, Any]
+    """The program betweenness."""
+    distances: DistancesSection | Mapping[str, Any]
+    """The program distances."""
     estimate: EstimateSection | Mapping[str, Any]
     """The command `estimate`."""
     source_column: str | None
@@ -445,7 +475,9 @@ class Keywords(TypedDict, total=False):
     """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
     personal: tuple[int | str, ...] | list[int | str] | str
     """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
+    normalized: bool
+    """Divide by the number of pairs of other vertices; false: sums over pairs."""
+    wasserman_faust: bool
+    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
     samples: int
     """Wedges in the sample. Four times as many halve the intervals."""
-    seed: int
-    """Seed of the sample. The same seed gives the same sample for any number of workers."""

@@ -107,3 +107,64 @@ def sssp(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> 
     `source`: Id of the vertex at which all paths start; required.
     """
     return columns_of("sssp", edges, {"source": source}, settings)
+
+
+def betweenness(
+    edges: Any,
+    /,
+    *,
+    sources: int | None = None,
+    seed: int = 0,
+    batch: int = 64,
+    normalized: bool = True,
+    **settings: Any,
+) -> ResultTable:
+    """Betweenness: the share of shortest paths between other vertices that lead through a vertex.
+
+    Columns: `id`, `degree`, `betweenness`, `betweenness_error`. `betweenness`: The share of shortest paths through the
+    vertex. `betweenness_error`: Half the width of its interval; 0 with all sources.
+
+    `sources`: Estimate from this many random vertices, with intervals; null: from all vertices, exactly.
+
+    `seed`: Selects the random vertices.
+
+    `batch`: Sources searched from at once; each takes 8 bytes a vertex.
+
+    `normalized`: Divide by the number of pairs of other vertices; false: sums over pairs.
+    """
+    return columns_of(
+        "betweenness", edges, {"sources": sources, "seed": seed, "batch": batch, "normalized": normalized}, settings
+    )
+
+
+def distances(
+    edges: Any,
+    /,
+    *,
+    sources: int | None = None,
+    seed: int = 0,
+    batch: int = 512,
+    wasserman_faust: bool = True,
+    **settings: Any,
+) -> ResultTable:
+    """Closeness and eccentricity of vertices; diameter, radius and hop plot of the graph in the manifest.
+
+    Columns: `id`, `degree`, `closeness`, `closeness_error`, `eccentricity`, `eccentricity_slack`. `closeness`: 1 / the
+    mean distance from vertices that reach it, scaled. `closeness_error`: Half the width of its interval; 0 with all
+    sources. `eccentricity`: The largest distance to a vertex, or a lower bound. `eccentricity_slack`: Upper minus
+    lower bound; -1: no upper bound; 0: exact.
+
+    `sources`: Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly.
+
+    `seed`: Selects the random vertices.
+
+    `batch`: Sources searched from at once, a multiple of 64; each takes 3 bits a vertex.
+
+    `wasserman_faust`: Multiply closeness by the share of vertices that reach the vertex; false: within those alone.
+    """
+    return columns_of(
+        "distances",
+        edges,
+        {"sources": sources, "seed": seed, "batch": batch, "wasserman_faust": wasserman_faust},
+        settings,
+    )

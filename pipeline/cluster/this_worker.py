@@ -23,10 +23,18 @@ def scratch_folder() -> Path:
 
 
 def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], None]:
-    """A function that a task calls with its level and the edges left there. To be made in the task's thread.
+    """A function that a task calls with its level and the edges left there; see `event_reporter`.
 
-    It sends the driver an event under `topic` at most every 0.2 seconds; None sends no events. The driver adds up the
-    edges left over all values of `part`.
+    The driver adds up the edges left over all values of `part`.
+    """
+    send = event_reporter(topic)
+    return lambda level, left: send(part=part, level=level, unsettled=left)
+
+
+def event_reporter(topic: str | None) -> Callable[..., None]:
+    """A function that a task calls with fields of an event. To be made in the task's thread.
+
+    It sends the driver an event under `topic` at most every 0.2 seconds; None sends no events.
 
     The function raises ClusterLost in a task whose result no client waits for any more, as after the driver was
     killed: Dask lets such a task run, and it would occupy its worker.
@@ -34,13 +42,13 @@ def progress_reporter(topic: str | None, part: int = 0) -> Callable[[int, int], 
     worker = get_worker()
     key, last = worker.get_current_task(), time.monotonic()
 
-    def report(level: int, left: int) -> None:
+    def send(**fields: object) -> None:
         nonlocal last
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled" or worker.status in CLOSING:
             raise ClusterLost("nobody waits for this task any more")
         if topic is not None and time.monotonic() - last > _PROGRESS_SECONDS:
             last = time.monotonic()
-            worker.log_event(topic, {"part": part, "level": level, "unsettled": left})
+            worker.log_event(topic, fields)
 
-    return report
+    return send

@@ -157,6 +157,8 @@ def stage_text(progress: Progress, stage: str) -> str:
     """The state of a running stage: finished tasks, and for the outermost stage the state of the search for λ."""
     state, search = progress.stages[stage], progress.search
     parts = [f"{state.done}/{state.tasks}"] if state.tasks else []
+    if stage == "programs" and progress.batch is not None:
+        parts.append("{program} batch {done:,}/{batches:,}".format_map(progress.batch))
     if search is not None and stage == progress.active[0]:
         parts.append(f"{progress.settled_edges:,} of {progress.total_edges:,} edges settled")
         parts += [f"{name} {search[name]}" for name in ("level", "step", "exchange") if name in search]

@@ -13,6 +13,8 @@ _SUMMED = ("messages", "bytes", "evaluations", "seconds")
 """Fields of the event `exchange` that are summed."""
 _IN_STAGE = ("level", "step", "exchange", "unsettled")
 """Fields of `exchange` and `level` whose last values are kept until the outermost stage ends."""
+_OF_BATCH = ("program", "done", "batches", "seconds", "predicted_seconds")
+"""Fields of the event `batch` that are kept."""
 _UNIFORM_STAGES = ("read", "publish")
 """Stages whose tasks are of about equal size, so that finished tasks predict the remaining time."""
 _LEAST_DONE = 4
@@ -57,6 +59,8 @@ class Progress:
     """Last values of the fields _LATEST in the run."""
     totals: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_SUMMED, 0.0))
     """Sums of the fields _SUMMED over all exchanges."""
+    batch: Mapping[str, Any] | None = None
+    """The last `batch` event of a running program that searches from many sources."""
     checkpoints: int = 0
     """Checkpoints of the search for λ that were written."""
     outcome: Literal["running", "finished", "failed"] = "running"
@@ -129,6 +133,10 @@ class Progress:
                 if name == "exchange":
                     for total in _SUMMED:
                         self.totals[total] += event.get(total, 0)
+            case "batch":
+                self.batch = {name: event[name] for name in _OF_BATCH} | {"time": time}
+            case "program":
+                self.batch = None
             case "kept":
                 self.checkpoints += 1
             case "nothing_to_do":
@@ -142,7 +150,8 @@ class Progress:
     def remaining_seconds(self, stage: str, now: datetime) -> tuple[Literal["about", "at most"], float] | None:
         """The estimated or largest remaining time of an active stage; None if it cannot be told.
 
-        Finished tasks predict a stage of uniform tasks. Nothing predicts the search for λ, but `max_seconds` limits it.
+        Finished tasks predict a stage of uniform tasks, and the first batches a program that searches from many
+        sources; other programs may follow. Nothing predicts the search for λ, but `max_seconds` limits it.
         """
         state = self.stages.get(stage)
         if state is None or state.started is None:
@@ -150,6 +159,9 @@ class Progress:
         elapsed = (now - state.started).total_seconds()
         if stage in _UNIFORM_STAGES and _LEAST_DONE <= state.done < state.tasks:
             return "about", elapsed * (state.tasks - state.done) / state.done
+        if stage == "programs" and self.batch is not None and self.batch["predicted_seconds"] is not None:
+            passed = self.batch["seconds"] + (now - self.batch["time"]).total_seconds()
+            return "about", max(0.0, self.batch["predicted_seconds"] - passed)
         limit = (self.settings.get("bounding") or {}).get("max_seconds")
         if stage == "bound" and limit is not None:
             return "at most", max(0.0, limit - elapsed)
@@ -159,7 +171,7 @@ class Progress:
         if stage in self.active:  # repeated because a worker was lost
             self.active = []
         if not self.active:
-            self.search, self.figures = None, {}
+            self.search, self.figures, self.batch = None, {}, None
         self.active.append(stage)
         self.stages[stage] = StageProgress(tasks, time)
 

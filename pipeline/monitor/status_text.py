@@ -75,6 +75,11 @@ def _progress(log: Progress, now: datetime | None) -> Iterator[tuple[str, str]]:
         yield "stage", f"after {log.last_finished}" if log.last_finished else "before the first"
     parts = [f"{stage.done:,}/{stage.tasks:,} tasks"] if stage is not None and stage.tasks else []
     parts += [f"{name} {log.figures[name]:,}" for name in ("level", "step", "exchange") if name in log.figures]
+    if log.batch is not None:
+        parts.append("{program} batch {done:,}/{batches:,}".format_map(log.batch))
+        remaining = None if now is None else log.remaining_seconds("programs", now)
+        if remaining is not None:
+            parts.append(f"{remaining[0]} {timedelta(seconds=int(remaining[1]))} left of this program")
     if "unsettled" in log.figures:
         parts.append(f"{log.figures['unsettled']:,} edges unsettled")
     if parts:

@@ -97,5 +97,23 @@ CATALOGUE: Mapping[str, Entry] = {
         weights="needed",
         without_weights="the program sssp needs weights (bfs counts edges)",
     ),
+    "betweenness": Entry(
+        "Betweenness: the share of shortest paths between other vertices that lead through a vertex.",
+        (
+            Column("betweenness", "betweenness", "double", "The share of shortest paths through the vertex."),
+            Column("betweenness_error", "error", "double", "Half the width of its interval; 0 with all sources."),
+        ),
+        "betweenness",
+    ),
+    "distances": Entry(
+        "Closeness and eccentricity of vertices; diameter, radius and hop plot of the graph in the manifest.",
+        (
+            Column("closeness", "closeness", "double", "1 / the mean distance from vertices that reach it, scaled."),
+            Column("closeness_error", "error", "double", "Half the width of its interval; 0 with all sources."),
+            Column("eccentricity", "eccentricity", "int32", "The largest distance to a vertex, or a lower bound."),
+            Column("eccentricity_slack", "slack", "int32", "Upper minus lower bound; -1: no upper bound; 0: exact."),
+        ),
+        "distances",
+    ),
 }
 """Name → program, in the order of their columns."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...tasks.programs import Program
+from ...tasks.programs import AnyProgram
 from ...tasks.programs.shipped import (
+    Betweenness,
     BreadthFirst,
     Components,
     Coreness,
+    Distances,
     LabelPropagation,
     LocalClustering,
     PageRank,
@@ -19,7 +21,7 @@ from ..settings.models import Settings
 from .catalogue import Entry
 from .vertices import Numbers
 
-_MAKERS: Mapping[str, Callable[..., Program]] = {
+_MAKERS: Mapping[str, Callable[..., AnyProgram]] = {
     "pagerank": PageRank,
     "components": Components,
     "labels": LabelPropagation,
@@ -27,6 +29,8 @@ _MAKERS: Mapping[str, Callable[..., Program]] = {
     "clustering": LocalClustering,
     "bfs": BreadthFirst,
     "sssp": ShortestPaths,
+    "betweenness": Betweenness,
+    "distances": Distances,
 }
 """Name → class; its fields are named like the settings of its section."""
 
@@ -36,7 +40,7 @@ def requested_programs(settings: Settings) -> dict[str, Entry]:
     return {name: settings.entry(name) for name in settings.programs.vertex_programs}
 
 
-def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> Program:
+def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> AnyProgram:
     """A program of the catalogue with its parameters. `numbers` are the dense numbers of the vertices in them; without
     these, the program has the vertices of its defaults.
     """

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import getitem
 from typing import Any, NoReturn
 
@@ -35,6 +36,7 @@ from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Engine, Future
+from ..cluster.this_worker import event_reporter
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
@@ -128,14 +130,14 @@ def run_programs(
                 if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
                     graph = cut_graph(engine, buckets, home, source.directed, view, weighted)
-                ran = _run_to_end(engine, graph, name, program, settings, kept)
+                ran = _run_to_end(engine, events, graph, name, program, settings, kept)
                 types = {column.state: KINDS[program.state[column.state]] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]
                 named = _bring_back(engine, buckets, ran.states, types, ids, source.kind)
                 finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
                 del ran, named
             done.append(finished)
-            events.emit("program", **finished.record.model_dump(exclude={"parameters", "columns"}))
+            events.emit("program", **finished.record.model_dump(exclude={"parameters", "columns", "facts"}))
             stage.task_done()
         tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
         published = engine.map("vertex-columns", _vertex_columns, tasks)
@@ -194,7 +196,13 @@ class _Ran:
 
 
 def _run_to_end(
-    engine: Engine, graph: GraphBlocks, name: str, program: AnyProgram, settings: Settings, kept: KeptPrograms
+    engine: Engine,
+    events: Events,
+    graph: GraphBlocks,
+    name: str,
+    program: AnyProgram,
+    settings: Settings,
+    kept: KeptPrograms,
 ) -> _Ran:
     """Run a program until it ends or reaches a limit of the settings, and save it whenever a checkpoint is due.
 
@@ -212,7 +220,9 @@ def _run_to_end(
         if due is not None and (due <= 0 or stuck):  # one superstep in any case, so that the program gets on
             due, most = None, min(count for count in (step + 1, most_steps) if count is not None)
         seconds = min((limit for limit in (left, due) if limit is not None), default=None)
-        states, carrier = run_on_blocks(engine, graph, program, settings, states, most, seconds)
+        topic = f"edgemill-{engine.run_id}-{name}"
+        with engine.subscribed(topic, partial(_emit_batch, events, name)):
+            states, carrier = run_on_blocks(engine, graph, program, settings, states, most, seconds, topic)
         figures = engine.peek(states, _figures)
         stuck, step = figures[0].steps == step, figures[0].steps
         sent, received = (sum(getattr(own, count) for own in figures) for count in ("bytes", "received"))
@@ -233,8 +243,12 @@ def run_on_blocks(
     before: Sequence[Future] | None = None,
     most_steps: int | None = None,
     seconds: float | None = None,
+    topic: str | None = None,
 ) -> tuple[list[Future], str]:
-    """[groups] Outcome, and the kind of carrier. The program goes on from `before` [groups] Outcome, if given."""
+    """[groups] Outcome, and the kind of carrier. The program goes on from `before` [groups] Outcome, if given.
+
+    Batches of sources are events under `topic`, if given.
+    """
     groups = len(graph.blocks)
     engine.refresh_workers()
     with engine.exclusive("peeling"):  # nor does a search for λ of another run come in between
@@ -253,6 +267,7 @@ def run_on_blocks(
                 most_steps,
                 seconds,
                 settings.programs.order,
+                None if w else topic,
             )
             for w in range(communicator.workers)
         ]
@@ -261,6 +276,10 @@ def run_on_blocks(
     found = engine.map("found", getitem, places, [g % communicator.workers for g in range(groups)])
     engine.wait_with_gang(found, tasks)
     return engine.cut_lineage("found-held", found, _lost, [()] * groups), communicator.choice.kind
+
+
+def _emit_batch(events: Events, name: str, fields: Mapping[str, object]) -> None:
+    events.emit("batch", program=name, **fields)
 
 
 def _lost() -> NoReturn:
@@ -279,8 +298,15 @@ def _run_blocks(
     most_steps: int | None,
     seconds: float | None,
     order: Order,
+    topic: str | None,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
+    send = event_reporter(topic)
+
+    def progress(done: int, batches: int, spent: float, predicted: float | None) -> None:
+        whole = None if predicted is None else round(predicted, 3)
+        send(done=done, batches=batches, seconds=round(spent, 3), predicted_seconds=whole)
+
     own = [replace(block, view=program.view) for block in blocks]
     with communicator.open_carriers(worker) as carriers:
         found = run_blocks(
@@ -294,6 +320,7 @@ def _run_blocks(
             seconds=seconds,
             before=before,
             order=order,
+            progress=progress,
         )
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 
@@ -359,4 +386,5 @@ def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRe
         exchanges=first.exchanges,
         source=None if program is None else program.place,
         sha256=None if program is None else program.sha256,
+        facts=dict(first.facts),
     )

@@ -146,3 +146,29 @@ class LabelsSettings(Section):
 
     iterations: int = Field(10, ge=1)
     """Most supersteps; it stops earlier once no label changes."""
+
+
+class BetweennessSettings(Section):
+    """The program betweenness."""
+
+    sources: int | None = Field(None, ge=2)
+    """Estimate from this many random vertices, with intervals; null: from all vertices, exactly."""
+    seed: int = Field(0, ge=0, lt=2**63)
+    """Selects the random vertices."""
+    batch: int = Field(64, ge=1, le=64)
+    """Sources searched from at once; each takes 8 bytes a vertex."""
+    normalized: bool = True
+    """Divide by the number of pairs of other vertices; false: sums over pairs."""
+
+
+class DistancesSettings(Section):
+    """The program distances."""
+
+    sources: int | None = Field(None, ge=2)
+    """Estimate from this many random vertices, with intervals and bounds; null: from all vertices, exactly."""
+    seed: int = Field(0, ge=0, lt=2**63)
+    """Selects the random vertices."""
+    batch: int = Field(512, ge=64, le=512, multiple_of=64)
+    """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
+    wasserman_faust: bool = True
+    """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""

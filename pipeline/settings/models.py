@@ -17,8 +17,10 @@ from ..programs.catalogue import CATALOGUE, Entry
 from ..programs.own import OwnProgram
 from .algorithm_settings import (
     MAX_PARTITIONS,
+    BetweennessSettings,
     BfsSettings,
     BoundingSettings,
+    DistancesSettings,
     EstimateSettings,
     LabelsSettings,
     PagerankSettings,
@@ -36,10 +38,12 @@ from .section import Section
 __all__ = [
     "MAX_PARTITIONS",
     "SECTIONS",
+    "BetweennessSettings",
     "BfsSettings",
     "BoundingSettings",
     "CheckpointSettings",
     "ClusterSettings",
+    "DistancesSettings",
     "EstimateSettings",
     "IngestSettings",
     "InputSettings",
@@ -78,6 +82,8 @@ class Settings(Section):
     labels: LabelsSettings = LabelsSettings()
     bfs: BfsSettings = BfsSettings()
     sssp: SsspSettings = SsspSettings()
+    betweenness: BetweennessSettings = BetweennessSettings()
+    distances: DistancesSettings = DistancesSettings()
     estimate: EstimateSettings = EstimateSettings()
 
     @classmethod
@@ -154,6 +160,8 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "labels": LabelsSettings,
     "bfs": BfsSettings,
     "sssp": SsspSettings,
+    "betweenness": BetweennessSettings,
+    "distances": DistancesSettings,
     "estimate": EstimateSettings,
 }
 """Section name → its model, in the order of the settings file."""

@@ -15,7 +15,7 @@ from ..ids import order
 from ..partition import Partitioner, RangePartitioner
 from ..shards.carriers.carrier import Carrier, MemoryCarrier
 from ..shards.local_groups import results_of
-from .batches import SourceProgram, run_batches
+from .batches import Progress, SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Order, Outcome, run_program
@@ -51,17 +51,18 @@ def run_blocks(
     seconds: float | None = None,
     order: Order = "synchronous",
     before: Sequence[Outcome | None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Outcome]:
     """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
     `run_batches`.
 
-    For a program over batches of sources, `most_steps` is a number of batches. `before` [blocks] are outcomes from
-    which a program over supersteps goes on. If blocks fail, raises the error of the block that failed first, not the
-    errors of blocks that lost it.
+    For a program over batches of sources, `most_steps` is a number of batches, and the first block calls `progress`.
+    `before` [blocks] are outcomes from which a program over supersteps goes on. If blocks fail, raises the error of the
+    block that failed first, not the errors of blocks that lost it.
     """
     before = [None] * len(blocks) if before is None else before
     if len(blocks) == 1:
-        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order, before[0])]
+        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order, before[0], progress)]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
@@ -71,7 +72,8 @@ def run_blocks(
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
-            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order, before[at])
+            told = None if at else progress
+            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order, before[at], told)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
@@ -88,11 +90,12 @@ def _run(
     seconds: float | None = None,
     order: Order = "synchronous",
     before: Outcome | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
         here = block.placed(MemorySpace.HOST)
-        return run_batches(program, here, home, carrier, most_batches=most, seconds=seconds)
+        return run_batches(program, here, home, carrier, most_batches=most, seconds=seconds, progress=progress)
     return run_program(
         program, block, home, carrier, space=space, most_steps=most, seconds=seconds, order=order, before=before
     )

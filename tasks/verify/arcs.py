@@ -30,6 +30,7 @@ class Arcs:
     target: Int
     weight: Float | None
     """[arcs] None if weights are not known, or there are none."""
+    directed: bool = False
 
 
 def arcs_of(edges: EdgeTable) -> Arcs:
@@ -62,7 +63,7 @@ def arcs_of_input(path: str, manifest: dict[str, Any], vertices: VertexTable, li
         key, weight = _combined(key, np.concatenate(values), weights["repeats"], vertices)
     source, target = key // size, key % size
     if directed:
-        return Arcs(source, target, weight)
+        return Arcs(source, target, weight, directed=True)
     both = None if weight is None else np.concatenate([weight, weight])
     return Arcs(np.concatenate([source, target]), np.concatenate([target, source]), both)
 

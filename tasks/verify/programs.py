@@ -6,7 +6,7 @@ the edges of the input, as the result stores neither; those of undirected graphs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ from .triangles import orient, triangles
 
 ROUNDING = 1e-12
 """Tolerance for sums of ranks that are added in another order."""
+
+SEARCHED_ARCS = 10**7
+"""Most arcs, times sources, for which all searches are repeated."""
+SEARCHED = 16
+"""Vertices that are searched from in larger graphs."""
 
 Check = Callable[[EdgeTable, VertexTable, Mapping[str, Any]], None]
 ArcCheck = Callable[[Arcs, VertexTable, Mapping[str, Any]], None]
@@ -169,6 +174,103 @@ def _distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> 
     check_distances(arcs, vertices, record["parameters"]["source"])
 
 
+def _betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
+    all pairs at distance d, as so many vertices are between them on each shortest path.
+    """
+    found, total, parameters = _numbers(vertices, "betweenness"), len(vertices.ids), record["parameters"]
+    wrong = ~(found >= 0) | (found > 0) & (vertices.degree < 2)
+    reject(wrong, lambda at: f"vertex {vertices.name(at)} has the betweenness {found[at]}")
+    _check_exact(vertices, "betweenness_error", record)
+    sources = _sources(record, total)
+    if len(sources) * len(arcs.source) > SEARCHED_ARCS:
+        return
+    between = sum(int(np.maximum(d - 1, 0).sum()) for d in _searches(arcs.source, arcs.target, total, sources))
+    pairs = max(1, (total - 1) * (total - 2)) if parameters["normalized"] else 1 if arcs.directed else 2
+    scale = total / max(len(sources), 1) / pairs
+    if not abs(found.sum() - between * scale) <= 1e-9 * max(1.0, between * scale):
+        raise Flaw(f"betweenness adds up to {found.sum():.12g}, and distances to {between * scale:.12g}")
+
+
+def _all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Repeat all searches. In a large graph search from some vertices, and compare their results alone."""
+    total, facts, scaled = len(vertices.ids), record["facts"], record["parameters"]["wasserman_faust"]
+    closeness = _numbers(vertices, "closeness")
+    least, slack = _numbers(vertices, "eccentricity"), _numbers(vertices, "eccentricity_slack")
+    for name in ("closeness_error", "eccentricity_slack"):
+        _check_exact(vertices, name, record)
+    sources = _sources(record, total)
+    every = len(sources) * len(arcs.source) <= SEARCHED_ARCS
+    some = sources if every else np.linspace(0, total - 1, min(total, SEARCHED)).astype(np.int64)
+    reached, distance, pairs = np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(1, np.int64)
+    for source, d in zip(some.tolist(), _searches(arcs.source, arcs.target, total, some), strict=True):
+        far = int(d.max())
+        if not least[source] <= far or (slack[source] >= 0 and far > least[source] + slack[source]):
+            raise Flaw(f"vertex {vertices.name(source)} has the eccentricity {far}, not {least[source]}")
+        reached += d > 0
+        distance += np.maximum(d, 0)
+        counts = np.bincount(d[d > 0], minlength=len(pairs))
+        counts[: len(pairs)] += pairs
+        pairs = counts
+    checked = np.arange(total)
+    others = len(sources) - np.isin(checked, sources)
+    if not every:
+        if len(sources) < total:
+            return
+        checked, others = some, others[some]
+        to_them = np.array(list(_searches(arcs.target, arcs.source, total, some)))
+        reached, distance = (to_them > 0).sum(axis=1), np.maximum(to_them, 0).sum(axis=1)
+    expected = reached / np.maximum(distance, 1) * (reached / np.maximum(others, 1) if scaled else 1.0)
+    reject(
+        ~(np.abs(closeness[checked] - expected) <= ROUNDING),
+        lambda at: (
+            f"vertex {vertices.name(checked[at])} has the closeness {expected[at]}, not {closeness[checked[at]]}"
+        ),
+    )
+    plot = pairs[1:] * (total / max(len(sources), 1))
+    listed = plot[: len(facts["hop_plot"])]
+    if every and not (facts["longest"] == len(plot) and np.allclose(facts["hop_plot"], listed, rtol=1e-12)):
+        raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
+
+
+def _check_exact(vertices: VertexTable, name: str, record: Mapping[str, Any]) -> None:
+    """With all vertices as sources, nothing is estimated."""
+    error = _numbers(vertices, name)
+    if record["facts"]["sources"] == len(vertices.ids):
+        reject(error != 0, lambda at: f"vertex {vertices.name(at)} has the {name} {error[at]}, not 0")
+
+
+def _sources(record: Mapping[str, Any], total: int) -> Int:
+    """The vertices that a program searched from."""
+    count, number = record["facts"]["sources"], np.arange(total)
+    if count == total:
+        return number
+    # Those of the smallest hashes, by the finalizer of SplitMix64.
+    key = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    key += np.uint64(record["parameters"]["seed"] * 0xD1342543DE82EF95 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
+    return np.lexsort((number, key ^ (key >> np.uint64(31))))[:count]
+
+
+def _searches(start: Int, end: Int, total: int, sources: Int) -> Iterator[Int]:
+    """For each source the distances to all vertices by arcs from `start` to `end`; -1 without a path."""
+    end = end[np.argsort(start, kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(start, minlength=total))])
+    for source in sources.tolist():
+        distance = np.full(total, -1)
+        distance[source] = 0
+        frontier, level = np.array([source]), 0
+        while len(frontier):
+            level += 1
+            lengths = offsets[frontier + 1] - offsets[frontier]
+            starts = np.repeat(offsets[frontier] - np.cumsum(lengths) + lengths, lengths)
+            near = end[starts + np.arange(len(starts))]
+            frontier = np.unique(near[distance[near] < 0])
+            distance[frontier] = level
+        yield distance
+
+
 _BY_EDGES: Mapping[str, Check] = {"components": _components, "coreness": _coreness}
 """Checks that do not depend on directions."""
 _BY_ARCS: Mapping[str, ArcCheck] = {
@@ -177,6 +279,8 @@ _BY_ARCS: Mapping[str, ArcCheck] = {
     "clustering": _clustering,
     "bfs": _levels,
     "sssp": _distances,
+    "betweenness": _betweenness,
+    "distances": _all_distances,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ....tasks.storage.own_files import plain_path
 
@@ -96,6 +96,8 @@ class ProgramRecord(Record):
     """`module:Class` of a program of the user; null for programs of edgemill."""
     sha256: str | None = None
     """Of the source of its module."""
+    facts: dict[str, Any] = Field(default_factory=dict)
+    """Facts of the whole graph by name, see docs/programs.md; of programs that search from many sources."""
 
 
 class OutputRecord(Record):

@@ -112,9 +112,26 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
     if manifest.programs:
         ran = [f"{one.name} ({', '.join(one.columns)}; supersteps: {one.supersteps:,})" for one in manifest.programs]
         table.add_row("programs", Text(one_line(", ".join(ran))))
+        for one in manifest.programs:
+            if one.facts:
+                table.add_row(f"  {one.name}", Text(one_line(facts_text(one.facts))))
     if detail:
         table.add_row("device", Text(one_line(manifest.device)))
     return table
+
+
+def facts_text(facts: Mapping[str, Any]) -> str:
+    """Facts of a program on one line, without those that are long lists."""
+    parts = []
+    for name, fact in facts.items():
+        if isinstance(fact, list):
+            if len(fact) != 2 or name.startswith("hop_plot"):
+                continue
+            low, high = fact
+            fact = low if low == high else f"{low} to {'?' if high is None else high}"
+        value = f"{fact:,.6g}" if isinstance(fact, float) else str(fact)
+        parts.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(parts)
 
 
 def _histogram(histogram: list[tuple[int, int]]) -> Table:

@@ -7,6 +7,6 @@ bounds of eccentricities by distances.
 """
 
 from .program import LevelsFound, PathsFound, SourceProgram
-from .running import run_batches
+from .running import Progress, run_batches
 
-__all__ = ["LevelsFound", "PathsFound", "SourceProgram", "run_batches"]
+__all__ = ["LevelsFound", "PathsFound", "Progress", "SourceProgram", "run_batches"]

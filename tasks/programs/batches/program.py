@@ -100,28 +100,32 @@ class Sample:
         """Half the width of an interval that contains the sum over all vertices with a probability of at least 95 %,
         for any values from 0 to `most`; arguments and result as in `half_width`.
 
-        The smaller of two bounds for sampling without replacement, each with half of the 5 %: Serfling's (Annals of
-        Statistics 2, 1974), and the empirical Bernstein-Serfling bound (Bardenet and Maillard, "Concentration
-        inequalities for sampling without replacement", Bernoulli 21(3), 2015, theorem 4.3).
+        The smaller of two bounds for sampling without replacement, each with half of the 5 %: that of `certain_spread`,
+        and the empirical Bernstein-Serfling bound (Bardenet and Maillard, "Concentration inequalities for sampling
+        without replacement", Bernoulli 21(3), 2015, theorem 4.3).
         """
         count = len(self.sources)
         if count == self.total:
             return total * 0.0
-        left = 1 - (count - 1) / self.total
-        if 2 * count > self.total:
-            left = min(left, (1 - count / self.total) * (1 + 1 / count))
         doubt = np.log(2 * 5 / (0.05 / 2))  # either side can fail in five ways
         deviation = np.sqrt(np.maximum(squares - total * (total / count), 0.0) / count)
-        bernstein = deviation * np.sqrt(2 * left * doubt / count) + (7 / 3 + 3 / np.sqrt(2)) * most * doubt / count
-        return np.minimum(self.total * bernstein, self.certain_spread(most, 0.05 / 2))
+        by_deviation = deviation * np.sqrt(2 * self._left * doubt / count)
+        by_range = (7 / 3 + 3 / np.sqrt(2)) * most * doubt / count
+        return np.minimum(self.total * (by_deviation + by_range), self.certain_spread(most, 0.05 / 2))
 
     def certain_spread(self, most: float, doubt: float) -> float:
-        """Serfling's bound of the error of an estimated sum over all vertices, of values from 0 to `most`: it fails
-        with the probability `doubt` or less.
+        """The Hoeffding-Serfling bound of the error of an estimated sum over all vertices, of values from 0 to `most`:
+        it fails with the probability `doubt` or less (Serfling, Annals of Statistics 2, 1974; Bardenet and Maillard,
+        corollary 2.5).
         """
         count = max(len(self.sources), 1)
-        left = 1 - (count - 1) / max(self.total, 1)
-        return float(self.total * most * np.sqrt(left * np.log(2 / doubt) / (2 * count)))
+        return float(self.total * most * np.sqrt(self._left * np.log(2 / doubt) / (2 * count)))
+
+    @property
+    def _left(self) -> float:
+        """What sampling without replacement leaves of the variance in these bounds; 0 for all vertices."""
+        count, total = max(len(self.sources), 1), max(self.total, 1)
+        return min(1 - (count - 1) / total, (1 - count / total) * (1 + 1 / count))
 
 
 NORMAL_95 = 1.959963984540054
@@ -142,6 +146,11 @@ class SourceProgram(ABC):
 
     view: ClassVar[View] = "in"
     """See `Program.view`. Searches follow edges in their direction."""
+
+    along: ClassVar[str] = ""
+    weighs: ClassVar[bool] = False
+    nonnegative: ClassVar[bool] = False
+    """As for `Program`: weights of edges are not used."""
 
     sources: int | None
     """Number of sources; None for all vertices."""

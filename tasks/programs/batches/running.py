@@ -32,8 +32,10 @@ TIMED = 3
 MOST_SEARCHES = 1024
 """The most further sources for bounds of diameter and radius."""
 
-Progress = Callable[[int, int, float | None], None]
-"""Called with the batches that are done, the number of batches, and the predicted seconds of all, once known."""
+Progress = Callable[[int, int, float, float | None], None]
+"""Called after each batch with the batches that are done, the number of batches, the seconds since the start, and the
+predicted seconds from start to end, once known.
+"""
 
 
 def run_batches(
@@ -48,9 +50,9 @@ def run_batches(
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program and limits.
 
-    After `most_batches`, or when `seconds` have passed at any group, all groups stop after the same batch; the result
-    is not converged then, and is that of the sources searched from. Raises as `run_program`, and InputError if a number
-    of paths exceeds float64.
+    After `most_batches`, or when `seconds` have passed at any group, but not before the first batch, all groups stop
+    after the same batch; the result is not converged then, and is that of the sources searched from. Raises as
+    `run_program`, and InputError if a number of paths exceeds float64.
     """
     with abandoning(carrier):
         run = _PathRun if program.search == "paths" else _LevelRun
@@ -74,13 +76,14 @@ class _Run(ABC):
         start, batches = time.monotonic(), -(-len(self.sources) // self.width)
         predicted: float | None = None
         done = 0
-        while done < batches and done != most_batches and not self._late(seconds, start):
+        while done < batches and (not done or (done != most_batches and not self._late(seconds, start))):
             self.search(self.sources[done * self.width : (done + 1) * self.width])
             done += 1
             if done <= TIMED:
                 predicted = (time.monotonic() - start) / done * batches
             if progress is not None:
-                progress(done, batches, predicted if done >= min(TIMED, batches) else None)
+                known = predicted if done >= min(TIMED, batches) else None
+                progress(done, batches, time.monotonic() - start, known)
         spent = time.monotonic() - start
         sample = Sample(self.block.vertices, self.sources[: done * self.width])
         state, facts = self.finish(sample)

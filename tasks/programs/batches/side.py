@@ -129,8 +129,6 @@ def sides_of(block: Block, home: Partitioner, carrier: Carrier, words: int) -> t
     if carrier.groups == 1:
         return into, Side(other, mirrors, block.rows, words)
     back = Mirrors(other, home, carrier)
-    back.words += mirrors.words
-    back.words_received += mirrors.words_received
     return into, Side(other, back, gathers.transpose_rows(other.rows, len(other.sources)), words)
 
 

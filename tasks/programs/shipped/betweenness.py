@@ -27,11 +27,11 @@ class Betweenness(SourceProgram):
     *Estimates.* With `sources` the sum over these sources is multiplied by V / k: its mean over all samples is the
     betweenness. `error`, float64, is half the width of an interval that contains the betweenness of the vertex with a
     probability of at least 95 % (see `Sample.certain_half_width`), 0 without sampling. A normal interval would be
-    narrower, but few sources often have most of the sum: on social graphs it contained the betweenness of half to nine
-    tenths of the vertices. With probability 95 % all vertices at once are within the fact `error_of_all` (Serfling's
-    bound, and the union over the vertices). Sampling of paths needs fewer searches for such a bound where paths are
-    short (Riondato and Kornaropoulos, "Fast approximation of betweenness centrality through sampling", Data Mining and
-    Knowledge Discovery 30, 2016).
+    narrower, but a few sources can have most of the sum: in SNAP's facebook_combined, with 100 of 4,039 sources, it
+    contained the betweenness of half of the vertices. With probability 95 % all vertices at once are within the fact
+    `error_of_all` (Serfling's bound, and the union over the vertices). Sampling of paths needs fewer searches for such
+    a bound where paths are short (Riondato and Kornaropoulos, "Fast approximation of betweenness centrality through
+    sampling", Data Mining and Knowledge Discovery 30, 2016).
 
     *Ties.* None. *Precision.* float64: paths are counted exactly up to 2^53, then rounded; all sums are added in the
     order of ids and batches, so bits do not depend on partitionings, but do on `batch`. More than 1.8e308 paths

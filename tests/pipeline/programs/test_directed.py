@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,10 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.tasks.verify import programs as verify_programs
+from edgemill.tasks.verify import tables as verify_tables
+from edgemill.tasks.verify.arcs import arcs_of_input
+from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
 WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in entry.vertices]
@@ -67,6 +72,11 @@ def test_programs_follow_the_directions(alone: Result) -> None:
         near = set(both[v])
         links = sum(u in near and w in near for u, w in graph.edges)
         assert value == (links / (len(near) * (len(near) - 1)) if len(near) > 1 else 0)
+    between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
+    assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
+    assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
+    far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
+    assert table["eccentricity"].to_pylist() == [far[v] for v in ids]
     label = {v: v for v in ids}
     for _ in range(10):
         counts = {v: Counter(label[u] for u in [*graph.predecessors(v), *graph.successors(v)]) for v in ids}
@@ -85,8 +95,28 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
     assert told["programs"] == (
         "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
-        "pagerank, labels, clustering"
+        "pagerank, labels, clustering, betweenness, distances"
     )
+
+
+@pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity"])
+@pytest.mark.parametrize("limit", [10**7, 0])
+def test_a_wrong_value_of_searches_is_found(
+    column: str, limit: int, rows: Path, alone: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all searches repeated, or some: betweenness is checked by all only."""
+    monkeypatch.setattr(verify_programs, "SEARCHED_ARCS", limit)
+    manifest = verify_tables.read_manifest(alone.place)
+    vertices = verify_tables.read_vertices(alone.place, manifest)
+    edges = verify_tables.read_edges(alone.place, "src", "dst", vertices, manifest)
+    arcs = arcs_of_input(str(rows), manifest, vertices)
+    verify_programs.check_programs(manifest, edges, vertices, arcs)
+    values = vertices.added[column].to_numpy().copy()
+    values[0] += 1
+    wrong = vertices.added | {column: pa.chunked_array([pa.array(values)])}  # type: ignore[operator]
+    if limit or column != "betweenness":
+        with pytest.raises(Flaw, match=column):
+            verify_programs.check_programs(manifest, edges, replace(vertices, added=wrong), arcs)
 
 
 def test_blocks_of_rows_and_workers_change_nothing(

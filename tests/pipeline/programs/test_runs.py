@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -22,6 +24,8 @@ from distributed import Client
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.monitor.display import stage_text
+from edgemill.pipeline.monitor.progress import Progress
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.tasks.verify import tables as verify_tables
@@ -31,6 +35,7 @@ from edgemill.tasks.verify.reading import Flaw
 WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in entry.vertices]
 ALL = ("lambda", *WITHOUT_SOURCE)
 COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
+COLUMNS += ["betweenness", "betweenness_error", "closeness", "closeness_error", "eccentricity", "eccentricity_slack"]
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 
@@ -75,7 +80,14 @@ def test_columns_hold_what_networkx_finds(alone: Result) -> None:
     assert table["coreness"].to_pylist() == [nx.core_number(graph)[v] for v in ids]
     assert np.allclose(table["clustering"], [nx.clustering(graph, v) for v in ids], rtol=1e-14)
     assert set(table["label"].to_pylist()) < set(ids)
-    assert all(len(set(table[name].to_pylist())) > 3 for name in COLUMNS)
+    between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
+    assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
+    assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
+    far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
+    assert table["eccentricity"].to_pylist() == [far[v] for v in ids]
+    exact = [name for name in COLUMNS if name.endswith(("error", "slack"))]
+    assert all(set(table[name].to_pylist()) == {0} for name in exact)
+    assert all(len(set(table[name].to_pylist())) > 3 for name in COLUMNS if name not in exact)
 
 
 def test_the_manifest_says_how_they_ran(alone: Result) -> None:
@@ -98,7 +110,7 @@ def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
     detail, _ = check_programs(manifest, edges, vertices)
     assert detail == f"as the edges say: {', '.join(WITHOUT_SOURCE)}"
     values = vertices.added[column].to_pylist()
-    other = next(value for value in values if value != values[5])
+    other = next((value for value in values if value != values[5]), values[5] + 1)
     values[5] = other if column != "pagerank" else values[5] + 1e-8
     wrong = vertices.added | {column: pa.chunked_array([pa.array(values, vertices.added[column].type)])}  # type: ignore[operator]
     with pytest.raises(Flaw, match="ranks are off" if column == "pagerank" else column):
@@ -157,7 +169,9 @@ def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> Non
 def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Path) -> None:
     result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
     table = result.vertices.to_table().select(COLUMNS).to_pylist()
-    first = [[], [(1.0, 7, 7, 0, 0.0)], [(0.5, 1, 1, 1, 0.0), (0.5, 1, 2, 1, 0.0)]][len({v for e in edges for v in e})]
+    alone, pair = (0.0, 0.0, 0.0, 0.0, 0, 0), (0.0, 0.0, 1.0, 0.0, 1, 0)
+    two = [(0.5, 1, 1, 1, 0.0, *pair), (0.5, 1, 2, 1, 0.0, *pair)]
+    first = [[], [(1.0, 7, 7, 0, 0.0, *alone)], two][len({v for e in edges for v in e})]
     assert [tuple(row.values()) for row in table] == first
 
 
@@ -247,3 +261,55 @@ def test_the_page_lists_their_columns() -> None:
     listed = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
     assert listed == [(name, column.name, column.kind) for name, entry in CATALOGUE.items() for column in entry.columns]
     assert list(dict.fromkeys(name for name, *_ in listed)) == re.findall(r"^\*\*`(\w+)`\*\*", page, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def sampled(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """With estimates from 60 of the vertices."""
+    some: dict[str, Any] = QUIET | {"betweenness": {"sources": 60, "batch": 12}, "distances": {"sources": 60}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edgemill.pipeline.cluster.this_worker._PROGRESS_SECONDS", -1)
+        out = tmp_path_factory.mktemp("sampled") / "out"
+        return mine(rows, out, programs=("lambda", "betweenness", "distances"), **some)
+
+
+def test_estimates_have_intervals_and_are_certified(sampled: Result, alone: Result) -> None:
+    found, exact = sampled.vertices.to_table(), alone.vertices.to_table()
+    off = np.abs(found["betweenness"].to_numpy() - exact["betweenness"].to_numpy())
+    assert (off <= found["betweenness_error"].to_numpy()).mean() >= 0.95
+    least, slack = found["eccentricity"].to_numpy(), found["eccentricity_slack"].to_numpy()
+    far = exact["eccentricity"].to_numpy()
+    assert (least <= far).all() and (far <= least + np.where(slack < 0, 10**6, slack)).all()
+    facts = {record.name: record.facts for record in sampled.manifest.programs}
+    exact_facts = next(record.facts for record in alone.manifest.programs if record.name == "distances")
+    for name in ("diameter", "radius", "largest"):
+        assert facts["distances"][name] == exact_facts[name]
+    assert facts["betweenness"]["sources"] == 60 and facts["betweenness"]["predicted_seconds"] > 0
+    assert runs.flaws(sampled.place.url) == []
+
+
+def test_batches_are_told_with_the_seconds_predicted(sampled: Result) -> None:
+    log = [json.loads(line) for line in Path(sampled.place.url, "log.jsonl").read_text().splitlines()]
+    batches = [event for event in log if event["event"] == "batch" and event["program"] == "betweenness"]
+    assert [(event["done"], event["batches"]) for event in batches] == [(done, 5) for done in range(1, 6)]
+    assert [event["predicted_seconds"] is None for event in batches] == [True, True, False, False, False]
+    heard = Progress()
+    for event in log[: log.index(batches[2]) + 1]:
+        heard.update(event)
+    now = datetime.fromisoformat(batches[2]["time"])
+    kind, seconds = heard.remaining_seconds("programs", now) or ("", -1)
+    assert kind == "about" and abs(seconds - max(0, batches[2]["predicted_seconds"] - batches[2]["seconds"])) < 1e-6
+    assert "betweenness batch 3/5" in stage_text(heard, "programs")
+    shown = CliRunner().invoke(edgemill, ["show", sampled.place.url]).output
+    assert "diameter" in shown and "sources 60" in shown
+
+
+@pytest.mark.parametrize("column", ["betweenness", "closeness"])
+def test_a_wrong_estimate_is_found(column: str, sampled: Result) -> None:
+    manifest = verify_tables.read_manifest(sampled.place)
+    vertices = verify_tables.read_vertices(sampled.place, manifest)
+    edges = verify_tables.read_edges(sampled.place, "src", "dst", vertices, manifest)
+    values = vertices.added[column].to_numpy() * (1 + 1e-6)
+    wrong = vertices.added | {column: pa.chunked_array([pa.array(values)])}  # type: ignore[operator]
+    with pytest.raises(Flaw, match=column):
+        check_programs(manifest, edges, replace(vertices, added=wrong))

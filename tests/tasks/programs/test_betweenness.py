@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from edgemill.tasks.errors import InputError
+from edgemill.tasks.programs import cut_blocks, run_blocks
 from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.batches.program import Sample
 from edgemill.tasks.programs.shipped import Betweenness
-from vertex_programs import Drawn, by_blocks, graphs
+from edgemill.tasks.shards import MemoryCarrier
+from vertex_programs import Drawn, by_blocks, cut, graphs
 
 FEW = settings(max_examples=40)
 
@@ -71,6 +75,23 @@ def test_intervals_contain_the_betweenness() -> None:
         assert 0 < error.min() <= error.max() < found.facts["error_of_all"]
 
 
+@pytest.mark.parametrize("total", [20, 100, 1500])
+def test_certain_bounds_fail_no_more_often_than_they_may(total: int) -> None:
+    """Exactly, for values of 0 and 1: how many ones a sample has is hypergeometric."""
+    for count in (2, total // 3, total // 2, total // 2 + 1, total - 1):
+        sample = Sample(total, np.arange(count))
+        found = np.arange(count + 1.0)
+        width = sample.certain_half_width(found, found, 1.0)
+        for ones in {1, total // 50 + 1, total // 5, total // 2, total - 2}:
+            off = np.abs(found * sample.scale - ones)
+            chance = hypergeom.pmf(found, total, ones, count)
+            assert chance[off > width].sum() <= 0.05
+            for doubt in (0.5, 0.05, 1e-4):
+                assert chance[off > sample.certain_spread(1.0, doubt)].sum() <= doubt
+    whole = Sample(total, np.arange(total))
+    assert whole.certain_half_width(5.0, 5.0, 1.0) == whole.certain_spread(1.0, 0.05) == 0
+
+
 def test_a_stopped_run_estimates_from_the_sources_so_far() -> None:
     graph = undirected(nx.barabasi_albert_graph(60, 2, seed=2))
     stopped = by_blocks(Betweenness(batch=8), graph, 2, most_steps=3)
@@ -117,3 +138,19 @@ def test_sources_are_distinct_and_every_first_part_is_a_sample(vertices: int, se
 def test_every_vertex_is_drawn_about_as_often() -> None:
     times = np.bincount(np.concatenate([drawn_sources(50, 10, seed) for seed in range(500)]), minlength=50)
     assert times.min() > 60 and times.max() < 145  # 100 on average, a standard deviation of 9
+
+
+def test_progress_and_prediction() -> None:
+    graph, told = undirected(nx.path_graph(40)), []
+    home = cut(2, True, 40)
+    blocks = cut_blocks(graph.entries(), 40, home, False, "in")
+
+    def progress(done: int, batches: int, spent: float, predicted: float | None) -> None:
+        told.append((done, batches, spent, predicted))
+
+    found = run_blocks(Betweenness(batch=8), blocks, home, MemoryCarrier.open(2), threads=2, progress=progress)
+    assert [row[:2] for row in told] == [(done, 5) for done in range(1, 6)]
+    assert [row[3] is None for row in told] == [True, True, False, False, False]
+    spent = told[2][2]
+    assert spent / 3 * 5 >= float(told[4][3] or 0) > 0  # seconds of three batches, told a moment before
+    assert found[0].facts["predicted_seconds"] == round(float(told[4][3] or 0), 3)
