@@ -76,7 +76,12 @@ def test_the_map_is_that_of_the_code() -> None:
     assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.drawn(), "run python docs/making/rooms.py"
 
 
+@pytest.fixture(scope="module")
+def code() -> rooms.Code:
+    return rooms.Code(ROOT)
+
+
 @pytest.mark.parametrize("stage", ["read", "number", "triangulate", "bound", "extract", "publish"])
-def test_the_map_follows_the_code(stage: str) -> None:
-    layers = {room.partition(".")[0] for room in rooms.Code(ROOT).rooms_of(stage)}
+def test_the_map_follows_the_code(code: rooms.Code, stage: str) -> None:
+    layers = {room.partition(".")[0] for room in code.rooms_of(stage)}
     assert layers >= {"pipeline", "tasks"}
