@@ -27,6 +27,11 @@ class InRows(SizedArrays):
     weight: NDArray[np.float64] | None = None
     """[entries] weights of the edges; None for edges without weights."""
 
+    lasting: object | None = None
+    """An object that outlives these rows, with the same row lengths, such as their chunk; None for the rows themselves.
+    Gathers keep with it what depends on row lengths alone.
+    """
+
     def __len__(self) -> int:
         return len(self.source)
 

@@ -1,7 +1,8 @@
 """Gathers of vertex programs over rows of in-edges, selected by array type: `cpu.programs` or `gpu.programs`.
 
 Functions do not change their inputs, except where the text says so. The result of a gather for a row is bitwise
-determined by that row and its values; it does not depend on how rows are distributed.
+determined by that row and its values; it does not depend on how rows are distributed. Rows may be `ChunkedRows`; then
+`selected` rows must ascend.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .chunked import ChunkedRows, ChunkGathers, source_counts_of_chunks
 from .cpu import programs as cpu
 from .graph import IntArray, LongArray
 from .in_rows import InRows
@@ -28,6 +30,12 @@ def _twin(array: object) -> ModuleType:
     raise TypeError(f"vertex programs have kernels for NumPy's and CuPy's arrays, not {type(array).__module__}'s")
 
 
+def _gathers(array: object, rows: InRows) -> Any:
+    """The twin for the array, or its loops over chunks."""
+    twin = _twin(array)
+    return ChunkGathers(twin) if isinstance(rows, ChunkedRows) else twin
+
+
 def row_lengths(rows: InRows, selected: IntArray) -> LongArray:
     """The number of entries of each `selected` row, int64 [selected]."""
     return _twin(selected).row_lengths(rows, selected)
@@ -41,7 +49,7 @@ def row_sums(rows: InRows, values: NDArray[np.float64], along: str = "") -> NDAr
     sums each, added in order; on the GPU a sum for each lane (`cuda/programs/classes.cuh`). Reads each entry's source,
     weight and value.
     """
-    return _twin(values).row_sums(rows, values, along)
+    return _gathers(values, rows).row_sums(rows, values, along)
 
 
 def row_extremes(
@@ -54,7 +62,7 @@ def row_extremes(
     `neutral`, the worst value of the type, are ignored. A row without other sources gets `neutral` and source -1.
     Sources are positions, int32.
     """
-    return _twin(values).row_extremes(rows, selected, values, neutral, along, largest)
+    return _gathers(values, rows).row_extremes(rows, selected, values, neutral, along, largest)
 
 
 def first_active_sources(
@@ -65,7 +73,7 @@ def first_active_sources(
 
     Reads a row up to that source.
     """
-    return _twin(active).first_active_sources(rows, receiving, active)
+    return _gathers(active, rows).first_active_sources(rows, receiving, active)
 
 
 def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
@@ -126,12 +134,32 @@ def row_modes(rows: InRows, selected: IntArray | None, values: NDArray[Any], non
 
     A row without entries gets `none`. Builds one hash table per row; scratch is twice the longest row per thread.
     """
-    return _twin(values).row_modes(rows, selected, values, none)
+    return _gathers(values, rows).row_modes(rows, selected, values, none)
 
 
 def row_h_indices(rows: InRows, selected: IntArray | None, values: NDArray[Any]) -> NDArray[Any]:
     """The largest k such that k entries of the row have integer `values` [sources] of at least k, by counting."""
-    return _twin(values).row_h_indices(rows, selected, values)
+    return _gathers(values, rows).row_h_indices(rows, selected, values)
+
+
+def source_counts(rows: InRows, sources: int) -> LongArray:
+    """The number of entries of each of `sources` sources, int64 [sources]."""
+    if isinstance(rows, ChunkedRows):
+        return source_counts_of_chunks(rows, sources)
+    counts: LongArray = np.bincount(rows.source, minlength=sources)
+    return counts
+
+
+def stream_rows(rows: InRows, topology_bytes: int) -> ChunkedRows:
+    """Rows on the host, with their entries in pinned memory that is streamed past the GPU of this process.
+
+    About `topology_bytes` of the GPU's memory hold entries: those that stay, and those of the chunks that are read or
+    copied now. These chunks are whole rows, so three times the longest row is needed at least. Copies all entries to
+    pinned memory, which takes 0.3 s a GiB, once while `rows` is alive.
+    """
+    from .gpu.streamed import stream_rows as stream  # CuPy is an extra
+
+    return stream(rows, topology_bytes)
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:

@@ -107,6 +107,13 @@ def synchronize() -> None:
     synchronize()
 
 
+def free_bytes() -> int:
+    """Bytes that arrays can still take on the GPU: free, or unused in the pool of this thread's arrays."""
+    from ..gpu.arrays.transfer import free_bytes
+
+    return free_bytes()
+
+
 def pooled_memory() -> AbstractContextManager[None]:
     """Within the context this thread's GPU arrays come from a memory pool; see `gpu.runtime.pooled_memory`.
 

@@ -215,6 +215,8 @@ class ProgramsSection(TypedDict, total=False):
     """Your own programs, `module:Class` or `name=module:Class`: imported and run, see docs/own-programs.md."""
     order: Literal["auto", "synchronous", "asynchronous"]
     """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
+    device_topology_bytes: int | None
+    """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
 
 
 class PagerankSection(TypedDict, total=False):
@@ -467,6 +469,8 @@ class Keywords(TypedDict, total=False):
     """Stop each program after this many supersteps, with the values of then and exit code 5; null: no limit."""
     order: Literal["auto", "synchronous", "asynchronous"]
     """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
+    device_topology_bytes: int | None
+    """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
     damping: float
     """Probability that a random walk follows an edge and does not restart."""
     tolerance: float

@@ -63,6 +63,12 @@ def parameters_of(name: str, settings: Settings) -> dict[str, Any]:
     return {} if section is None else getattr(settings, section).model_dump(mode="json")
 
 
+def topology_limit(settings: Settings) -> int | None:
+    """Most bytes of a GPU's memory that hold edges while programs run; None for what is free."""
+    most = settings.programs.device_topology_bytes
+    return settings.cluster.device_memory_limit_bytes if most is None else most
+
+
 def refuses_negative_weights(settings: Settings) -> bool:
     """Whether a requested program forbids weights below 0."""
     programs = [program_of(name, settings) for name in requested_programs(settings)]

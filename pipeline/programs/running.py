@@ -43,7 +43,7 @@ from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
 from .catalogue import Column, Entry
-from .making import parameters_of, program_of, requested_programs
+from .making import parameters_of, program_of, requested_programs, topology_limit
 from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
@@ -267,6 +267,7 @@ def run_on_blocks(
                 most_steps,
                 seconds,
                 settings.programs.order,
+                topology_limit(settings),
                 None if w else topic,
             )
             for w in range(communicator.workers)
@@ -298,6 +299,7 @@ def _run_blocks(
     most_steps: int | None,
     seconds: float | None,
     order: Order,
+    topology_bytes: int | None,
     topic: str | None,
 ) -> list[Outcome]:
     """Task: run a program on the blocks of one worker."""
@@ -321,6 +323,7 @@ def _run_blocks(
             before=before,
             order=order,
             progress=progress,
+            topology_bytes=topology_bytes,
         )
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 

@@ -67,6 +67,9 @@ class ProgramsSettings(Section):
     order: Literal["auto", "synchronous", "asynchronous"] = "auto"
     """Order of supersteps of programs for which it does not matter, see docs/programs.md. Results are the same."""
 
+    device_topology_bytes: int | None = Field(None, ge=0)
+    """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
+
     @field_validator("run", "own", mode="before")
     @classmethod
     def _split_names(cls, names: object) -> object:

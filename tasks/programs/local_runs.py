@@ -19,6 +19,7 @@ from .batches import Progress, SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Order, Outcome, run_program
+from .streaming import share_of_room
 
 AnyProgram: TypeAlias = Program | SourceProgram
 """A program over supersteps, or over batches of sources."""
@@ -52,28 +53,32 @@ def run_blocks(
     order: Order = "synchronous",
     before: Sequence[Outcome | None] | None = None,
     progress: Progress | None = None,
+    topology_bytes: int | None = None,
 ) -> list[Outcome]:
     """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
     `run_batches`.
 
-    For a program over batches of sources, `most_steps` is a number of batches, and the first block calls `progress`.
-    `before` [blocks] are outcomes from which a program over supersteps goes on. If blocks fail, raises the error of the
-    block that failed first, not the errors of blocks that lost it.
+    `topology_bytes` is for all blocks together. For a program over batches of sources, `most_steps` is a number of
+    batches, and the first block calls `progress`. `before` [blocks] are outcomes from which a program over supersteps
+    goes on. If blocks fail, raises the error of the block that failed first, not the errors of blocks that lost it.
     """
     before = [None] * len(blocks) if before is None else before
     if len(blocks) == 1:
-        return [_run(program, blocks[0], home, carriers[0], space, most_steps, seconds, order, before[0], progress)]
+        limits = most_steps, seconds, order, before[0], progress, topology_bytes
+        return [_run(program, blocks[0], home, carriers[0], space, *limits)]
     if layer() == "workqueue":
         raise ClusterLost(
             f"a process has {len(blocks)} blocks, and Numba's threading layer runs one at a time: install libgomp "
             "(libgomp1), and run again"
         )
     share = max(1, threads // len(blocks))
+    room = share_of_room(blocks, space, topology_bytes)
 
     def run(at: int) -> Outcome:
         with kernel_threads(share):
             told = None if at else progress
-            return _run(program, blocks[at], home, carriers[at], space, most_steps, seconds, order, before[at], told)
+            limits = most_steps, seconds, order, before[at], told, room
+            return _run(program, blocks[at], home, carriers[at], space, *limits)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
         running = [pool.submit(run, at) for at in range(len(blocks))]
@@ -91,13 +96,23 @@ def _run(
     order: Order = "synchronous",
     before: Outcome | None = None,
     progress: Progress | None = None,
+    topology: int | None = None,
 ) -> Outcome:
     """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
         here = block.placed(MemorySpace.HOST)
         return run_batches(program, here, home, carrier, most_batches=most, seconds=seconds, progress=progress)
     return run_program(
-        program, block, home, carrier, space=space, most_steps=most, seconds=seconds, order=order, before=before
+        program,
+        block,
+        home,
+        carrier,
+        space=space,
+        most_steps=most,
+        seconds=seconds,
+        order=order,
+        before=before,
+        topology_bytes=topology,
     )
 
 

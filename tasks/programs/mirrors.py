@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels import programs as gathers
+from ...kernels.chunked import ChunkedRows
 from ...kernels.graph import IntArray
 from ...kernels.in_rows import InRows
+from ..device import place_like
 from ..ids import order
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier, Packet, Words
@@ -110,7 +112,7 @@ class Mirrors:
         if block.symmetric:
             return np.diff(block.rows.offsets)
         if transposed is None:
-            counts = np.bincount(block.rows.source, minlength=len(block.sources))
+            counts = gathers.source_counts(block.rows, len(block.sources))
         else:
             counts = np.diff(transposed.offsets)
         own = [NO_WORDS if g == block.group else pack(counts[sources]) for g, sources in enumerate(self.sources_of)]
@@ -129,18 +131,24 @@ class Mirrors:
         if rows.weight is None:
             raise ValueError("edges have no weights that could be added up")
         if self.carrier.groups > 1:
-            return self._gathered_weights(rows, rows.weight)
+            return self._gathered_weights()
         transposed = gathers.transpose_rows(rows, len(self.block.sources)) if transposed is None else transposed
-        assert transposed.weight is not None
-        return _weights_of(transposed.offsets, transposed.weight)[self.own]
+        ones = np.ones_like(rows.weight, shape=rows.rows)
+        return gathers.row_sums(transposed, ones, "multiply")[self.own]
 
-    def _gathered_weights(self, rows: InRows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each group sends the entries to the groups of their sources, which sort and add them."""
-        block = self.block
-        target = block.number[kernels.row_numbers(rows.offsets)].astype(np.int64)
-        position = np.empty_like(block.sources, np.int32)
-        homes = np.empty_like(block.sources, np.int16)
-        for g, sources in enumerate(self.sources_of):
+    def _gathered_weights(self) -> NDArray[np.float64]:
+        """Each group sends the entries to the groups of their sources, which sort and add them. Entries that are
+        streamed past a GPU are sorted on the host.
+        """
+        block, streamed = self.block, isinstance(self.block.rows, ChunkedRows)
+        rows = block.rows.home if isinstance(block.rows, ChunkedRows) else block.rows
+        weights = rows.weight
+        assert weights is not None
+        target = place_like(weights, block.number)[kernels.row_numbers(rows.offsets)].astype(np.int64)
+        position = np.empty_like(weights, np.int32, shape=len(block.sources))
+        homes = np.empty_like(weights, np.int16, shape=len(block.sources))
+        for g, here in enumerate(self.sources_of):
+            sources = place_like(weights, here)
             position[sources] = np.arange(len(sources), dtype=np.int32, like=sources)
             homes[sources] = g
         by, cuts = order.group(homes[rows.source], self.carrier.groups)
@@ -152,15 +160,13 @@ class Mirrors:
         packets = [packet.own for packet in self.exchange(NO_WORDS, others)]
         packets[block.group] = by_group[block.group]
         found = [unpack(words, [np.int32, np.int64, np.float64], weights) for words in packets]
-        vertex = np.concatenate(
-            [at if g == block.group else self.requested[g][at] for g, (at, _, _) in enumerate(found)]
-        )
+        requested = [place_like(weights, own) for own in self.requested]
+        vertex = np.concatenate([at if g == block.group else requested[g][at] for g, (at, _, _) in enumerate(found)])
         targets, (code,) = order.encode(np.concatenate([to for _, to, _ in found]))
         by = order.order_pairs(vertex, code, len(block.number), len(targets))
         offsets = order.offsets(np.bincount(vertex, minlength=len(block.number)))
-        return _weights_of(offsets, np.concatenate([weight for _, _, weight in found])[by])
-
-
-def _weights_of(offsets: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rows] the sum of the weights of each row."""
-    return gathers.row_sums(InRows(offsets, np.arange(len(weight), dtype=np.int32, like=weight)), weight)
+        weight = np.concatenate([weight for _, _, weight in found])[by]
+        entries = InRows(offsets, np.zeros_like(weight, np.int32), weight)
+        if streamed and block.on_device:
+            entries = gathers.stream_rows(entries, 0)
+        return gathers.row_sums(entries, np.ones_like(block.number, np.float64, shape=1), "multiply")

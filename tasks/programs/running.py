@@ -21,6 +21,7 @@ from .orders.asynchronous import run_to_silence
 from .orders.state import BlockState
 from .orders.synchronous import Limits, run_in_step
 from .program import Array, Program
+from .streaming import place_block
 
 Order: TypeAlias = Literal["auto", "synchronous", "asynchronous"]
 
@@ -104,22 +105,24 @@ def run_program(
     progress: Callable[[int, float], None] | None = None,
     order: Order = "synchronous",
     before: Outcome | None = None,
+    topology_bytes: int | None = None,
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
     `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies;
-    messages between groups are in host memory. After `most_steps` supersteps, or when `seconds` have passed at any
-    group, all groups stop after the same superstep; the result is not converged unless the program had ended. Calls
-    `progress(supersteps, moved)` after each superstep. Programs without a `relaxed` form run in the synchronous order
-    whatever `order` is. With `before`, a `pending` outcome of this group, the program goes on from there. Raises
-    ClusterLost if another group is lost, and ProgramError for an error of the program.
+    messages between groups are in host memory. On a GPU, `topology_bytes` limits the memory that holds entries, see
+    `place_block`; by default it is the memory that is free. After `most_steps` supersteps, or when `seconds` have
+    passed at any group, all groups stop after the same superstep; the result is not converged unless the program had
+    ended. Calls `progress(supersteps, moved)` after each superstep. Programs without a `relaxed` form run in the
+    synchronous order whatever `order` is. With `before`, a `pending` outcome of this group, the program goes on from
+    there. Raises ClusterLost if another group is lost, and ProgramError for an error of the program.
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier):
-        block = block.placed(space)
+        block = place_block(program, block, space, topology_bytes)
         run = BlockState(program, block, Mirrors(block, home, carrier))
         if before is not None and before.pending is not None:
-            _go_on(run, before.placed(space))
+            _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))
         limits = Limits(most_steps, stop, progress, _exchange_entries(program, carrier, order))
         ending, moved = run_in_step(run, limits)
         relaxed, ran = run.program.relaxed, "synchronous"

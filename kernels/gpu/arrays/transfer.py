@@ -87,6 +87,12 @@ def synchronize() -> None:
     cupy.cuda.get_current_stream().synchronize()
 
 
+def free_bytes() -> int:
+    """Bytes that are free on the current device, or unused in CuPy's pool or in that of this thread's arrays."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+
+
 def trim(memory_bytes: int) -> None:
     """Empty CuPy's pool if it keeps more than `TRIM_AT` of the device's memory unused."""
     pool = cupy.get_default_memory_pool()

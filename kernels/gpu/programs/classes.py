@@ -47,20 +47,21 @@ class RowClasses:
         return rows.offsets, selected, self.order, self.starts, self.first_part, self.slot_of, self.parts
 
 
-_of_all_rows: dict[int, tuple[weakref.ref[InRows], RowClasses]] = {}
-"""The classes of all rows of an InRows, by its id, while it is alive."""
+_of_all_rows: dict[int, tuple[weakref.ref[Any], RowClasses]] = {}
+"""The classes of all rows of an InRows, by the id of it or of what it names as `lasting`, while that is alive."""
 
 
 def row_classes(rows: InRows, selected: Any) -> RowClasses:
     """The classes of the selected rows for kernels that cut long rows into parts. Those of all rows are kept."""
     if selected is not None:
         return _sorted(rows, selected, GATHER_PER_LANE, GATHER_LONGEST, True)
-    known = _of_all_rows.get(id(rows))
-    if known is not None and known[0]() is rows:
+    lasting = rows if rows.lasting is None else rows.lasting
+    key = id(lasting)
+    known = _of_all_rows.get(key)
+    if known is not None and known[0]() is lasting:
         return known[1]
     found = _sorted(rows, None, GATHER_PER_LANE, GATHER_LONGEST, True)
-    key = id(rows)
-    _of_all_rows[key] = weakref.ref(rows, lambda _: _of_all_rows.pop(key, None)), found
+    _of_all_rows[key] = weakref.ref(lasting, lambda _: _of_all_rows.pop(key, None)), found
     return found
 
 

@@ -7,13 +7,19 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ...chunked.rows import ChunkedRows
 from ...in_rows import InRows
 from ..rows import row_numbers, starts_of
+from ..streamed.feed import transposed_rows
 from .push import Pushed
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:
-    """The entries by source. Takes 24 bytes an entry of scratch memory, 40 with weights."""
+    """The entries by source. Takes 24 bytes an entry of scratch memory, 40 with weights. The host transposes rows that
+    are streamed.
+    """
+    if isinstance(rows, ChunkedRows):
+        return transposed_rows(rows.home, sources)
     offsets = starts_of(cupy.bincount(rows.source, minlength=sources))
     key = rows.source.astype(np.int64) << 32
     key |= row_numbers(rows.offsets)

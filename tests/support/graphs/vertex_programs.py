@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import HashPartitioner, Partitioner, RangePartitioner
-from edgemill.tasks.programs import AnyProgram, Entries, cut_blocks, run_blocks
+from edgemill.tasks.programs import AnyProgram, Block, Entries, cut_blocks, run_blocks
 from edgemill.tasks.programs.orders.calls import KINDS
 from edgemill.tasks.shards import MemoryCarrier
 
@@ -82,10 +83,19 @@ def cut(blocks: int, by_range: bool, vertices: int) -> Partitioner:
     return RangePartitioner(np.arange(1, blocks) * vertices // blocks)
 
 
-def by_blocks(program: AnyProgram, graph: Drawn, blocks: int, by_range: bool = False, **limits: Any) -> Found:
-    """Run a program on a graph in `blocks` blocks."""
+def by_blocks(
+    program: AnyProgram,
+    graph: Drawn,
+    blocks: int,
+    by_range: bool = False,
+    *,
+    change: Callable[[Block], Block] = lambda block: block,
+    **limits: Any,
+) -> Found:
+    """Run a program on a graph in `blocks` blocks, each of which may be `change`d before."""
     home = cut(blocks, by_range, graph.vertices)
-    parts = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
+    cut_into = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
+    parts = [change(block) for block in cut_into]
     carriers = MemoryCarrier.open(blocks)
     outcomes = run_blocks(program, parts, home, carriers, threads=2, space=Where.space, **limits)
     found = [own.placed(MemorySpace.HOST) for own in outcomes]
