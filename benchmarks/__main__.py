@@ -19,6 +19,7 @@ FOLDERS = {
     "gpu": "gpus",
     "gpu_shards": "gpus",
     "gpu_programs": "gpus",
+    "gpu_stream": "gpus",
 }
 """Folders of the benchmarks that are in one."""
 NAMES = (
