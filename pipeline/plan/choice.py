@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from ...tasks.errors import InputAbsent, InputIncomplete, UsageError
@@ -35,6 +36,9 @@ from .fit import excess
 from .limits import FILL
 from .plan import Plan
 from .row_memory import row_bytes
+
+if TYPE_CHECKING:
+    from .programs import PlannedPrograms
 
 MOST_CHOSEN = 256
 """Most partitions that `auto` chooses. With more, replication outweighs the smaller partitions."""
@@ -238,8 +242,18 @@ def _one_partition(settings: Settings, source: Source, graph: GraphEstimate, cap
         graph=graph,
         copies=Copies(1.0, 1.0, "estimated"),
         disk_bytes=_free_bytes(settings),
+        programs=_programs(settings, source, graph, capacity),
         reason=_GIVEN if settings.partitioning.count == 1 else _ONE,
     )
+
+
+def _programs(settings: Settings, source: Source, graph: GraphEstimate, capacity: Capacity) -> PlannedPrograms | None:
+    if not settings.programs.vertex_programs:
+        return None
+    from .programs import PlannedPrograms  # imports all programs
+
+    sizes = source.rows, graph.edges.likely, graph.vertices.likely
+    return PlannedPrograms.of(settings, source.directed, *sizes, capacity)
 
 
 def _rows_per_block(most: int, source: Source, graph: GraphEstimate, capacity: Capacity) -> int:

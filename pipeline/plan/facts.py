@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...tasks.estimate.estimate import GraphEstimate
 from ...tasks.estimate.replication import Copies
@@ -11,6 +12,9 @@ from ..cluster.execution import Capacity
 from .gpu_memory import halves_of_a_shard
 from .limits import GPU_FILL, MOST_BUCKETS
 from .seconds import predicted_seconds
+
+if TYPE_CHECKING:
+    from .programs import PlannedPrograms
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
@@ -46,6 +50,8 @@ class PlanFacts:
     """Free on the output's disk; None in an object store."""
     reason: str
     """Why the run has this number of partitions."""
+    programs: PlannedPrograms | None = None
+    """The vertex programs of the run; None if there are none."""
     shards: int = 0
     """Shards in all partitions, which are then groups of shards; 0 if the graph is not peeled by shards."""
 

@@ -55,6 +55,8 @@ def refuse_if_too_large(plan: Plan) -> None:
         if plan.reading_bytes > plan.bounding_bytes:
             what = f"{plan.blocks_at_once} of {len(plan.blocks)} blocks, of up to {plan.block_rows:,} rows,"
             change = "lower ingest.rows_per_block, write smaller row groups"
+        if plan.programs is not None and plan.programs_bytes > max(plan.reading_bytes, plan.bounding_bytes):
+            what, change = f"a block of programs, one of {plan.programs.blocks},", "start more workers"
         raise OutOfRoom(
             f"a worker would need about {format_bytes(plan.worker_bytes)} for {what} at once and has "
             f"{format_bytes(limit)}: {change}, give workers more memory (cluster.memory_limit_bytes=…) or fewer "

@@ -8,3 +8,10 @@ GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may use."""
 MOST_BUCKETS = 2**15 - 1
 """Most buckets: bucket numbers are int16. With more rows the buckets are larger."""
+LEAST_ENTRIES = 2**21
+"""Fewest entries in each of several blocks of vertex programs. With fewer, barriers take longer than the work."""
+
+
+def program_blocks(workers: int, entries: int) -> int:
+    """Blocks of a graph for vertex programs: one for each worker that has enough entries."""
+    return max(1, min(workers, entries // LEAST_ENTRIES))

@@ -41,6 +41,10 @@ WORKER_COPY_BYTES = 47
 """Memory of a copy in a worker process."""
 WORKER_VERTEX_BYTES = 85
 """Memory of a vertex in a worker process."""
+HELD_EDGE_BYTES = 12
+"""Memory of an edge in its bucket: its ends, as numbers."""
+HELD_VERTEX_BYTES = 24
+"""Memory of a vertex in its bucket: its id, number and degree."""
 MIN_RESIDENT_BYTES = 64 * 2**20
 """Fewest bytes of rows in files that stay in memory, even if less memory is free."""
 IMBALANCE = 1.5
@@ -81,14 +85,29 @@ class Plan(PlanFacts):
     @property
     def worker_bytes(self) -> int:
         """Projected memory of a worker's running tasks. Dask can spill everything else."""
-        return self._idle_bytes + max(self.reading_bytes, self.bounding_bytes, self._writing_bytes)
+        running = self.reading_bytes, self.bounding_bytes, self._writing_bytes, self.programs_bytes
+        return self._idle_bytes + max(running)
 
     @property
     def unspilled_bytes(self) -> int:
         """Projected memory of a worker that does not spill."""
         return self._idle_bytes + max(
-            self.reading_bytes + self._read_bytes, self._share_bytes, self._names_bytes + self._writing_bytes
+            self.reading_bytes + self._read_bytes,
+            self._share_bytes,
+            self._names_bytes + self._writing_bytes,
+            self._held_bytes + self.programs_bytes,
         )
+
+    @property
+    def programs_bytes(self) -> int:
+        """Projected host memory of a worker for vertex programs, besides the edges in buckets."""
+        return 0 if self.programs is None else self.programs.bytes
+
+    @property
+    def _held_bytes(self) -> int:
+        """Memory of the edges and ids that a worker's buckets hold while vertex programs run."""
+        share = self._uneven_share
+        return int(share * (HELD_EDGE_BYTES * self.edges + HELD_VERTEX_BYTES * self.graph.vertices.likely))
 
     @property
     def spilled_bytes(self) -> int:
@@ -147,7 +166,10 @@ class Plan(PlanFacts):
             homes=together or self.method == "peel",
             edges=self.edges,
         )
-        return layout.tasks(self.partitioning)
+        found = layout.tasks(self.partitioning)
+        if self.programs is not None:
+            found += layout.of_programs(len(self.programs.programs), self.programs.cuts, self.programs.blocks)
+        return found
 
     def fits(self) -> bool:
         """Whether the projected memory of a worker is well within its limit."""

@@ -45,6 +45,16 @@ class Layout:
             cut = self._choose_partitions(method) + self._owned() + self._triangles()
         return self._ingest() + cut + self._results() + self._extract() + self._tracks() + self._publish()
 
+    def of_programs(self, programs: int, cuts: int, blocks: int) -> int:
+        """Tasks of vertex programs in `blocks` blocks, into which the graph is cut `cuts` times."""
+        buckets = self.buckets
+        places = buckets + self._looks(2 * buckets)
+        cut = cuts * self._exchange(buckets, blocks, placed=True)
+        gang = min(blocks, self.workers)
+        run = gang + 2 * blocks + self._looks(blocks)
+        ids = 2 * self._exchange(buckets, buckets) - buckets  # the receivers of requests send the answers
+        return places + cut + programs * (run + self._exchange(blocks, buckets) + ids) + buckets
+
     def _looks(self, results: int) -> int:
         return results if self.apart else 0
 

@@ -63,6 +63,8 @@ def describe(plan: Plan) -> str:
         rows.append(("at once", f"{_many(plan.at_once, 'partition')} a worker, with {each} each: {too_many(plan)}"))
     if plan.seconds is not None:
         rows.append(("time", f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"))
+    if plan.programs is not None:
+        rows += plan.programs.describe()
     rows += [
         (
             "memory",

@@ -39,6 +39,7 @@ from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
+from ..plan.limits import program_blocks
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
@@ -47,9 +48,6 @@ from .making import parameters_of, program_of, requested_programs, topology_limi
 from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
-
-LEAST_ENTRIES = 2**21
-"""Fewest ends of edges in each of several blocks. With fewer, barriers take longer than the work."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ def _identity(name: str, settings: Settings) -> dict[str, Any]:
 def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
     """Ranges of ids with about equally many edges, one for each worker that has enough work."""
     entries = engine.peek(degrees, _sum)
-    groups = max(1, min(engine.refresh_workers(), sum(entries) // LEAST_ENTRIES))
+    groups = program_blocks(engine.refresh_workers(), sum(entries))
     targets = range_cuts.cut_targets(entries, groups)
     starts = buckets.starts.tolist()
     cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])

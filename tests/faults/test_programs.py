@@ -13,7 +13,7 @@ from distributed import Client
 import runs
 from edgemill.pipeline import mine
 from edgemill.pipeline.monitor.events import Events
-from edgemill.pipeline.programs import running
+from edgemill.pipeline.plan import limits
 from mortal_programs import die_in_a_superstep
 
 PROGRAMS = ("lambda", "pagerank", "components", "labels")
@@ -30,7 +30,7 @@ HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "programs": PROG
     ],
 )
 def test_a_killed_worker(when: str, carrier: str, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     plain = mine(rows, tmp_path / "plain", **HOW)
     with runs.two_processes() as client:
         workers = sorted(client.run(os.getpid).items())

@@ -50,6 +50,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "tasks": plan.tasks,
         "triangles": graph.triangles,
         "seconds": None if plan.seconds is None else round(plan.seconds, 1),
+        "programs": None if plan.programs is None else plan.programs.document(),
         "copies_of_an_edge": round(plan.replication, 3),
         "partition_bytes": plan.partition_bytes,
         "worker_bytes": plan.unspilled_bytes,

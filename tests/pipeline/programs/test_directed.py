@@ -18,6 +18,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, mine
+from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.tasks.verify import programs as verify_programs
@@ -122,7 +123,7 @@ def test_a_wrong_value_of_searches_is_found(
 def test_blocks_of_rows_and_workers_change_nothing(
     alone: Result, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     folder = tmp_path / "rows"
     folder.mkdir()
     given = _rows(5)

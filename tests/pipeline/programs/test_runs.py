@@ -26,7 +26,7 @@ from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.monitor.display import stage_text
 from edgemill.pipeline.monitor.progress import Progress
-from edgemill.pipeline.programs import running
+from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
@@ -118,7 +118,7 @@ def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
 
 
 def test_workers_find_the_same_estimates(rows: Path, processes: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     options: dict[str, Any] = {"device": "cpu", "estimate": {"samples": 300, "seed": 7}}
     one, several = estimate(rows, **options).as_dict(), estimate(rows, client=processes, **options).as_dict()
     assert {name for name in one if one[name] != several[name]} <= {"workers", "threads", "seconds"}
@@ -130,7 +130,7 @@ def test_workers_find_the_same_estimates(rows: Path, processes: Client, monkeypa
 def test_workers_find_the_same_bits(
     carrier: str, rows: Path, alone: Result, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     options: dict[str, Any] = QUIET | {"bounding": {"carrier": carrier}}
     result = mine(rows, tmp_path / "out", programs=ALL, client=processes, **options)
     assert result.vertices.to_table().equals(alone.vertices.to_table())

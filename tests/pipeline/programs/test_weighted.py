@@ -19,6 +19,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
+from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
@@ -184,7 +185,7 @@ def test_isolated_vertices_are_vertices(alone: Result) -> None:
 def test_files_blocks_and_workers_change_nothing(
     alone: Result, listed: Path, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     rows = _rows()
     Random(1).shuffle(rows)
     parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 50}}

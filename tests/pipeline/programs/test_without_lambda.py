@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import runs
 from edgemill.pipeline import Result, UsageError, diff, find_vertex, ktruss, load_settings, make_plan, mine, top
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.pipeline.results.notebook.page import page as notebook_page
@@ -140,7 +141,7 @@ def test_lambda_is_another_result(rows: Path, tmp_path: Path) -> None:
 
 
 def test_several_workers(rows: Path, alone: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     with runs.cluster(n_workers=2, threads_per_worker=1) as client:
         result = mine(rows, tmp_path / "out", programs=PROGRAMS, client=client, **QUIET)
         assert result.vertices.to_table().equals(alone.vertices.to_table())

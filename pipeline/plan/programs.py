@@ -1,0 +1,220 @@
+"""Vertex programs in a plan: blocks, memory, the order of supersteps, and what streaming edges past a GPU costs.
+
+Memory while blocks are built is measured: 41 bytes for each entry of a block, with the messages that bring it, if there
+is one, and 28 if there are two (docs/benchmarks.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...tasks.programs import Program
+from ...tasks.programs.program import View
+from ...tasks.programs.shipped import Betweenness, Distances, PageRank
+from ...tasks.programs.streaming import StreamCost
+from ...tasks.programs.streaming.placing import FILL as DEVICE_FILL
+from ...tasks.programs.streaming.placing import VERTEX_BYTES as DEVICE_VERTEX_BYTES
+from ..cluster.execution import Capacity
+from ..messages.sizes import format_bytes
+from ..programs.making import program_of, requested_programs, topology_limit
+from ..settings.models import Settings
+from .limits import program_blocks
+
+BUILD_BYTES = 42
+"""Memory of an entry while the only block is built."""
+BUILD_BYTES_IN_BLOCKS = 28
+"""Memory of an entry of a block while one of several is built."""
+BUILD_WEIGHT_BYTES = 24
+"""What a weight adds: in the message, in all messages joined, and in the order of its row."""
+VERTEX_BYTES = 200
+"""Memory of a vertex while a program runs. Measured: 55 to 200."""
+
+
+@dataclass(frozen=True)
+class PlannedProgram:
+    """What the memory and the order of a program depend on."""
+
+    name: str
+    view: View
+    weighted: bool
+    """Whether blocks need weights."""
+    reversed: bool
+    """Whether the program needs the rows by source, unless they are the rows by target."""
+    relaxed: bool
+    """Whether it has an asynchronous form."""
+    vertex_bytes: int
+    """Memory of a vertex on the CPU."""
+    on_device: bool
+    """Whether it runs on GPUs where the run does."""
+    supersteps: int | None = None
+    """Of PageRank: its iterations, or after how many its tolerance is reached at the latest."""
+
+
+def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
+    """The requested vertex programs."""
+    return tuple(_planned(name, settings) for name in requested_programs(settings))
+
+
+def _planned(name: str, settings: Settings) -> PlannedProgram:
+    program = program_of(name, settings)
+    if not isinstance(program, Program):  # searches from batches of sources, by words of bits
+        of_batch = 8 * program.batch if isinstance(program, Betweenness) else 0
+        of_batch += 3 * program.batch // 8 if isinstance(program, Distances) else 0
+        return PlannedProgram(name, program.view, False, True, False, VERTEX_BYTES + of_batch, False)
+    steps = program.steps
+    if isinstance(program, PageRank) and steps is None:
+        steps = max(1, math.ceil(math.log(program.tolerance) / math.log(program.damping))) if program.damping else 2
+    return PlannedProgram(
+        name,
+        program.view,
+        bool(program.along) or program.weighs,
+        program.senders == "changed" and not program.spreads,
+        program.relaxed is not None,
+        VERTEX_BYTES,
+        program.combine != "links",
+        steps if isinstance(program, PageRank) else None,
+    )
+
+
+@dataclass(frozen=True)
+class PlannedPrograms:
+    """The vertex programs of a run, on a graph and workers. Bytes are of one worker."""
+
+    programs: tuple[PlannedProgram, ...]
+    order: str
+    """The setting `programs.order`."""
+    topology_limit: int | None
+    """The setting for the GPU memory of edges."""
+    directed: bool
+    rows: int
+    """Rows of the input."""
+    edges: int
+    """Distinct edges, whatever their direction."""
+    vertices: int
+    capacity: Capacity
+
+    @classmethod
+    def of(
+        cls, settings: Settings, directed: bool, rows: int, edges: int, vertices: int, capacity: Capacity
+    ) -> PlannedPrograms:
+        """The requested programs on a graph."""
+        programs, most = planned_programs(settings), topology_limit(settings)
+        return cls(programs, settings.programs.order, most, directed, rows, edges, vertices, capacity)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the graph: one for each worker that has enough work."""
+        return program_blocks(self.capacity.workers, 2 * self.edges)
+
+    def entries(self, program: PlannedProgram) -> int:
+        """Entries of the largest block for a program, at most."""
+        one_way = min(2 * self.edges, self.rows)
+        whole = 2 * self.edges
+        if self.directed and program.view != "either":
+            whole = one_way if program.view == "in" else 2 * one_way
+        return -(-whole // self.blocks)
+
+    @property
+    def cuts(self) -> int:
+        """How often the graph is cut into blocks: again for a program with other entries than the one before."""
+        kinds = [(own.view if self.directed else "both", own.weighted) for own in self.programs]
+        return sum(kind != before for kind, before in zip(kinds, [None, *kinds], strict=False))
+
+    @property
+    def own(self) -> int:
+        """Vertices of a block."""
+        return -(-self.vertices // self.blocks)
+
+    def _symmetric(self, program: PlannedProgram) -> bool:
+        return self.blocks == 1 and not (self.directed and program.view == "in")
+
+    @property
+    def building_bytes(self) -> int:
+        """Memory of a worker while its block is built."""
+        entry = BUILD_BYTES if self.blocks == 1 else BUILD_BYTES_IN_BLOCKS
+        sizes = [self.entries(own) * (entry + BUILD_WEIGHT_BYTES * own.weighted) for own in self.programs]
+        return max(sizes, default=0) + 8 * self.own * bool(self.programs)
+
+    @property
+    def running_bytes(self) -> int:
+        """Memory of a worker while a program runs on its CPU."""
+        sizes = []
+        for own in self.programs:
+            entry = 12 if own.weighted else 4
+            copies = 2 if own.reversed and not self._symmetric(own) else 1
+            sizes.append(self.entries(own) * entry * copies + self.own * own.vertex_bytes)
+        return max(sizes, default=0)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of a worker for programs."""
+        return max(self.building_bytes, self.running_bytes)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Lines of the plan: name and text."""
+        where = "1 block" if self.blocks == 1 else f"{self.blocks} blocks, one on each worker"
+        listed = ", ".join(f"{own.name} ({self.order_of(own)})" for own in self.programs)
+        largest = float(f"{max(map(self.entries, self.programs)):.3g}")
+        lines = [("programs", f"{listed}; {where} of ~{largest:,.0f} entries")]
+        building, running = (f"~{format_bytes(size)}" for size in (self.building_bytes, self.running_bytes))
+        lines.append(("", f"{building} a worker while blocks are built, {running} while programs run on CPUs"))
+        return lines + [("on GPUs", text) for own in self.programs if (text := self._cost_text(own))]
+
+    def _cost_text(self, program: PlannedProgram) -> str | None:
+        cost = self.cost(program)
+        if cost is None or not (cost.streamed or program.supersteps):
+            return None
+        where = f"~{format_bytes(cost.whole_bytes)} of edges"
+        if cost.streamed:
+            where += f", of which ~{format_bytes(cost.kept)} stay and ~{format_bytes(cost.copied)} are copied in each"
+            where += " superstep that reads all"
+        if program.supersteps is None:
+            return f"{program.name}: {where}"
+        steps = f"~{cost.step_seconds:.2g} s a superstep, ~{self.seconds(program):.2g} s for {program.supersteps:,}"
+        return f"{program.name}: {where}; {steps}"
+
+    def seconds(self, program: PlannedProgram) -> float | None:
+        """Predicted seconds of PageRank's supersteps on GPUs; None for others. Exchanges are left out."""
+        cost = self.cost(program)
+        if cost is None or program.supersteps is None:
+            return None
+        return cost.seconds(program.supersteps) + cost.pinning_seconds
+
+    def document(self) -> dict[str, object]:
+        """The plan of programs as JSON values."""
+        return {
+            "blocks": self.blocks,
+            "building_bytes": self.building_bytes,
+            "running_bytes": self.running_bytes,
+            "programs": [self._facts(own) for own in self.programs],
+        }
+
+    def _facts(self, program: PlannedProgram) -> dict[str, object]:
+        cost, seconds = self.cost(program), self.seconds(program)
+        return {
+            "name": program.name,
+            "order": self.order_of(program),
+            "entries": self.entries(program),
+            "supersteps": program.supersteps,
+            "edges_on_gpu_bytes": None if cost is None else cost.kept,
+            "copied_bytes": None if cost is None else cost.copied,
+            "seconds": None if seconds is None else round(seconds, 3),
+        }
+
+    def order_of(self, program: PlannedProgram) -> str:
+        """The order of supersteps: synchronous, asynchronous, or auto, which the run decides by its exchanges."""
+        if not program.relaxed or self.order == "synchronous" or (self.order == "auto" and self.blocks == 1):
+            return "synchronous"
+        return self.order
+
+    def cost(self, program: PlannedProgram) -> StreamCost | None:
+        """What a superstep that reads all entries costs on a GPU; None where the program runs on the CPU."""
+        capacity = self.capacity
+        if not capacity.device_bytes or not program.on_device:
+            return None
+        sharing = self.blocks if capacity.in_process else 1
+        free = max(0, int(DEVICE_FILL * capacity.device_bytes / sharing) - DEVICE_VERTEX_BYTES * self.own)
+        room = free if self.topology_limit is None else self.topology_limit // sharing
+        entry = 12 if program.weighted else 4
+        return StreamCost(self.entries(program), self.own, entry, room)

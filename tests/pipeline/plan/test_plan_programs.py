@@ -1,0 +1,188 @@
+"""What a plan says of vertex programs: blocks, memory, order, tasks, and the cost of streaming edges past a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgemill.pipeline import OutOfRoom, mine
+from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.monitor.events import Events, Stage
+from edgemill.pipeline.plan.choice import make_plan, open_input, plan_run
+from edgemill.pipeline.plan.fit import refuse_if_too_large
+from edgemill.pipeline.plan.plan import Plan
+from edgemill.pipeline.plan.programs import PlannedPrograms
+from edgemill.pipeline.plan.text import describe
+from edgemill.pipeline.results.summary.plan_document import plan_document
+from edgemill.pipeline.settings.sources import make_settings
+from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.programs.streaming import StreamCost
+from edgemill.tasks.programs.streaming.cost import LINK_RATE
+
+GIB = 2**30
+H200 = Capacity(1, 16, 128 * GIB, 139 * GIB, True)
+RMAT26 = {"rows": 1_052_000_000, "edges": 1_052_000_000, "vertices": 2**26}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("rmat", folder, files=2, seed=5, scale=9, edge_factor=8)
+    return folder
+
+
+def of(
+    names: str, capacity: Capacity = H200, directed: bool = False, sizes: dict[str, int] = RMAT26, **more: Any
+) -> PlannedPrograms:
+    sections: dict[str, Any] = {"bfs": {"source": 1}, "sssp": {"source": 1}}
+    sections["input"] = {"weight_column": "w"} if "sssp" in names else {}
+    settings = make_settings("in", "out", programs={"run": names.split(","), **more}, **sections)
+    return PlannedPrograms.of(settings, directed, sizes["rows"], sizes["edges"], sizes["vertices"], capacity)
+
+
+def test_entries_of_a_block_by_view() -> None:
+    plan = of("pagerank,components,labels,clustering", directed=True, sizes={"rows": 15, "edges": 10, "vertices": 9})
+    assert [(own.name, plan.entries(own)) for own in plan.programs] == [
+        ("pagerank", 15),
+        ("components", 30),
+        ("labels", 30),
+        ("clustering", 20),
+    ]
+    assert plan.cuts == 3  # labels take the block of components
+    assert replace(plan, directed=False).cuts == 1
+    undirected = of("pagerank,components,clustering")
+    assert {undirected.entries(own) for own in undirected.programs} == {2 * RMAT26["edges"]}
+
+
+def test_blocks_and_memory() -> None:
+    """The measured bytes of an entry while blocks are built: 41 in one block, 28 in two."""
+    one, two = of("pagerank"), of("pagerank", Capacity(2, 8, 64 * GIB))
+    assert (one.blocks, two.blocks) == (1, 2)
+    entries = 2 * RMAT26["edges"]
+    assert 41 <= (one.building_bytes - 8 * 2**26) / entries <= 43
+    assert 28 <= (two.building_bytes - 8 * 2**25) / (entries / 2) <= 29
+    assert one.bytes == one.building_bytes > one.running_bytes > 4 * entries
+    assert of("bfs", Capacity(2, 8, 64 * GIB)).running_bytes - two.running_bytes == 4 * entries // 2  # rows by source
+    assert of("sssp").building_bytes - one.building_bytes == 24 * entries
+    assert of("betweenness").running_bytes - one.running_bytes == 8 * 64 * 2**26
+    few = of("pagerank", Capacity(9, 1, GIB), sizes={"rows": 10**6, "edges": 10**6, "vertices": 10**5})
+    assert few.blocks == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "workers", "orders"),
+    [
+        ("auto", 1, ["synchronous"] * 3),
+        ("auto", 2, ["synchronous", "auto", "auto"]),
+        ("synchronous", 2, ["synchronous"] * 3),
+        ("asynchronous", 2, ["synchronous", "asynchronous", "asynchronous"]),
+    ],
+)
+def test_the_order_of_supersteps(order: str, workers: int, orders: list[str]) -> None:
+    plan = of("pagerank,components,bfs", Capacity(workers, 1, 64 * GIB), order=order)
+    assert [plan.order_of(own) for own in plan.programs] == orders
+
+
+def test_the_cost_of_streaming() -> None:
+    """R-MAT 26 with 4 GiB for edges: the rest of 8.4 GB crosses the link in each superstep."""
+    plan = of("pagerank,betweenness,clustering", device_topology_bytes=4 * GIB)
+    ranks, *others = plan.programs
+    assert [plan.cost(own) for own in others] == [None, None]
+    cost = plan.cost(ranks)
+    assert cost is not None
+    whole = 8 * RMAT26["edges"]
+    assert cost.streamed
+    assert cost.kept == 4 * GIB - 3 * 64 * 2**20
+    assert cost.copied == whole - 4 * GIB
+    assert cost.step_seconds == pytest.approx(cost.copied / LINK_RATE, rel=0.12)
+    assert cost.step_seconds > cost.copied / LINK_RATE
+    assert ranks.supersteps == 128  # 0.85^128 is below the tolerance
+    seconds = plan.seconds(ranks)
+    assert seconds is not None
+    assert seconds == pytest.approx(128 * cost.step_seconds + 0.3 * whole / GIB, rel=0.02)
+
+    resident = of("pagerank").cost(ranks)
+    assert resident is not None
+    assert (resident.streamed, resident.copied, resident.pinning_seconds) == (False, 0, 0)
+    assert resident.kept == whole
+    assert resident.step_seconds == pytest.approx(0.0289, rel=0.2)  # measured, docs/benchmarks.md
+    assert of("pagerank", Capacity(1, 16, 128 * GIB)).cost(ranks) is None
+
+
+def test_measured_supersteps_that_are_resident() -> None:
+    """The model against PageRank of docs/benchmarks.md, within a fifth."""
+    for scale, entries, measured in ((22, 128e6, 1.65e-3), (24, 521e6, 6.53e-3), (26, 2104e6, 28.9e-3)):
+        cost = StreamCost(int(entries), 2**scale, 4, 2**40)
+        assert cost.step_seconds == pytest.approx(measured, rel=0.2)
+
+
+def test_long_rows_take_large_buffers() -> None:
+    short, long = (StreamCost(10**9, 10**6, 4, GIB, longest) for longest in (0, 5 * 10**7))
+    assert short.kept - long.kept == 3 * (4 * 5 * 10**7 - 64 * 2**20)
+    assert short.copied == long.copied  # the buffers' chunks are read again without a copy
+
+
+def planned(rows: Path, capacity: Capacity, **more: Any) -> Plan:
+    settings = make_settings(str(rows), "out", programs={"run": ["pagerank", "components"], **more})
+    return plan_run(settings, open_input(settings), capacity)
+
+
+def test_lines_and_document(rows: Path) -> None:
+    plan = planned(rows, Capacity(1, 2, 8 * GIB, 16 * GIB, True), device_topology_bytes=0)
+    text = describe(plan)
+    assert "programs     pagerank (synchronous), components (synchronous); 1 block of ~" in text
+    assert "while blocks are built, ~" in text
+    assert "on GPUs      pagerank: ~" in text
+    assert " stay and ~" in text
+    assert " s for 128" in text
+    document = plan_document(plan)["programs"]
+    assert document["blocks"] == 1
+    first, second = document["programs"]
+    assert (first["name"], first["supersteps"], first["edges_on_gpu_bytes"]) == ("pagerank", 128, 0)
+    assert first["seconds"] > 0
+    assert (second["name"], second["supersteps"], second["seconds"]) == ("components", None, None)
+    on_cpus = plan_document(planned(rows, Capacity(1, 2, 8 * GIB)))["programs"]["programs"][0]
+    assert (on_cpus["edges_on_gpu_bytes"], on_cpus["seconds"]) == (None, None)
+    assert "programs  " not in describe(replace(plan, programs=None))
+
+
+def test_memory_of_programs_counts(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(rows, Capacity(1, 1, GIB))
+    assert plan.worker_bytes >= plan.programs_bytes > 0
+    assert replace(plan, programs=None).programs_bytes == 0
+    monkeypatch.setattr(PlannedPrograms, "building_bytes", property(lambda _: 2 * GIB))
+    with pytest.raises(
+        OutOfRoom, match=r"for a block of programs, one of 1, at once and has 1\.00 GiB: start more workers"
+    ):
+        refuse_if_too_large(plan)
+
+
+def test_tasks_of_programs(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks, within = 0, False
+    start, stage = Engine._start, Events.stage
+
+    def started(engine: Engine, name: str, function: Any, arguments: Any, *given: Any, **how: Any) -> Any:
+        nonlocal tasks
+        tasks += len(arguments) if within else 0
+        return start(engine, name, function, arguments, *given, **how)
+
+    @contextmanager
+    def entered(events: Events, name: str, count: int) -> Iterator[Stage]:
+        nonlocal within
+        within = name == "programs"
+        with stage(events, name, count) as opened:
+            yield opened
+        within = False
+
+    monkeypatch.setattr(Engine, "_start", started)
+    monkeypatch.setattr(Events, "stage", entered)
+    how: dict[str, Any] = {"device": "cpu", "programs": {"run": ["lambda", "pagerank", "components"]}}
+    mine(rows, tmp_path / "out", **how)
+    plan = make_plan(make_settings(str(rows), str(tmp_path / "out"), **how))
+    assert tasks == plan.tasks - replace(plan, programs=None).tasks
