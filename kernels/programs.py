@@ -36,9 +36,9 @@ def _gathers(array: object, rows: InRows) -> Any:
     return ChunkGathers(twin) if isinstance(rows, ChunkedRows) else twin
 
 
-def row_lengths(rows: InRows, selected: IntArray) -> LongArray:
-    """The number of entries of each `selected` row, int64 [selected]."""
-    return _twin(selected).row_lengths(rows, selected)
+def count_selected(rows: InRows, selected: IntArray) -> int:
+    """The number of entries of the `selected` rows, positions."""
+    return _twin(selected).count_selected(rows, selected)
 
 
 def row_sums(rows: InRows, values: NDArray[np.float64], along: str = "") -> NDArray[np.float64]:
@@ -116,17 +116,20 @@ def push(
     values: NDArray[Any],
     along: str,
     largest: bool,
-    best: IntArray,
+    bound: NDArray[Any] | None,
+    best: IntArray | None,
     out: NDArray[Any],
-    touched: IntArray,
 ) -> IntArray:
     """Push the `values` [changed] of the `changed` sources, ascending, to the rows with them, and return these rows.
 
-    `transposed` is from `transpose_rows`. For each returned row, `out` has the result of `row_extremes` with all other
-    sources ignored, and `best` the source. On entry `best` [rows] must be -1; `out` [rows] and `touched` [rows] are
-    scratch. All three are changed. Reads only the entries of the changed sources; on the CPU in one thread.
+    `transposed` is from `transpose_rows`. For each returned row, `out` [rows] gets the result of `row_extremes` with
+    all other sources ignored, and `best` [rows] the source, unless it is None. With `bound` [rows], of the type of the
+    values, only rows whose value is better than the bound are returned. On entry `out` must have the worst value of the
+    type everywhere, and `best` -1; both keep them in other rows. Rows are returned in any order. Reads only the entries
+    of the changed sources, twice for `best`. On the CPU, values of threads meet by compare and swap; the best value
+    does not depend on their order, and -0.0 is written as 0.0.
     """
-    return _twin(values).push(transposed, changed, values, along, largest, best, out, touched)
+    return _twin(values).push(transposed, changed, values, along, largest, bound, best, out)
 
 
 def row_modes(rows: InRows, selected: IntArray | None, values: NDArray[Any], none: int = -1) -> NDArray[Any]:

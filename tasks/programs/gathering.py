@@ -17,9 +17,11 @@ from .orders.calls import Calls
 from .program import Array, Best, Vertices
 
 PUSH_FACTOR = 16
-"""One thread pushes if the entries of sending vertices are fewer than one in PUSH_FACTOR. Otherwise threads read
-rows.
+"""Vertices push if their entries are fewer than one in PUSH_FACTOR of those of rows that still receive. Otherwise these
+rows are read.
 """
+VALUE_FACTOR = 2
+"""The same on the CPU for values, for which a row is read to its end; for `first` it is read up to a sender."""
 
 
 class Gatherer(ABC):
@@ -92,7 +94,7 @@ class GatherKept(Gatherer):
             self.entries += len(rows)
             return None, combine(rows, None, self.values)
         touched = gathers.touched_rows(self.transpose(), position, rows.rows)
-        self.entries += int(gathers.row_lengths(rows, touched).sum())
+        self.entries += gathers.count_selected(rows, touched)
         return touched, combine(rows, touched, self.values)
 
 
@@ -103,11 +105,12 @@ class GatherChanged(Gatherer):
 
     def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
-        self.best = np.full_like(block.number, -1, np.int32)
-        self.touched = np.empty_like(block.number, np.int32)
+        combine = self.program.combine
+        self.best = np.full_like(block.number, -1, np.int32) if combine == "argmin" or block.on_device else None
         self.out: Array | None = None
         self.values: Array | None = None
-        self.largest = self.program.combine == "max"
+        self.largest = combine == "max"
+        self.factor = PUSH_FACTOR if combine == "first" or block.on_device else VALUE_FACTOR
 
     def packets(self, values: Array, moved: IntArray) -> list[Words]:
         return self.mirrors.packets(self._values(values, moved), moved)
@@ -121,33 +124,47 @@ class GatherChanged(Gatherer):
     ) -> tuple[IntArray | None, Any]:
         rows, transposed = self.block.rows, self.transpose()
         position, received = self.mirrors.take_moved(packets, moved, self._values(values, moved))
-        pushed = int(gathers.row_lengths(transposed, position).sum())
+        if self.program.combine == "first":
+            received = position
+        pushed = gathers.count_selected(transposed, position)
         if PUSH_FACTOR * PUSH_FACTOR * pushed < len(rows):  # too few to evaluate `receives` for all
             return self._push(vertices, pushed, position, received)
         receiving = self.calls.receives(vertices)
         read = gathers.count_entries(rows, receiving)
-        if PUSH_FACTOR * pushed < read:
+        if self.factor * pushed < read:
             return self._push(vertices, pushed, position, received)
         self.entries += read
-        return self._pull(receiving, position, received)
+        return self._pull(vertices, receiving, position, received)
 
     def _push(self, vertices: Vertices, pushed: int, position: IntArray, received: Array) -> tuple[IntArray, Any]:
         self.entries += pushed
+        neutral = neutral_value(received.dtype, self.largest)
         if self.out is None:
-            self.out = np.empty_like(self.best, received.dtype)
-        along = self.program.along
-        touched = gathers.push(
-            self.transpose(), position, received, along, self.largest, self.best, self.out, self.touched
-        )
-        kept = np.sort(touched)
-        receiving = self.calls.receives(vertices.at(kept))
-        if receiving is not None:
-            kept = kept[receiving]
-        got = self._got(self.out[kept], self.best[kept])
-        self.best[touched] = -1
+            self.out = np.full_like(self.block.number, neutral, received.dtype)
+        along, bound = self.program.along, self._bound(vertices, received)
+        touched = gathers.push(self.transpose(), position, received, along, self.largest, bound, self.best, self.out)
+        touched = np.sort(touched)
+        receiving = self.calls.receives(vertices.at(touched))
+        kept = touched if receiving is None else touched[receiving]
+        best = None if self.best is None else self.best[kept]
+        got = self._got(self.out[kept], best)
+        self.out[touched] = neutral
+        if self.best is not None:
+            self.best[touched] = -1
         return kept, got
 
-    def _pull(self, receiving: Array | None, position: IntArray, received: Array) -> tuple[IntArray, Any]:
+    def _bound(self, vertices: Vertices, received: Array) -> Array | None:
+        """[own] what a received value must be better than; None for no such bound."""
+        if not self.program.bound:
+            return None
+        bound: Array = getattr(vertices, self.program.bound)
+        if bound.dtype != received.dtype:
+            self.calls.refuse("emit", vertices, f"emits {received.dtype}, and its `bound` is {bound.dtype}")
+        return bound
+
+    def _pull(
+        self, vertices: Vertices, receiving: Array | None, position: IntArray, received: Array
+    ) -> tuple[IntArray, Any]:
         rows, sources = self.block.rows, self.block.sources
         if self.program.combine == "first":
             active = np.zeros_like(sources, np.bool_)
@@ -161,16 +178,23 @@ class GatherChanged(Gatherer):
         self.values.fill(neutral)
         self.values[position] = received
         found, best = gathers.row_extremes(rows, selected, self.values, neutral, self.program.along, self.largest)
-        came = np.flatnonzero(best >= 0).astype(np.int32)
+        has_come, bound = best >= 0, self._bound(vertices, received)
+        if bound is not None:
+            bound = bound if selected is None else bound[selected]
+            has_come &= found > bound if self.largest else found < bound
+        came = np.flatnonzero(has_come).astype(np.int32)
         return came if selected is None else selected[came], self._got(found[came], best[came])
 
-    def _got(self, found: Array, best: IntArray) -> Any:
+    def _got(self, found: Array, best: IntArray | None) -> Any:
         """The combined values of vertices that received one, with the sources `best`."""
-        if self.program.combine == "argmin":
+        if self.program.combine == "argmin" and best is not None:
             return Best(found, self._numbers(best))
-        return self._numbers(best) if self.program.combine == "first" else found
+        return self._numbers(found) if self.program.combine == "first" else found
 
     def _numbers(self, best: IntArray) -> Array:
+        if self.mirrors.first is not None:
+            found: Array = best if not self.mirrors.first else best + self.block.number.dtype.type(self.mirrors.first)
+            return found.astype(self.block.number.dtype, copy=False)
         return self.block.sources[best].astype(self.block.number.dtype, copy=False)
 
 

@@ -35,6 +35,8 @@ class Mirrors:
         """[groups] positions of each group's vertices in the sources."""
         self.alone = alone
         """Whether the block has no sources of other groups."""
+        self.first = _first_of(block.sources) if alone else None
+        """The number of the first source, if each source has the number after the one before; else None."""
         self.own = self.sources_of[block.group]
         """[own] positions of own vertices in the sources."""
         requests = [
@@ -170,3 +172,10 @@ class Mirrors:
         if streamed and block.on_device:
             entries = gathers.stream_rows(entries, 0)
         return gathers.row_sums(entries, np.ones_like(block.number, np.float64, shape=1), "multiply")
+
+
+def _first_of(number: Array) -> int | None:
+    if not len(number):
+        return None
+    first, last = int(number[0]), int(number[-1])
+    return first if last - first + 1 == len(number) else None

@@ -61,7 +61,7 @@ class Vertices:
 
     def full(self, value: Any, dtype: Any = "float64") -> Array:
         """[vertices] an array of one value."""
-        found: Array = np.full_like(self.number, value, dtype=dtype)
+        found: Array = np.full_like(self._arrays["number"], value, dtype=dtype, shape=len(self))
         return found
 
 
@@ -147,6 +147,12 @@ class Program(ABC):
 
     Then a superstep takes a value to all vertices that edges of the block connect, so the number of supersteps depends
     on the partitioning, but the result does not. For `min` of int32 or int64, view "both" and `senders` "changed".
+    """
+
+    bound: ClassVar[str] = ""
+    """The name of an array of the state, of the type of the emitted values: a vertex receives only values that are
+    better than its own, for `min`, `max` and `argmin` with `senders` "changed". A value that is not better is dropped
+    when it is read, so `apply` runs for fewer vertices.
     """
 
     nonnegative: ClassVar[bool] = False

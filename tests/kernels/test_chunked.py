@@ -111,9 +111,9 @@ def test_rows_are_read_where_they_lie(way: Way, tmp_path: Path) -> None:
 
     def pushed(rows: InRows) -> Any:
         transposed = programs.transpose_rows(rows, SOURCES)
-        out, best = both.put(np.zeros(rows.rows), np.float64), both.put(np.full(rows.rows, -1))
+        out, best = both.put(np.full(rows.rows, np.inf), np.float64), both.put(np.full(rows.rows, -1))
         sent = both.put([1.0, 0.5, 0.25], np.float64)
-        touched = programs.push(transposed, changed, sent, "add", False, best, out, both.put(np.zeros(rows.rows)))
+        touched = programs.push(transposed, changed, sent, "add", False, None, best, out)
         rows_by_source = np.diff(both.get(transposed.offsets))
         return out, best, np.sort(touched), both.put(rows_by_source, np.int64), transposed.weight
 

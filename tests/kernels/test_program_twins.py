@@ -134,7 +134,8 @@ def test_modes_and_h_indices(selected: Any, kind: str, span: int) -> None:
 @pytest.mark.gpu
 @KINDS
 @pytest.mark.parametrize("largest", [False, True])
-def test_push_and_transpose(kind: str, along: str, largest: bool) -> None:
+@pytest.mark.parametrize("bounded", [False, True])
+def test_push_and_transpose(kind: str, along: str, largest: bool, bounded: bool) -> None:
     rows, count = made(LENGTHS), len(LENGTHS)
     transposed = programs.transpose_rows(rows, SOURCES)
     there = programs.transpose_rows(put_rows(rows), SOURCES)
@@ -143,10 +144,14 @@ def test_push_and_transpose(kind: str, along: str, largest: bool) -> None:
     for size in (0, 1, 20):
         changed = np.sort(RANDOM.choice(SOURCES, size, replace=False)).astype(np.int32)
         values = RANDOM.integers(-4, 4, size).astype(kind)
-        scratch = np.full(count, -1, np.int32), np.empty(count, kind), np.empty(count, np.int32)
-        best, out, touched = map(put, scratch)
-        known = programs.push(transposed, changed, values, along, largest, *scratch)
-        found = GPU.get(programs.push(there, put(changed), put(values), along, largest, best, out, touched))
+        limits: Any = np.finfo if kind == "float64" else np.iinfo
+        worst = limits(kind).min if largest else limits(kind).max
+        worst = float("-inf" if largest else "inf") if kind == "float64" else worst
+        bound = RANDOM.integers(-4, 4, count).astype(kind) if bounded else None
+        scratch = np.full(count, -1, np.int32), np.full(count, worst, kind)
+        best, out = map(put, scratch)
+        known = programs.push(transposed, changed, values, along, largest, bound, *scratch)
+        found = GPU.get(programs.push(there, put(changed), put(values), along, largest, put(bound), best, out))
         assert sorted(found.tolist()) == sorted(known.tolist())
         assert np.array_equal(GPU.get(best), scratch[0])
         assert np.array_equal(GPU.get(out)[known], scratch[1][known])
@@ -185,9 +190,8 @@ def test_sums_of_values_that_no_sample_shows() -> None:
 def test_lengths() -> None:
     rows = made(LENGTHS)
     for selected in (SOME, SOME[:0]):
-        found = GPU.get(programs.row_lengths(put_rows(rows), put(selected)))
-        assert np.array_equal(found, programs.row_lengths(rows, selected))
-    assert programs.row_lengths(rows, SOME).tolist() == [LENGTHS[row] for row in SOME]
+        assert programs.count_selected(put_rows(rows), put(selected)) == programs.count_selected(rows, selected)
+    assert programs.count_selected(rows, SOME) == sum(LENGTHS[row] for row in SOME)
 
 
 @pytest.mark.gpu

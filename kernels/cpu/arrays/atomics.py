@@ -28,16 +28,22 @@ def fetch_add(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def compare_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
-    """Write `value` to `array[index]`, of integers, if it is `expected`, atomically (relaxed order). Returns whether.
+    """Write `value` to `array[index]` if it is `expected`, atomically (relaxed order). Returns whether.
 
-    Numba does not know that the element changes: create the array in another kernel.
+    Elements are integers or float64; floats are compared by their bits. Numba does not know that the element changes:
+    create the array in another kernel.
     """
     signature = types.boolean(array, types.intp, array.dtype, array.dtype)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         struct = context.make_array(sig.args[0])(context, builder, args[0])
         element = cgutils.get_item_pointer(context, builder, sig.args[0], struct, [args[1]], wraparound=False)
-        return builder.extract_value(builder.cmpxchg(element, args[2], args[3], "monotonic", "monotonic"), 1)
+        before, after = args[2], args[3]
+        if isinstance(sig.args[0].dtype, types.Float):
+            bits = ir.IntType(sig.args[0].dtype.bitwidth)
+            element = builder.bitcast(element, bits.as_pointer())
+            before, after = builder.bitcast(before, bits), builder.bitcast(after, bits)
+        return builder.extract_value(builder.cmpxchg(element, before, after, "monotonic", "monotonic"), 1)
 
     return signature, codegen
 

@@ -9,7 +9,7 @@ from .exact import exact_sums
 from .extremes import row_extremes
 from .links import count_all_links, count_links
 from .modes import row_h_indices, row_modes
-from .pulls import count_entries, first_active_sources, row_lengths
+from .pulls import count_entries, count_selected, first_active_sources
 from .push import push
 from .sums import row_sums
 from .transpose import touched_rows, transpose_rows
@@ -19,6 +19,7 @@ __all__ = [
     "count_all_links",
     "count_entries",
     "count_links",
+    "count_selected",
     "exact_sums",
     "first_active_sources",
     "lower_values",
@@ -26,7 +27,6 @@ __all__ = [
     "push",
     "row_extremes",
     "row_h_indices",
-    "row_lengths",
     "row_modes",
     "row_sums",
     "touched_rows",

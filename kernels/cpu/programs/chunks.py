@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
 from ...in_rows import InRows
+from ...runtime.cache import cached_njit
 
 CHUNKS_PER_THREAD = 16
 """Chunks per thread. More than one balances chunks that take different times."""
@@ -20,6 +21,32 @@ SERIAL_ENTRIES = 2**15
 """Up to this number of entries one thread is faster than several, which take time to start."""
 
 _ALL_ROWS = np.zeros(0, np.int32)
+
+
+@cached_njit
+def _add_lengths(offsets, rows, ends):
+    ends[0] = total = 0
+    for i in range(rows.size):
+        total += offsets[rows[i] + 1] - offsets[rows[i]]
+        ends[i + 1] = total
+
+
+@cached_njit
+def _find_cuts(ends, cuts):
+    """Where the work that is done before row i, ends[i] + i, reaches each share. Rows without entries are work, too."""
+    count, chunks = ends.size - 1, cuts.size - 1
+    work = ends[count] + count - ends[0]
+    for chunk in range(chunks + 1):
+        aim = ends[0] + work * chunk // chunks
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if ends[middle] + middle < aim:
+                low = middle + 1
+            else:
+                high = middle
+        cuts[chunk] = low
+    cuts[0], cuts[chunks] = 0, count
 
 
 @contextmanager
@@ -35,13 +62,28 @@ def threads_for(entries: int) -> Iterator[None]:
 
 def chunk_starts(offsets: LongArray, rows: IntArray | None) -> LongArray:
     """The start of each chunk in `rows`, or in all rows, and the end of the last chunk."""
-    ends = offsets if rows is None else np.concatenate(([0], np.cumsum(offsets[rows + 1] - offsets[rows])))
-    count = len(ends) - 1
-    work = ends + np.arange(count + 1)  # rows without entries count as work, too
-    chunks = min(CHUNKS_PER_THREAD * get_num_threads(), max(count, 1))
-    cuts = np.searchsorted(work, np.linspace(work[0], work[-1], chunks + 1).astype(np.int64))
-    cuts[0], cuts[-1] = 0, count
-    return cuts.astype(np.int64)
+    return _cut(offsets if rows is None else entry_ends(offsets, rows))
+
+
+def entry_ends(offsets: LongArray, rows: IntArray) -> LongArray:
+    """The number of entries in the first i of some rows, int64 [rows + 1]."""
+    ends = np.empty(len(rows) + 1, np.int64)
+    _add_lengths(offsets, rows, ends)
+    return ends
+
+
+def _cut(ends: LongArray) -> LongArray:
+    chunks = min(CHUNKS_PER_THREAD * get_num_threads(), max(len(ends) - 1, 1))
+    cuts = np.empty(chunks + 1, np.int64)
+    _find_cuts(ends, cuts)
+    return cuts
+
+
+def entry_chunks(offsets: LongArray, rows: IntArray) -> tuple[LongArray, LongArray]:
+    """The start of each chunk in `rows`, the end of the last one, and the number of entries before each of these."""
+    ends = entry_ends(offsets, rows)
+    cuts = _cut(ends)
+    return cuts, ends[cuts]
 
 
 def even_chunks(count: int) -> LongArray:

@@ -65,4 +65,6 @@ def row_extremes(
             _extremes(rows.offsets, *chunks, rows.source, weight, ALONG[along], largest, values, neutral, out, best)
         else:
             _unweighted_extremes(rows.offsets, *chunks, rows.source, largest, values, neutral, out, best)
+    if values.dtype.kind == "f":
+        out += 0.0  # -0.0 becomes 0.0, so that the bits do not depend on which of two equal values came first
     return out, best

@@ -6,7 +6,7 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from ...graph import IntArray, LongArray
+from ...graph import IntArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 from .chunks import chunk_starts, even_chunks, packed, threads_for
@@ -25,6 +25,15 @@ def _count(offsets, cuts, receiving, counts):
 
 
 @cached_njit(parallel=True)
+def _count_selected(offsets, cuts, selected, counts):
+    for chunk in prange(cuts.size - 1):
+        count = np.int64(0)
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            count += offsets[selected[i] + 1] - offsets[selected[i]]
+        counts[chunk] = count
+
+
+@cached_njit(parallel=True)
 def _first(offsets, cuts, source, receiving, active, counts, rows, best):
     for chunk in prange(cuts.size - 1):
         slot = cuts[chunk]
@@ -39,10 +48,13 @@ def _first(offsets, cuts, source, receiving, active, counts, rows, best):
         counts[chunk] = slot - cuts[chunk]
 
 
-def row_lengths(rows: InRows, selected: IntArray) -> LongArray:
-    """The number of entries of each selected row."""
-    lengths: LongArray = rows.offsets[selected + 1] - rows.offsets[selected]
-    return lengths
+def count_selected(rows: InRows, selected: IntArray) -> int:
+    """The number of entries of the selected rows."""
+    with threads_for(len(selected)):
+        cuts = even_chunks(len(selected))
+        counts = np.empty(len(cuts) - 1, np.int64)
+        _count_selected(rows.offsets, cuts, selected, counts)
+    return int(counts.sum())
 
 
 def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:

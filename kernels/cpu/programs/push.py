@@ -1,58 +1,108 @@
-"""Push the values of a few sources to the rows that contain them."""
+"""Push the values of a few sources to the rows that contain them. Threads share the sources."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numba import prange
 from numpy.typing import NDArray
 
 from ...graph import IntArray
 from ...in_rows import ALONG, InRows
 from ...runtime.cache import cached_njit
+from ..arrays.atomics import compare_swap
+from .chunks import entry_chunks, threads_for
 
 
 @cached_njit
-def _push(offsets, row_of, weight, along, largest, changed, values, out, best, touched):
-    """Sources ascend, and only a better value replaces another: of equal values the first source's is kept."""
-    count = 0
-    for i in range(changed.size):
-        s = changed[i]
-        for q in range(offsets[s], offsets[s + 1]):
-            row = row_of[q]
-            value = values[i]
-            if along == 1:
-                value += weight[q]
-            elif along == 2:
-                value *= weight[q]
-            if best[row] < 0:
-                touched[count] = row
-                count += 1
-                out[row] = value
-                best[row] = s
-            elif (value > out[row]) if largest else (value < out[row]):
-                out[row] = value
-                best[row] = s
-    return count
+def _improve(out, row, value, largest):
+    """Write the value if it is better than that of the row, atomically. Returns whether it did, and what was there."""
+    before = out[row]
+    while (value > before) if largest else (value < before):
+        if compare_swap(out, row, before, value):
+            return True, before
+        before = out[row]
+    return False, before
 
 
-@cached_njit
-def _push_unweighted(offsets, row_of, largest, changed, values, out, best, touched):
+@cached_njit(parallel=True)
+def _push(offsets, row_of, weight, along, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts):
+    """The thread that first improves the value of a row puts it on the list of its chunk."""
+    for chunk in prange(cuts.size - 1):
+        slot = starts[chunk]
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s = changed[i]
+            for q in range(offsets[s], offsets[s + 1]):
+                row = row_of[q]
+                value = values[i]
+                if along == 1:
+                    value = value + weight[q] + 0.0
+                elif along == 2:
+                    value = value * weight[q] + 0.0
+                if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
+                    continue
+                improved, before = _improve(out, row, value, largest)
+                if improved and before == neutral:
+                    touched[slot] = row
+                    slot += 1
+        counts[chunk] = slot - starts[chunk]
+
+
+@cached_njit(parallel=True)
+def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, neutral, bound, out, touched, counts):
     """As `_push` without weights, for values of any type."""
-    count = 0
-    for i in range(changed.size):
-        s = changed[i]
-        value = values[i]
-        for q in range(offsets[s], offsets[s + 1]):
-            row = row_of[q]
-            if best[row] < 0:
-                touched[count] = row
-                count += 1
-                out[row] = value
-                best[row] = s
-            elif (value > out[row]) if largest else (value < out[row]):
-                out[row] = value
-                best[row] = s
-    return count
+    for chunk in prange(cuts.size - 1):
+        slot = starts[chunk]
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s = changed[i]
+            value = values[i]
+            for q in range(offsets[s], offsets[s + 1]):
+                row = row_of[q]
+                if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
+                    continue
+                improved, before = _improve(out, row, value, largest)
+                if improved and before == neutral:
+                    touched[slot] = row
+                    slot += 1
+        counts[chunk] = slot - starts[chunk]
+
+
+@cached_njit(parallel=True)
+def _find_sources(offsets, row_of, weight, along, changed, cuts, values, neutral, out, best):
+    """The first source of each row's value. Rows that received nothing have the neutral value."""
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s = changed[i]
+            for q in range(offsets[s], offsets[s + 1]):
+                row = row_of[q]
+                value = values[i]
+                if along == 1:
+                    value = value + weight[q]
+                elif along == 2:
+                    value = value * weight[q]
+                if value == out[row] and value != neutral:
+                    before = best[row]
+                    while before < 0 or s < before:
+                        if compare_swap(best, row, before, s):
+                            break
+                        before = best[row]
+
+
+@cached_njit(parallel=True)
+def _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best):
+    """As `_find_sources` without weights, for values of any type."""
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            s = changed[i]
+            for q in range(offsets[s], offsets[s + 1]):
+                row = row_of[q]
+                if values[i] == out[row] and values[i] != neutral:
+                    before = best[row]
+                    while before < 0 or s < before:
+                        if compare_swap(best, row, before, s):
+                            break
+                        before = best[row]
 
 
 def push(
@@ -61,16 +111,31 @@ def push(
     values: NDArray[Any],
     along: str,
     largest: bool,
-    best: IntArray,
+    bound: NDArray[Any] | None,
+    best: IntArray | None,
     out: NDArray[Any],
-    touched: IntArray,
 ) -> IntArray:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
-    if along:
-        weight = transposed.weights
-        count = _push(
-            transposed.offsets, transposed.source, weight, ALONG[along], largest, changed, values, out, best, touched
-        )
-    else:
-        count = _push_unweighted(transposed.offsets, transposed.source, largest, changed, values, out, best, touched)
-    return touched[:count]
+    offsets, row_of, weight = transposed.offsets, transposed.source, transposed.weights
+    values = values + 0.0 if values.dtype.kind == "f" else values
+    neutral = _worst(values.dtype, largest)
+    limit = np.empty(0, values.dtype) if bound is None else bound
+    cuts, starts = entry_chunks(offsets, changed)
+    touched, counts = np.empty(int(starts[-1]), np.int32), np.empty(len(cuts) - 1, np.int64)
+    lists = cuts, starts, values, neutral, limit, out, touched, counts
+    with threads_for(len(touched)):
+        if along:
+            _push(offsets, row_of, weight, ALONG[along], largest, changed, *lists)
+            if best is not None:
+                _find_sources(offsets, row_of, weight, ALONG[along], changed, cuts, values, neutral, out, best)
+        else:
+            _push_unweighted(offsets, row_of, largest, changed, *lists)
+            if best is not None:
+                _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best)
+    return np.concatenate([touched[first : first + count] for first, count in zip(starts, counts, strict=False)])
+
+
+def _worst(kind: np.dtype[Any], largest: bool) -> Any:
+    if kind.kind == "f":
+        return kind.type(-np.inf if largest else np.inf)
+    return kind.type(np.iinfo(kind).min if largest else np.iinfo(kind).max)

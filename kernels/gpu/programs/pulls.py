@@ -21,6 +21,11 @@ def row_lengths(rows: InRows, selected: Any) -> Any:
     return lengths
 
 
+def count_selected(rows: InRows, selected: Any) -> int:
+    """The number of entries of the selected rows."""
+    return int(row_lengths(rows, selected).sum())
+
+
 def count_entries(rows: InRows, receiving: Any) -> int:
     """The number of entries of the receiving rows, or of all rows."""
     return len(rows) if receiving is None else int((cupy.diff(rows.offsets) * receiving).sum())

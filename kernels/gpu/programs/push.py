@@ -29,18 +29,33 @@ class Pushed:
 
 
 def push(
-    transposed: InRows, changed: Any, values: Any, along: str, largest: bool, best: Any, out: Any, touched: Any
+    transposed: InRows, changed: Any, values: Any, along: str, largest: bool, bound: Any, best: Any, out: Any
 ) -> Any:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
+    touched = cupy.empty(len(out), np.int32)
     if not len(changed):
         return touched[:0]
     pushed = Pushed(transposed, changed)
     defines: dict[str, Any] = {"VALUE": VALUES[values.dtype], "ALONG": ALONG[along], "LARGEST": int(largest)}
-    keys, size = cupy.empty(len(best), np.uint64), cupy.zeros(1, np.uint32)
+    keys, size = cupy.empty(len(out), np.uint64), cupy.zeros(1, np.uint32)
     weighted = 0 if transposed.weight is None else transposed.weight, values, keys
-    sources = best.view(np.uint32)
+    sources = (cupy.full(len(out), -1, np.int32) if best is None else best).view(np.uint32)
     pushed.launch("clear_keys", keys, **defines)
     pushed.launch("find_best", *weighted, **defines)
     pushed.launch("find_source", *weighted, sources, touched, size, **defines)
     pushed.launch("write_best", *weighted, sources, out, **defines)
-    return touched[: int(size[0])]
+    rows = touched[: int(size[0])]
+    if bound is None:
+        return rows
+    better = out[rows] > bound[rows] if largest else out[rows] < bound[rows]
+    worse = rows[~better]
+    out[worse] = _worst(out.dtype, largest)
+    sources[worse] = np.uint32(2**32 - 1)
+    return rows[better]
+
+
+def _worst(kind: Any, largest: bool) -> Any:
+    """The worst value of the type."""
+    if kind.kind == "f":
+        return -np.inf if largest else np.inf
+    return np.iinfo(kind).min if largest else np.iinfo(kind).max

@@ -29,6 +29,8 @@ BY_CHANGED = ("min", "max", "argmin", "first", "mode", "hindex")
 """Combinations for senders "changed"."""
 ALONG = ("sum", "min", "max", "argmin", "top")
 """Combinations of values that weights can change."""
+BOUNDED = ("min", "max", "argmin")
+"""Combinations of values that a vertex may compare with its own."""
 IN_ANY_ORDER = ("min", "max", "hindex")
 """Combinations of monotone programs."""
 
@@ -81,6 +83,13 @@ def check_declaration(program: Program) -> None:
         refuse(f"`message` is defined, which is not for combine {combine!r} with along {program.along!r}")
     if program.spreads and (program.senders, combine, program.view) != ("changed", "min", "both"):
         refuse("`spreads` is for senders 'changed' with combine 'min' and view 'both'")
+    if program.bound and (program.senders != "changed" or combine not in BOUNDED or program.bound not in state):
+        refuse(
+            f"`bound` is {program.bound!r}, which must name an array of `state`, for senders 'changed' with combine "
+            "'min', 'max' or 'argmin'"
+        )
+    if program.bound and (program.spreads or has_messages(program)):
+        refuse("`bound` is not for programs that spread, or define `message`")
     if program.monotone and (
         program.senders != "changed"
         or combine not in IN_ANY_ORDER

@@ -50,6 +50,13 @@ class BlockState:
         """All vertices of the block."""
         return Vertices({**self.facts, **self.state}, self.block.vertices, self.step)
 
+    def emit(self, vertices: Vertices) -> Array:
+        """What the vertices that send now emit, of all `vertices`; for 'first', which ignores it, their rows."""
+        if self.program.combine == "first":
+            return self.rows
+        whole = self.program.senders == "all" or len(self.rows) == len(self.block.number)
+        return self.calls.emit(vertices if whole else vertices.at(self.rows))
+
     def continue_with(self, program: Program) -> None:
         """Hand the state over to another program: a `relaxed` form, or the one that comes then."""
         self.entries_before = self.entries
@@ -91,7 +98,12 @@ class BlockState:
                 self.state[name] = values
             else:
                 self.state[name][rows] = values
-        self.rows = self._rows_of(self.moved) if rows is None else rows[self.moved]
+        if rows is None:
+            self.rows = self._rows_of(self.moved)
+        elif int(np.count_nonzero(self.moved)) < len(rows):
+            self.rows = rows[self.moved]
+        else:
+            self.rows = rows
 
     def _rows_of(self, moved: Array) -> Array:
         """Own vertices that changed, int32, ascending; empty for programs in which all vertices send."""

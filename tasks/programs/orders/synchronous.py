@@ -54,7 +54,7 @@ def run_in_step(run: BlockState, limits: Limits) -> tuple[Ending, float]:
         if cost is not None and run.exchanges * cost > most_entries > 0:
             return "switched", 0
         vertices = run.vertices()
-        values = run.calls.emit(vertices.at(run.rows) if program.senders == "changed" else vertices)
+        values = run.emit(vertices)
         sums = run.calls.totals(vertices)
         change, *shares = parts_of([run.moved, *sums.values()])
         parts = dict(zip(sums, shares, strict=True))

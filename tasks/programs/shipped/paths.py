@@ -64,6 +64,7 @@ class _LevelBounds(Program):
     state: ClassVar = {"level": "int32", "parent": "int64"}
     combine = "min"
     senders = "changed"
+    bound = "level"
     monotone = True
 
     @property
