@@ -27,14 +27,21 @@ help: ## say what there is
 run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebook
 	$(BIN)/edgemill run configs/laptop.yaml --overwrite
 
-# One core compiles the kernels, and then mypy and the modules of the tests take the other: processes of tests, which
-# begin together, would each compile them.
+# Two at a time, the longest first: compiling kernels, mypy, and compiling the modules of the tests. Processes of tests,
+# which begin together, would each compile them.
+COMPILE_KERNELS = $(BIN)/python -m edgemill.pipeline.cluster.workers.compiling
+define BEFORE_TESTS
+$(COMPILE_KERNELS) lambda
+$(BIN)/mypy
+$(COMPILE_KERNELS) updates
+$(COMPILE_KERNELS) programs
+$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
+endef
+export BEFORE_TESTS
+
 test: lint ## ruff, mypy, pytest without the slow tests
-	@$(BIN)/python -m edgemill.pipeline.cluster.workers.compiling & kernels=$$!; trap wait EXIT; \
-	$(MAKE) --no-print-directory types; \
-	$(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true; \
-	wait $$kernels; \
-	$(MAKE) --no-print-directory unit
+	@echo "$$BEFORE_TESTS" | xargs -P 2 -I '{}' bash -c '{}'
+	@$(MAKE) --no-print-directory unit
 
 test-all: lint types ## the same with the slow tests: every known graph, partition count and partitioner; hours, 16 GB
 	$(BIN)/pytest -m 'not systems'

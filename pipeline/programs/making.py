@@ -35,6 +35,11 @@ _MAKERS: Mapping[str, Callable[..., AnyProgram]] = {
 """Name → class; its fields are named like the settings of its section."""
 
 
+def shipped_programs() -> list[AnyProgram]:
+    """All programs of edgemill with their default parameters, and weighted PageRank."""
+    return [*(make() for make in _MAKERS.values()), PageRank(weighted=True)]
+
+
 def requested_programs(settings: Settings) -> dict[str, Entry]:
     """The programs in the setting `programs.run`, without λ, in the order of their columns."""
     return {name: settings.entry(name) for name in settings.programs.vertex_programs}

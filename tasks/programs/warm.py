@@ -6,22 +6,41 @@ import numpy as np
 
 from ...kernels.runtime.threads import kernel_threads
 from ..device import MemorySpace
+from ..partition import RangePartitioner
+from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
 from .block import Entries
-from .local_runs import AnyProgram, run_in_one_block
+from .local_runs import AnyProgram, cut_blocks, run_blocks
 from .program import Program
+from .running import Order
 
 VERTICES = 600
-"""Vertices of the path. Enough that a superstep with few changed vertices pushes, and others pull."""
+"""Vertices of the graph. Enough that a superstep with few changed vertices pushes, and others pull."""
 
 
-def warm_program(program: AnyProgram, space: MemorySpace = MemorySpace.HOST) -> int:
-    """Run a program on a path of VERTICES vertices, in `space`; one batch, if it searches from sources. Returns the
-    number of supersteps.
+def warm_program(
+    program: AnyProgram,
+    space: MemorySpace = MemorySpace.HOST,
+    *,
+    blocks: int = 1,
+    directed: bool = False,
+    order: Order = "synchronous",
+) -> int:
+    """Run a program in `space`, in one block or two; one batch, if it searches from sources. Returns the number of
+    supersteps.
+
+    The graph is a path with VERTICES vertices, and the vertex in its middle is joined to all that follow: from vertex
+    0, a search changes one vertex in each superstep, and then half of all.
     """
-    number = np.arange(VERTICES, dtype=np.int32)
-    weight = np.ones(VERTICES - 1) if isinstance(program, Program) and program.along else None
-    path = Entries(number[:-1], number[1:], weight)
+    number, middle = np.arange(VERTICES, dtype=np.int32), VERTICES // 2
+    rest = number[middle + 2 :]
+    source = np.concatenate((number[:-1], np.full_like(rest, middle)))
+    target = np.concatenate((number[1:], rest))
+    weight = np.ones(len(source)) if isinstance(program, Program) and program.along else None
     most = 1 if isinstance(program, SourceProgram) else VERTICES
+    home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
+    made = cut_blocks(Entries(source, target, weight), VERTICES, home, directed, program.view)
+    carriers = MemoryCarrier.open(len(made))
     with kernel_threads(1):
-        return run_in_one_block(program, path, VERTICES, False, space=space, most_steps=most).steps
+        (first, *_) = run_blocks(program, made, home, carriers, threads=1, space=space, most_steps=most, order=order)
+    return first.steps

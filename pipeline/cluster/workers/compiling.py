@@ -1,20 +1,25 @@
 """Compiles all kernels before a run needs them, as in the build of an image.
 
-    python -m edgemill.pipeline.cluster.workers.compiling
+    python -m edgemill.pipeline.cluster.workers.compiling [lambda] [updates] [programs]
+
+Without arguments those of λ, of updates and of vertex programs.
 
 The compiled code goes to the cache folder (``EDGEMILL_CACHE_DIR``). Kernels that are there already are loaded.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 
 from .... import kernels
 from ....kernels.runtime.warm import warm
 from ....tasks.device import MemorySpace
+from ....tasks.programs.warm import warm_program
 from ....tasks.shards import warm_shards, warm_shards_on_gpu
 from ....tasks.update.warm import warm_dynamic_rows, warm_updates
 from ....tasks.warm import run_clique
+from ...programs.making import shipped_programs
 from ...stages.tiny_run import run_stages
 
 _PARTITIONS = 2
@@ -49,5 +54,27 @@ def compile_updates() -> float:
     return time.perf_counter() - start
 
 
+def compile_programs() -> float:
+    """Compile or load the kernels of all vertex programs of edgemill on CPUs. Gives the seconds that it took."""
+    start = time.perf_counter()
+    for program in shipped_programs():
+        for order in ("synchronous", "asynchronous"):
+            warm_program(program, order=order)
+        warm_program(program, blocks=2, directed=True)
+    return time.perf_counter() - start
+
+
+_PARTS = {"lambda": lambda: compile_kernels(on_gpu=False), "updates": compile_updates, "programs": compile_programs}
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="Compile kernels before a run needs them.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(_PARTS)}; all without any")
+    parts = parser.parse_args().parts or list(_PARTS)
+    if unknown := sorted(set(parts) - set(_PARTS)):
+        parser.error(f"there is no part {', '.join(unknown)}; name some of {', '.join(_PARTS)}")
+    print(f"kernels of {', '.join(parts)} compiled in {sum(_PARTS[part]() for part in parts):.1f} s")
+
+
 if __name__ == "__main__":
-    print(f"kernels compiled in {compile_kernels(on_gpu=False) + compile_updates():.1f} s")
+    _main()
