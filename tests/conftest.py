@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from examples import be_quick
+from examples import be_quick, examples
 
 pytest_plugins = ["trials"]
 
@@ -57,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Without the slow tests properties are tried on fewer examples."""
     if "not slow" in config.option.markexpr:
         be_quick()
+        settings.register_profile("quick", settings.default, max_examples=examples(100))
+        settings.load_profile("quick")
 
 
 LEAST_PROCESSES, MOST_PROCESSES = 3, 4

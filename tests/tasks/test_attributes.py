@@ -22,6 +22,7 @@ from edgemill.tasks.ingest.numbering import BucketIds
 from edgemill.tasks.inputs.sources import refuse_changed_files
 from edgemill.tasks.messages import collect
 from edgemill.tasks.storage.folders import Folder
+from examples import examples
 
 KINDS = (pa.string(), pa.int16(), pa.float64(), pa.bool_(), pa.date32(), pa.timestamp("us", "UTC"), pa.decimal128(9, 2))
 
@@ -46,7 +47,7 @@ def joined(
 
 
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_every_vertex_has_its_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """With any ids in any buckets, some of them empty, and any rows in any files and blocks."""
     folder = tmp_path_factory.mktemp("attributes")

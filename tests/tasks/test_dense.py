@@ -136,7 +136,7 @@ def test_neighbours_in_one_bucket(folder: Path, levels: dict[Edge, int], buckets
 
 
 @given(rows=strategies.edge_lists(14), buckets=st.integers(1, 4))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_elsewhere(folder: Path, rows: list[Edge], buckets: int) -> None:
     """On arrays that are not the host's, as on a GPU."""
     levels = oracles.networkx_lambda(rows)

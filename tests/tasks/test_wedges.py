@@ -18,6 +18,7 @@ from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Entries, cut_blocks, run_blocks
 from edgemill.tasks.programs.shipped import Coreness
 from edgemill.tasks.shards import MemoryCarrier
+from examples import examples
 from known_graphs import SKIP_REASON, KnownGraph, known_graphs
 from oracles import networkx_lambda
 from vertex_programs import Drawn, graphs
@@ -99,7 +100,7 @@ def estimate_cheaply(block: Block, samples: int, seed: int) -> tuple[Interval, I
 
 
 @given(graphs(most=20), st.integers(1, 6), st.integers(0, 2**32), st.sampled_from([3, 10_000]))
-@how(max_examples=80)
+@how(max_examples=examples(80))
 def test_the_seed_alone_decides(graph: Drawn, groups: int, seed: int, samples: int) -> None:
     groups = min(groups, graph.vertices)
     whole, cut = (

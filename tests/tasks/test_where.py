@@ -26,6 +26,7 @@ from edgemill.tasks.where.condition import parse_where
 from edgemill.tasks.where.expression import expression_of
 from edgemill.tasks.where.filter import cannot_match
 from edgemill.tasks.where.partitions import partition_types, partition_values, texts_of_path
+from examples import examples
 
 DAY = datetime.date(2026, 11, 1)
 SCHEMA = pa.schema(
@@ -104,7 +105,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @given(rows=st.lists(ROW, max_size=8), condition=CONDITIONS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_duckdb_selects_the_same_rows(
     database: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], condition: str
 ) -> None:
@@ -210,7 +211,7 @@ def test_hive_partitions() -> None:
 
 
 @given(rows=st.lists(ROW, min_size=1, max_size=8), condition=CONDITIONS, group=st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_skipped_row_groups_have_no_matching_row(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], condition: str, group: int
 ) -> None:

@@ -24,12 +24,13 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.pipeline.results.groups.attributes import attribute_columns, label_column
 from edgemill.tasks.verify.result import verify
+from examples import examples
 from made import made
 from runs import assert_nothing_left, write_rows
 
 
 @given(data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_attributes_are_looked_up(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Rows have the order of the requested ids, with repeated and unknown ids, for any row groups."""
     naming = data.draw(strategies.namings(9))

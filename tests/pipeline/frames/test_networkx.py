@@ -21,6 +21,7 @@ from edgemill.pipeline.dispatch import backend
 from edgemill.pipeline.dispatch.graph import CountedGraph
 from edgemill.pipeline.dispatch.info import get_info
 from edgemill.tasks.programs.shipped import Coreness
+from examples import examples
 from support_path import SUPPORT_PATH
 
 OFFERED = tuple(get_info()["functions"])
@@ -113,7 +114,7 @@ def answer(name: str, graph: nx.Graph, *args: Any, **kwargs: Any) -> Any:
     k=st.integers(-1, 7) | st.just(3.5),
     data=st.data(),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_same_answers(rows: list[tuple[int, int]], alone: set[int], k: float, data: st.DataObject) -> None:
     """Graphs have loops, isolated nodes, any hashable nodes, and attributes. Types of numbers are compared too."""
     names = data.draw(st.permutations([*range(10), "text", (1, 2), None.__class__, 3.5, frozenset({1})]))
@@ -154,7 +155,7 @@ def test_the_same_answers(rows: list[tuple[int, int]], alone: set[int], k: float
     max_iter=st.sampled_from([-1, 0, 1, 7, 100]),
     data=st.data(),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_same_ranks(
     rows: list[tuple[int, int]],
     alone: set[int],

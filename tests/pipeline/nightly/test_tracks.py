@@ -25,6 +25,7 @@ from edgemill.pipeline.output.manifest import TracksRecord
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.tracks import EarlierResult
 from edgemill.tasks.verify.result import verify
+from examples import examples
 from made import made
 from tracking import assign, tracked
 
@@ -83,7 +84,7 @@ def histories(draw: st.DrawFn, nights: int = 5, universe: int = 30) -> list[list
 
 
 @given(history=histories(), cuts=st.lists(st.integers(1, 9), min_size=5, max_size=5))
-@settings(max_examples=8)
+@settings(max_examples=examples(8, 3))
 def test_every_history(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Group]], cuts: Sequence[int]
 ) -> None:

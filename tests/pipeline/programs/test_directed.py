@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -49,12 +48,6 @@ def alone(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """By one process, in several blocks of rows."""
     out = tmp_path_factory.mktemp("alone") / "out"
     return mine(rows, out, programs=ALL, directed=True, **QUIET)
-
-
-@pytest.fixture(scope="module")
-def processes() -> Iterator[Client]:
-    with runs.cluster(n_workers=3, threads_per_worker=1) as client:
-        yield client
 
 
 def test_programs_follow_the_directions(alone: Result) -> None:
@@ -121,7 +114,7 @@ def test_a_wrong_value_of_searches_is_found(
 
 
 def test_blocks_of_rows_and_workers_change_nothing(
-    alone: Result, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     folder = tmp_path / "rows"
@@ -130,9 +123,9 @@ def test_blocks_of_rows_and_workers_change_nothing(
     parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 100}}
     for part in range(4):
         runs.write_rows(folder / f"{part}.parquet", given[part::4])
-    result = mine(folder, tmp_path / "out", programs=ALL, directed=True, client=processes, **parts, **QUIET)
+    result = mine(folder, tmp_path / "out", programs=ALL, directed=True, client=two_workers, **parts, **QUIET)
     assert result.vertices.to_table().equals(alone.vertices.to_table())
-    assert {record.groups for record in result.manifest.programs} == {3}
+    assert {record.groups for record in result.manifest.programs} == {2}
 
 
 def test_text_ids_have_directions_too(alone: Result, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -86,12 +85,6 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def alone(edges: Path, listed: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     return mine(edges, tmp_path_factory.mktemp("alone") / "out", vertices=listed, **HOW)
-
-
-@pytest.fixture(scope="module")
-def processes() -> Iterator[Client]:
-    with runs.cluster(n_workers=3, threads_per_worker=1) as client:
-        yield client
 
 
 def test_columns_hold_what_networkx_finds(alone: Result) -> None:
@@ -183,16 +176,16 @@ def test_isolated_vertices_are_vertices(alone: Result) -> None:
 
 
 def test_files_blocks_and_workers_change_nothing(
-    alone: Result, listed: Path, processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: Result, listed: Path, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     rows = _rows()
     Random(1).shuffle(rows)
     parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 50}}
     files = _write(tmp_path / "rows", rows, files=5)
-    result = mine(files, tmp_path / "out", vertices=listed, client=processes, **parts, **HOW)
+    result = mine(files, tmp_path / "out", vertices=listed, client=two_workers, **parts, **HOW)
     assert result.vertices.to_table().equals(alone.vertices.to_table())
-    assert {record.groups for record in result.manifest.programs} == {3}
+    assert {record.groups for record in result.manifest.programs} == {2}
 
 
 def test_frames_have_weights_too(alone: Result, listed: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, diff, find_vertex, ktruss, load_settings, make_plan, mine, top
@@ -140,13 +141,13 @@ def test_lambda_is_another_result(rows: Path, tmp_path: Path) -> None:
     assert any("was coreness, and is lambda now" in note for note in refused.value.__notes__)
 
 
-def test_several_workers(rows: Path, alone: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_workers(
+    rows: Path, alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
-    with runs.cluster(n_workers=2, threads_per_worker=1) as client:
-        result = mine(rows, tmp_path / "out", programs=PROGRAMS, client=client, **QUIET)
-        assert result.vertices.to_table().equals(alone.vertices.to_table())
-        assert {record.groups for record in result.manifest.programs} == {2}
-        runs.assert_nothing_left(client)
+    result = mine(rows, tmp_path / "out", programs=PROGRAMS, client=two_workers, **QUIET)
+    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    assert {record.groups for record in result.manifest.programs} == {2}
 
 
 def test_a_checkpoint_of_the_graph_is_used(rows: Path, alone: Result, tmp_path: Path) -> None:

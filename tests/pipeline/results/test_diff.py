@@ -103,7 +103,7 @@ def naive_dn_graphs(old: Levels, new: Levels) -> tuple[Changes, set[tuple[Any, .
 
 
 @given(rows=st.tuples(strategies.edge_lists(14), strategies.edge_lists(14)), data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40, 8))
 def test_every_change(
     tmp_path_factory: pytest.TempPathFactory, rows: tuple[list[tuple[int, int]], ...], data: st.DataObject
 ) -> None:

@@ -24,6 +24,7 @@ import strategies
 from edgemill.pipeline import GroupEdges, InputError, Result, UsageError, ktruss, ktruss_groups, members_of, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.results.groups.trusses import truss_group
+from examples import examples
 from known_graphs import FACEBOOK
 from made import Edge, made
 
@@ -59,7 +60,7 @@ def held_to_networkx(result: Result, graph: nx.Graph[Any], k: int) -> None:
 
 
 @given(rows=strategies.edge_lists(14), data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=examples(20, 8))
 def test_drawn_graphs(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], data: st.DataObject
 ) -> None:

@@ -24,6 +24,7 @@ import strategies
 from drawn_results import drawn_result
 from edgemill.pipeline import Group, InputError, Result, UsageError, group_at, groups_of, members_of, top
 from edgemill.pipeline.cli import edgemill
+from examples import examples
 from made import Edge, made
 
 OWN = ["id", "degree_inside", "degree", "triangles", "lambda"]
@@ -39,7 +40,7 @@ def objects(ended: Ended) -> list[dict[str, Any]]:
 
 
 @given(rows=strategies.edge_lists(12), data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=examples(20, 5))
 def test_every_member(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], data: st.DataObject
 ) -> None:

@@ -34,6 +34,7 @@ from edgemill.pipeline import (
 from edgemill.pipeline.output.manifest import write_manifest
 from edgemill.pipeline.results import top_k as top_k
 from edgemill.pipeline.results.queries import Order
+from examples import examples
 from made import Edge, made
 
 ORDERS: tuple[Order, ...] = ("lambda", "size", "density")
@@ -47,7 +48,7 @@ def sets_of_edges(result: Result, group: Group) -> frozenset[Edge]:
 
 
 @given(rows=strategies.edge_lists(14), data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=examples(20, 8))
 def test_every_answer(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]], data: st.DataObject
 ) -> None:

@@ -19,6 +19,7 @@ import runs
 from edgemill.pipeline import Result, UsageError, mine, update
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
+from examples import examples
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
 Edges = set[tuple[int, int]]
@@ -67,7 +68,7 @@ def test_a_result_without_state_starts_with_a_full_run(base: Result) -> None:
     assert_equal(base, cliques(), is_text(base))
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5, 3))
 @given(st.randoms(use_true_random=False), st.sampled_from(["auto", "always"]))
 def test_a_chain_of_batches(
     tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str

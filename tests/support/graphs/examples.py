@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-PART = 3
-LEAST = 20
+PART = 5
+LEAST = 12
 _quick = False
 
 
@@ -13,6 +13,8 @@ def be_quick() -> None:
     _quick = True
 
 
-def examples(most: int) -> int:
-    """The number of examples, at most `most`."""
-    return max(min(most, LEAST), most // PART) if _quick else most
+def examples(most: int, least: int = LEAST) -> int:
+    """The number of examples, at most `most`. Without the slow tests a part of them, but `least`; a test whose examples
+    take longer than others asks for less.
+    """
+    return max(min(most, least), most // PART) if _quick else most

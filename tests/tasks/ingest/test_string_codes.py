@@ -21,6 +21,7 @@ from edgemill.tasks.ingest.string_codes import StringCodes
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.publish import tables
+from examples import examples
 
 ROWS = st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=20)
 
@@ -30,7 +31,7 @@ def as_rows(rows: list[tuple[str, str]], nulls: int = 0) -> IdRows:
     return IdRows(first, second, LeftOut(nulls))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(parts=st.lists(ROWS, max_size=6), size=st.sampled_from([1, 40, 10**6]))
 def test_coding_in_parts_equals_coding_at_once(parts: list[list[tuple[str, str]]], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -16,9 +16,10 @@ from edgemill.tasks.programs.batches.drawing import drawn_sources
 from edgemill.tasks.programs.batches.program import Sample
 from edgemill.tasks.programs.shipped import Betweenness
 from edgemill.tasks.shards import MemoryCarrier
+from examples import examples
 from vertex_programs import Drawn, by_blocks, cut, graphs
 
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=examples(40))
 
 
 def undirected(graph: nx.Graph) -> Drawn:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgemill.tasks.programs.shipped import Distances
+from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=examples(40))
 
 
 def all_distances(graph: Drawn) -> NDArray[np.int64]:

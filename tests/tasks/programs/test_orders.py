@@ -20,6 +20,7 @@ from edgemill.tasks.programs.shipped import (
     LocalClustering,
     PageRank,
 )
+from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
 
@@ -73,7 +74,7 @@ GRID = Drawn(
 
 
 @given(graphs(), st.sampled_from(IN_ANY_ORDER), st.integers(1, 16), st.booleans())
-@settings(max_examples=90)
+@settings(max_examples=examples(90))
 def test_both_orders_give_the_same_bits(graph: Drawn, program: Program, blocks: int, by_range: bool) -> None:
     whole = by_blocks(program, graph, 1).state
     with pytest.MonkeyPatch.context() as patch:

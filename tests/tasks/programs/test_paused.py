@@ -22,6 +22,7 @@ from edgemill.tasks.programs.shipped import (
     ShortestPaths,
 )
 from edgemill.tasks.shards import MemoryCarrier
+from examples import examples
 from vertex_programs import Drawn, graphs
 
 SHIPPED: list[Program] = [
@@ -36,7 +37,7 @@ SHIPPED: list[Program] = [
 
 
 @given(graphs(), st.sampled_from(SHIPPED), st.integers(1, 4), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_it_goes_on_to_the_same_bits(graph: Drawn, program: Program, blocks: int, stride: int) -> None:
     home = HashPartitioner(blocks)
     cut = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)

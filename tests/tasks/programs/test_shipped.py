@@ -23,6 +23,7 @@ from edgemill.tasks.programs.shipped import (
     PageRank,
     ShortestPaths,
 )
+from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
 SHIPPED: list[Program] = [
@@ -35,7 +36,7 @@ SHIPPED: list[Program] = [
     PageRank(iterations=5, weighted=True, personal=(0,)),
     ShortestPaths(),
 ]
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=examples(40))
 
 
 def rows(graph: Drawn, view: str) -> list[list[int]]:
@@ -51,7 +52,7 @@ def rows(graph: Drawn, view: str) -> list[list[int]]:
 
 
 @given(graphs(), st.sampled_from(SHIPPED), st.integers(2, 16), st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_results_are_bitwise_equal_for_every_partitioning(
     graph: Drawn, program: Program, blocks: int, by_range: bool
 ) -> None:

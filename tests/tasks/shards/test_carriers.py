@@ -28,6 +28,7 @@ from edgemill.tasks.shards.carriers import futex, group_file, shared_memory
 from edgemill.tasks.shards.carriers.carrier import Carrier, MemoryCarrier, Packet
 from edgemill.tasks.shards.carriers.group_file import GroupFile, OtherFile
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
+from examples import examples
 
 Run = Callable[[Callable[[Carrier], Any], int], list[Any]]
 """Runs `work(carrier)` for a number of groups, each in its own thread."""
@@ -108,7 +109,7 @@ def test_letters_grow_to_megabytes(run: Run) -> None:
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32), st.integers(1, 300), st.sampled_from([3, 100, 40_000]))
-@settings(max_examples=12)
+@settings(max_examples=examples(12, 5))
 def test_any_letters(
     tmp_path_factory: pytest.TempPathFactory, groups: int, seed: int, exchanges: int, largest: int
 ) -> None:

@@ -83,7 +83,7 @@ def shards(ids: NDArray[np.int64]) -> list[Any]:
     partitions=st.sampled_from([1, 3]),
     elsewhere=st.booleans(),
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_restored_values_are_equal(
     tmp_path_factory: pytest.TempPathFactory,
     rows: strategies.EdgeList,

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from edgemill.tasks.errors import InputError, UsageError
 from edgemill.tasks.verify.result import VerifyReport, verify
+from examples import examples
 from oracles import (
     brute_force_lambda,
     brute_force_support,
@@ -160,7 +161,7 @@ def test_a_correct_result_passes_every_check(tmp_path: Path) -> None:
     assert seen == [check.name for check in report.checks] == [*names, "vertices", "totals", "input"]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_ids_of_any_type(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("verify")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgemill.pipeline.results.explore.layout import forces, ring
+from examples import examples
 
 
 def ends(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +18,7 @@ def ends(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return array[:, 0], array[:, 1]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 40), st.data())
 def test_positions_are_in_the_unit_disc_and_reproducible(vertices: int, data: st.DataObject) -> None:
     number = st.integers(0, max(vertices - 1, 0))
