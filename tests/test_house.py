@@ -180,6 +180,18 @@ def test_importing_the_public_api_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
+def test_an_update_loads_no_dask() -> None:
+    """And a run that computes nothing loads no kernels either."""
+    ask = """
+import sys, edgemill.pipeline.run.mining
+print(*sys.modules.keys() & {"numba", "llvmlite", "dask", "distributed", "bokeh"})
+import edgemill.pipeline.updating.updating
+print(*sys.modules.keys() & {"dask", "distributed", "bokeh"})
+"""
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_type_checkers_see_the_public_names() -> None:
     """Those that are loaded at first use, under the same names, in `edgemill` and in `edgemill.pipeline`."""
     for module in (edgemill, edgemill.pipeline):

@@ -28,7 +28,7 @@ from ..monitor.events import Events, Stage
 from ..settings.models import CheckpointSettings
 from ..stages.ingesting import Buckets, RowCounts
 from ..stages.publishing import Partitions
-from .files import files_at
+from .files import clear_files, files_at
 from .index import Index, checked, checkpoint_place, opened, seal
 
 FORMAT_VERSION = 6
@@ -252,12 +252,7 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove the checkpoint, and files that a run left if it was killed during a save. Raises UsageError."""
-        try:
-            with folder_at(self.place, self.options).store_errors("remove"):
-                self._files.clear()
-        except OSError as error:
-            place = without_passwords(self.place)
-            raise UsageError(f"cannot remove the checkpoint {place}: {error.strerror or error}") from error
+        clear_files(self.place, self.options)
         self.graph = None
         self._has_saved = self._has_restored = False
 

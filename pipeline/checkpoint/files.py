@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
 
-from ...tasks.errors import EdgemillError
+from ...tasks.errors import EdgemillError, UsageError
 from ...tasks.storage.atomic import atomic_file
-from ...tasks.storage.folders import file_system
+from ...tasks.storage.folders import file_system, folder_at
 from ...tasks.storage.own_files import (
     is_own_folder,
     make_own_folder,
@@ -24,6 +24,7 @@ from ...tasks.storage.own_files import (
     remove_busy_folder,
     remove_own,
 )
+from ...tasks.storage.passwords import without_passwords
 from ...tasks.storage.stores import store_errors
 
 
@@ -31,6 +32,17 @@ def files_at(place: str, options: Mapping[str, Any]) -> AnyFiles:
     """The files of the checkpoint at a path or fsspec URL. Raises UsageError for a file system that cannot be used."""
     files, root = file_system(place, options)
     return _OnDisk(Path(root)) if type(files) is LocalFileSystem else _InStore(files, root, place)
+
+
+def clear_files(place: str, options: Mapping[str, Any]) -> None:
+    """Remove the checkpoint at a path or fsspec URL, and files that a killed run left in it. Raises UsageError."""
+    try:
+        with folder_at(place, options).store_errors("remove"):
+            files_at(place, options).clear()
+    except OSError as error:
+        raise UsageError(
+            f"cannot remove the checkpoint {without_passwords(place)}: {error.strerror or error}"
+        ) from error
 
 
 class _OnDisk:

@@ -9,6 +9,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,13 +107,17 @@ def carry_out(
         settings, given = asked
         with light_imports(freeze):
             from ...tasks.errors import NotConverged
-            from ..cluster.client import set_up_dask_loggers
             from ..monitor.log_events import logs_as_events
             from ..monitor.summary import RunSummary
             from ..run.mining import mine_settings
 
+            if given is None and not settings.nightly.may_start_from_earlier:
+                import_module("...run.full", __name__)  # an update may need no Dask
+
         events.add(summary := RunSummary())
         if in_json:
+            from ..cluster.client import set_up_dask_loggers
+
             set_up_dask_loggers()
         with logs_as_events(events) if in_json else nullcontext():
             result = mine_settings(settings, client=None, events=events, given=given)

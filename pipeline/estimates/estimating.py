@@ -12,7 +12,8 @@ from ...tasks.estimate import cliques, wedges
 from ...tasks.estimate.wedges import Draws, WedgeCounts
 from ...tasks.programs.shipped import Coreness
 from ..cluster.client import Client
-from ..cluster.connecting.start import check_device, check_least_workers, connect
+from ..cluster.connecting.local import check_device, check_least_workers
+from ..cluster.connecting.start import connect
 from ..cluster.engine import Engine, Future
 from ..cluster.session import Session
 from ..frames.input_object import InputObject
@@ -21,8 +22,8 @@ from ..output.staging import staging_for
 from ..plan.seconds import predicted_seconds
 from ..programs.running import GraphBlocks, cut_graph, place_blocks, run_on_blocks, warm_programs
 from ..run.context import Call, RunContext
+from ..run.full import planned, restored
 from ..run.inputs.run_input import RunInput, refuse_overlap
-from ..run.mining import planned, restored
 from ..settings.algorithm_settings import ProgramsSettings
 from ..settings.models import Settings
 from ..stages import ingesting, partitioning

@@ -11,10 +11,8 @@ import pyarrow as pa
 
 from ...tasks.errors import EdgemillError, InputError, UsageError
 from ...tasks.inputs.columns import check_columns
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
-from ...tasks.publish.writing import OutputFile
+from ...tasks.publish.writing import VALUE_COLUMNS, OutputFile
 from ...tasks.storage.folders import Folder
-from ..cluster.client import delayed_task
 from .frame_rows import rows_of_frame
 from .input_object import ColumnNames
 from .row_groups import FOLDER, write_rows
@@ -38,6 +36,8 @@ def write_partitions(
     cannot be computed; UsageError if workers have no access to `folder` or it cannot be written; OutOfRoom for a full
     disk.
     """
+    from ..cluster.client import delayed_task  # a run without such a frame may need no Dask
+
     names = [str(column) for column in frame.columns]
     untyped = pa.schema([(one, pa.null()) for one in names])
     ends = check_columns(name, untyped, columns.source, columns.target, VALUE_COLUMNS, columns.weight)

@@ -11,7 +11,7 @@ from ...tasks.errors import UsageError
 from ...tasks.inputs.formats.form import Form
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings
 from .dask_partitions import is_dask_frame, write_partitions

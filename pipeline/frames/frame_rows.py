@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from ...tasks.errors import InputError
 from ...tasks.inputs.columns import check_columns
 from ...tasks.inputs.opening import error_reason
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.publish.writing import VALUE_COLUMNS
 from .input_object import ColumnNames, EdgeBatches
 
 _ON_DEVICE = 2**20

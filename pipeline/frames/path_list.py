@@ -10,7 +10,7 @@ from typing import Any, Self
 from ...tasks.errors import UsageError
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Source
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ..settings.models import InputSettings
 

@@ -9,27 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
-from ...tasks.errors import InputAbsent, InputIncomplete, UsageError
+from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
-from ...tasks.ingest.reading import count_rows
-from ...tasks.inputs.complete import refuse_unmarked
-from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Source, plan_blocks
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
 from ...tasks.storage.folders import folder_at
-from ..cluster.connecting.start import (
+from ..cluster.connecting.local import (
     WORKER_BYTES,
     check_device,
     check_least_workers,
-    connect,
     cores,
     has_gpu_workers,
     host_memory_bytes,
     local_gpu,
 )
+from ..cluster.connecting.start import connect
 from ..cluster.execution import Capacity
 from ..cluster.session import Session
+from ..frames.opening import open_input
 from ..settings.models import MAX_PARTITIONS, Settings
 from .facts import NO_METHOD
 from .fit import excess
@@ -74,33 +71,6 @@ def make_plan(settings: Settings) -> Plan:
         gpu = local_gpu(cluster)
         capacity = replace(capacity, device_bytes=gpu.memory_bytes)
     return plan_run(settings, source, capacity)
-
-
-def open_input(settings: Settings) -> Source:
-    """Open the input by its footers. Raises InputError; InputIncomplete without the required marker or rows."""
-    given = settings.input
-    if given.complete_marker is not None:
-        refuse_unmarked(given.path, given.complete_marker, given.storage_options)
-    columns = given.source_column, given.target_column
-    version, form = given.table_version, given.form
-    try:
-        source = open_source(given.path, *columns, given.storage_options, VALUE_COLUMNS, version, form)
-    except InputAbsent as error:
-        if given.least_rows is None:
-            raise
-        raise InputIncomplete(f"{error}: run again when input.least_rows, {given.least_rows:,}, are there") from error
-    refuse_few_rows(source, given.least_rows)
-    return source
-
-
-def refuse_few_rows(source: Source, least: int | None) -> None:
-    """Raises InputIncomplete if the input has fewer rows than the settings ask for."""
-    rows = source.rows if least is None else count_rows(source)
-    if rows < (least or 0):
-        raise InputIncomplete(
-            f"input {source.path!r} is not complete: it has {rows:,} rows, and {least:,} are asked for "
-            "(input.least_rows); run again when they are there"
-        )
 
 
 def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:

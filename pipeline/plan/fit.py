@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.errors import OutOfRoom
 from ...tasks.estimate.replication import Copies
-from ..cluster.connecting.start import WORKER_BYTES
+from ..cluster.connecting.local import WORKER_BYTES
 from ..messages.sizes import format_bytes
 from .limits import FILL
 from .plan import Plan

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...tasks.publish.tables import TEXT_PER_GROUP
-from ..cluster.connecting.start import CLIENT_BYTES, WORKER_BYTES
+from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from .facts import PlanFacts
 from .gpu_memory import compact_bytes, shards_bytes
 from .limits import FILL, GPU_FILL

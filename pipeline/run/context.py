@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...tasks.attributes import AttributeSource
-from ...tasks.device import MemorySpace
 from ...tasks.inputs.sources import Source
-from ..cluster.engine import Engine
 from ..monitor.events import Events
 from ..nightly.night import Night
 from ..output.delta.publishing import DeltaTables
 from ..output.staging import Staging
-from ..plan.plan import Plan
 from ..settings.models import Settings
 from .inputs.run_input import RunInput
+
+if TYPE_CHECKING:  # a call that computes nothing loads neither Dask nor the kernels
+    from ...tasks.attributes import AttributeSource
+    from ...tasks.device import MemorySpace
+    from ..cluster.engine import Engine
+    from ..plan.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -55,4 +58,6 @@ class RunContext:
     @property
     def space(self) -> MemorySpace:
         """The memory of blocks and buckets."""
+        from ...tasks.device import MemorySpace
+
         return MemorySpace.DEVICE if self.plan.ingest_on_device else MemorySpace.HOST

@@ -5,21 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from ...tasks.errors import EdgemillError, StoreLost
 from ...tasks.storage.folders import folder_at
 from ...tasks.storage.passwords import without_passwords
-from ..checkpoint.checkpoint import Checkpoint
+from ..checkpoint.files import clear_files
 from ..checkpoint.index import checkpoint_place, clear_earlier
 from ..messages.exits import message
 from ..output.folder_staging import LOG_NAME
 from ..output.staging import Staging
 from ..results.result import Result
-from ..stages.attributes import open_vertices
 from .context import Call
 from .inputs.up_to_date import differences, input_differences
+from .inputs.vertices import open_vertices
 
 
 def reasons_to_replace(call: Call) -> list[str]:
@@ -49,9 +50,7 @@ def keep_existing(call: Call) -> Result:
     """The existing result. Completes the work of a run that ended right after it published the result."""
     staging, settings, events = call.staging, call.settings, call.events
     result = Result(folder_at(staging.out))
-    path, out = settings.checkpoint.path, folder_at(staging.out)
-    options = out.options if path is None else settings.checkpoint.storage_options
-    checkpoints = folder_at(checkpoint_place(out, path), options)
+    checkpoints = folder_at(*_checkpoint(call))
     with events.recording(staging.scratch / LOG_NAME, settings.model_dump()):
         events.emit("nothing_to_do", result=result.manifest.run)
         try:
@@ -68,14 +67,26 @@ def keep_existing(call: Call) -> Result:
     return result
 
 
-def follow_up(call: Call, checkpoint: Checkpoint, converged: bool) -> None:
-    """Do the work after a complete result: remove the checkpoint, end the night, and write the Delta tables."""
+def clear_checkpoint(call: Call) -> None:
+    """Remove the checkpoint that a run left at this output. Raises UsageError."""
+    clear_files(*_checkpoint(call))
+
+
+def _checkpoint(call: Call) -> tuple[str, Mapping[str, Any]]:
+    """Path or URL of the checkpoint of this output, and the options of its storage."""
+    path, out = call.settings.checkpoint.path, folder_at(call.staging.out)
+    options = out.options if path is None else call.settings.checkpoint.storage_options
+    return checkpoint_place(out, path), options
+
+
+def follow_up(call: Call, clear: Callable[[], None], converged: bool) -> None:
+    """Do the work after a complete result: `clear` its checkpoint, end the night, and write the Delta tables."""
     events = call.events
     with _noting_result(call.staging):
         try:
-            checkpoint.clear()
+            clear()
         except EdgemillError as error:
-            events.emit("not_removed", place=without_passwords(checkpoint.place), reason=message(error))
+            events.emit("not_removed", place=without_passwords(_checkpoint(call)[0]), reason=message(error))
         if call.night is not None:
             call.night.succeeded(events) if converged else call.night.move_latest(events)
         if call.tables is not None and converged:

@@ -33,6 +33,11 @@ class NightlySettings(Section):
     series: str | None = None
     """`output.path` with `{date}` unreplaced, which locates other nights' results. Filled in automatically."""
 
+    @property
+    def may_start_from_earlier(self) -> bool:
+        """Whether a run with these settings looks for an earlier result to start from."""
+        return self.previous is not None or self.incremental != "never"
+
     @field_validator("date")
     @classmethod
     def _check_date(cls, day: str | None) -> str | None:

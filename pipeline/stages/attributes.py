@@ -30,25 +30,6 @@ class JoinedAttributes:
     record: VerticesRecord
 
 
-def open_vertices(settings: Settings, source: Source) -> AttributeSource | None:
-    """Open the attributes of vertices that the settings name, by their footers; None without such a setting.
-
-    Raises InputError like `open_attributes`.
-    """
-    own = settings.input
-    if own.vertices is None:
-        return None
-    return attributes.open_attributes(
-        own.vertices,
-        source.id_type,
-        id_column=own.vertex_id,
-        columns=own.vertex_columns,
-        label=own.vertex_label,
-        storage_options=own.storage_options,
-        only_ids=own.isolated,
-    )
-
-
 def read_isolated(
     engine: Engine, source: Source, vertices: AttributeSource, settings: Settings, first: int, space: MemorySpace
 ) -> list[Future]:

@@ -19,7 +19,7 @@ from ...tasks.ingest.lookup import ids_of
 from ...tasks.inputs.formats.form import Weights
 from ...tasks.inputs.sources import Block, Source
 from ...tasks.storage.passwords import without_passwords
-from ..cluster.connecting.start import WORKER_BYTES
+from ..cluster.connecting.local import WORKER_BYTES
 from ..cluster.execution import Capacity
 from ..monitor.events import Events
 from ..plan.limits import FILL, MOST_BUCKETS

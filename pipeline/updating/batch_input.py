@@ -18,7 +18,7 @@ from ...tasks.ids.display import type_name
 from ...tasks.ids.id_types import from_internal
 from ...tasks.inputs.open_source import open_source
 from ...tasks.inputs.sources import Frame, Source
-from ...tasks.publish.lambda_columns import VALUE_COLUMNS
+from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ...tasks.update.merging import Change, NumberedGraph, apply_batch
 from ..frames.input_object import EdgeBatches, InputObject

@@ -6,7 +6,7 @@ from ...tasks.errors import EdgemillError, StoreLost
 from ...tasks.ids.display import type_name
 from ...tasks.inputs.sources import Source
 from ...tasks.storage.folders import folder_at
-from ..cluster.connecting.start import has_gpu_workers, host_memory_bytes
+from ..cluster.connecting.local import has_gpu_workers, host_memory_bytes
 from ..messages.exits import message
 from ..nightly.night import Night
 from ..output.manifest import Manifest, versions

@@ -31,9 +31,6 @@ from .columns import (
 )
 from .tables import TableColumn
 
-VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
-"""Value columns of the edge files. An input's id columns must not have these names."""
-
 COLUMNS = (EdgeColumn("support", "sum"), EdgeColumn("low", "max"), EdgeColumn("high", "max"))
 
 

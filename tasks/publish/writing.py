@@ -22,6 +22,9 @@ from ..storage.parquet_checksum import checksummed_writer
 ZSTD_LEVEL = 1
 """Higher levels cost far more time than the bytes they save on delta-packed numbers."""
 
+VALUE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+"""Value columns of the edge files. An input's id columns must not have these names."""
+
 
 @dataclass(frozen=True)
 class OutputFile:

@@ -20,7 +20,7 @@ from backends import devices
 from edgemill.pipeline import cli
 from edgemill.pipeline.settings.models import SECTIONS
 from edgemill.pipeline.settings.sources import SHORT_NAMES, load_settings
-from edgemill.tasks.publish.lambda_columns import VALUE_COLUMNS
+from edgemill.tasks.publish.writing import VALUE_COLUMNS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import diff, mine
-from edgemill.tasks.publish.lambda_columns import VALUE_COLUMNS
+from edgemill.tasks.publish.writing import VALUE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 FACEBOOK = ROOT / "tests" / "graphs" / "facebook_combined.parquet"

@@ -17,9 +17,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster, Worker
 from distributed.deploy.spec import SpecCluster
-from distributed.system import MEMORY_LIMIT
 
-from ....kernels.runtime.device import Device, device
 from ....tasks.errors import UsageError
 from ...settings.models import ClusterSettings
 from ..batching import ShortIntervals
@@ -28,12 +26,9 @@ from ..workers import ignore_ctrl_c as leave_ctrl_c
 from ..workers.ignore_ctrl_c import runner_without_ctrl_c
 from .connect import running
 from .guard import guarded_start
+from .local import WORKER_BYTES, cores, has_gpu_workers, host_memory_bytes, local_gpu
 from .tls import check_processes, is_encrypted, security
 
-WORKER_BYTES = 285 * 2**20
-"""Memory of an idle worker, with the kernels' buffers."""
-CLIENT_BYTES = 60 * 2**20
-"""Memory of a scheduler and a client, beside the worker of the same process."""
 TARGET = 0.6
 """Dask's default share of a worker's memory for results. It spills results beyond that."""
 LEAST_TARGET = 0.1
@@ -41,16 +36,6 @@ _SCRATCH = "dask-scratch-space"
 """Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
-
-
-def cores() -> int:
-    """Number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def host_memory_bytes() -> int:
-    """Memory that this process and its workers may use: the machine's, or less by a limit of the system."""
-    return int(MEMORY_LIMIT)
 
 
 @contextmanager
@@ -194,42 +179,6 @@ def _check_folder(settings: ClusterSettings) -> None:
                 f"{path} is a symbolic link, and workers would write and remove what it leads to: remove it, or name "
                 "another folder with cluster.local_directory=…"
             )
-
-
-def check_device(settings: ClusterSettings) -> None:
-    """Raises UsageError if workers started here should have a GPU and this machine has none."""
-    if settings.is_started_here:
-        local_gpu(settings)
-
-
-def check_least_workers(settings: ClusterSettings) -> None:
-    """Raises UsageError if workers are to be waited for and all are started here."""
-    if settings.is_started_here and settings.least_workers is not None:
-        raise UsageError(
-            "cluster.least_workers applies to a running cluster: name its scheduler or give mine a client, "
-            "or set cluster.workers=… to start some here"
-        )
-
-
-def local_gpu(settings: ClusterSettings) -> Device:
-    """The GPU that workers started here would use. Raises UsageError if one is asked for and the machine has none."""
-    if settings.device == "cpu":
-        return Device("", 0, 0, "cluster.device is cpu")
-    found = device()
-    if settings.device == "gpu" and found.missing:
-        raise UsageError(f"cluster.device is gpu, but this machine has none: {found.missing}")
-    return found
-
-
-def has_gpu_workers(settings: ClusterSettings) -> bool:
-    """Whether workers started here have a GPU each: if asked for, or by `auto` if there are enough GPUs.
-
-    Raises UsageError if GPUs are asked for and there is none.
-    """
-    gpu = local_gpu(settings)
-    if gpu.missing or settings.workers is None or settings.device == "gpu":
-        return not gpu.missing
-    return settings.workers <= gpu.count and find_spec("dask_cuda") is not None
 
 
 def _spilling(settings: ClusterSettings) -> dict[str, Any]:

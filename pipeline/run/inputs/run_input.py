@@ -7,24 +7,24 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....tasks.errors import EdgemillError, UsageError
 from ....tasks.inputs.sources import Source
 from ....tasks.storage.folders import Folder, folder_at
-from ...cluster.client import Client, compute
 from ...frames.frame_input import FrameInput, is_frame_input
 from ...frames.input_object import InputObject
+from ...frames.opening import open_input, refuse_few_rows
 from ...frames.path_list import PathList
 from ...frames.row_groups import FOLDER
 from ...monitor.events import Events
 from ...output.staging import Staging
-from ...plan.choice import open_input, refuse_few_rows
-from ...programs.making import refuses_negative_weights
 from ...settings.models import Settings
 from ...settings.overlap import refuse_input_overlap
-from ...updating.batch_input import BatchInput
-from ...updating.reading import graph_of_result
+
+if TYPE_CHECKING:
+    from ...cluster.client import Client
+    from ...updating.batch_input import BatchInput
 
 
 def accepted_input(given: object) -> str | InputObject:
@@ -66,12 +66,18 @@ class RunInput:
     @property
     def batch(self) -> BatchInput | None:
         """The input, if it is an earlier result with a batch of changes."""
+        if self._given is None:
+            return None
+        from ...updating.batch_input import BatchInput  # loads the kernels
+
         return self._given if isinstance(self._given, BatchInput) else None
 
     def written(self, source: Source) -> Source:
         """The opened `source` with files that hold its edges. Those of a batch of changes are written now."""
         if self.batch is None:
             return source
+        from ...updating.reading import graph_of_result
+
         self._source = self.batch.written(source, graph_of_result(self.batch.base), self._place)
         self._tell(self._source)
         return self._source
@@ -88,6 +94,8 @@ class RunInput:
                         self._tell(self._source)
                     refuse_few_rows(self._source, self._settings.input.least_rows)
             if self._source.weights is not None:
+                from ...programs.making import refuses_negative_weights
+
                 weights = replace(self._source.weights, nonnegative=refuses_negative_weights(self._settings))
                 self._source = replace(self._source, weights=weights)
         return self._source
@@ -120,6 +128,8 @@ class RunInput:
         return re.sub(rf"{re.escape(str(self._place.subfolder(FOLDER)))}(/part-[0-9]+\.parquet)?", name, text)
 
     def _compute(self, *tasks: Any) -> Any:
+        from ...cluster.client import compute
+
         return compute(self._client, tasks)
 
 

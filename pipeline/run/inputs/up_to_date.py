@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ....tasks.attributes import AttributeSource
 from ....tasks.ids.display import type_name
 from ....tasks.inputs.sources import Source, SourceFile
 from ....tasks.storage.passwords import without_passwords
@@ -17,6 +16,9 @@ from ...programs.catalogue import CATALOGUE, LAMBDA
 from ...programs.own import names_of
 from ...settings.models import Settings
 from .input_record import frame_record
+
+if TYPE_CHECKING:
+    from ....tasks.attributes import AttributeSource
 
 _MOST_NAMES = 3
 

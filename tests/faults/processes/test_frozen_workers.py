@@ -81,7 +81,7 @@ def test_frozen_workers_are_replaced(
             yield client
 
     plain = mine(rows, tmp_path / "plain", **HOW)
-    monkeypatch.setattr("edgemill.pipeline.run.mining.connect", connected)
+    monkeypatch.setattr("edgemill.pipeline.run.full.connect", connected)
     at_exchange(monkeypatch, 5, lambda: stop(*pids[:frozen]))
     # Dask takes no worker for frozen that was silent for less than 5 s.
     result = mine(rows, tmp_path / "out", cluster={"workers": 2, "silence_seconds": 1}, **HOW)

@@ -306,7 +306,7 @@ def test_a_frozen_worker(
             pids.extend(sorted(client.run(os.getpid).values()))
             yield client
 
-    monkeypatch.setattr("edgemill.pipeline.run.mining.connect", connected)
+    monkeypatch.setattr("edgemill.pipeline.run.full.connect", connected)
     told = Told(monkeypatch, drawn.randrange(1, LAST), lambda: os.kill(drawn.choice(pids), signal.SIGSTOP))
     try:
         result = mine(

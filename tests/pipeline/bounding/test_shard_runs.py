@@ -27,11 +27,12 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.carriers import choice as carrier_choice
 from edgemill.pipeline.cluster.carriers.choice import CarrierChoice
 from edgemill.pipeline.cluster.carriers.communicator import Communicator
-from edgemill.pipeline.cluster.connecting.start import WORKER_BYTES
+from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.plan import choice as planning
-from edgemill.pipeline.plan.choice import open_input, plan_run
+from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.fit import remedy
 from edgemill.pipeline.plan.limits import FILL
 from edgemill.pipeline.plan.plan import Plan

@@ -146,7 +146,7 @@ def test_wrong_arguments_exit_2(arguments: list[str], text: str) -> None:
 
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.device", lambda: Device("", 0, 0, "no CUDA driver"))
+    monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: Device("", 0, 0, "no CUDA driver"))
     result = call(command, *PATHS, "--device", "gpu")
     assert result.exit_code == 2
     assert result.stderr == "Error: --device is gpu, but this machine has none: no CUDA driver\n"

@@ -22,7 +22,6 @@ from edgemill.pipeline import InputError, OutOfRoom, mine
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan.choice import plan_run
 from edgemill.pipeline.plan.plan import Plan
-from edgemill.pipeline.run import mining
 
 # Secrets to search for in all files of a run: two tokens of storage options, two passwords of URLs.
 TOKEN, OTHER, *PASSWORDS = SECRETS = "7f3c-token", "91ab-token", "5d2e-password", "c80d-password"
@@ -200,7 +199,7 @@ def test_what_workers_log(
             damage_the_input(tmp_path, settings)  # after planning, which would find it
         return plan
 
-    monkeypatch.setattr(mining, "plan_run", plan_and_damage)
+    monkeypatch.setattr("edgemill.pipeline.run.full.plan_run", plan_and_damage)
     with caplog.at_level(logging.DEBUG, "distributed"), pytest.raises(OutOfRoom if full else InputError):
         mine(settings["input"]["path"], tmp_path / "out", client=talkative, **without_paths(settings))
     assert "Compute Failed" in caplog.text

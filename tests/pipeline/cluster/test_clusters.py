@@ -16,13 +16,15 @@ import dask
 import pyarrow as pa
 import pytest
 from distributed import Client, LocalCluster
+from distributed.system import memory_limit
 
 import runs
 from backends import kernel_types
 from edgemill.kernels.runtime.device import Device
 from edgemill.kernels.runtime.warm import warm
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
-from edgemill.pipeline.cluster.connecting.start import connect, has_gpu_workers
+from edgemill.pipeline.cluster.connecting.local import has_gpu_workers, host_memory_bytes
+from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.tasks.generate.generate import generate
@@ -225,7 +227,7 @@ def test_gpu_workers_leave_ctrl_c_too(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Begun(preload)
 
     monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=start))
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.device", lambda: Device("a GPU", 2**30, 2, ""))
+    monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: Device("a GPU", 2**30, 2, ""))
     with pytest.raises(Begun) as begun, connect(ClusterSettings(device="gpu", workers=2)):
         pass
     assert begun.value.args == (["edgemill.pipeline.cluster.workers.ignore_ctrl_c"],)
@@ -287,5 +289,9 @@ def test_which_workers_get_a_gpu(
 ) -> None:
     """With `auto`, workers that would share a GPU compute on CPUs. With `gpu` they are refused."""
     found = Device("H200", 10**9, gpus, "" if gpus else "no CUDA device")
-    monkeypatch.setattr("edgemill.pipeline.cluster.connecting.start.device", lambda: found)
+    monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: found)
     assert has_gpu_workers(ClusterSettings(device=device, workers=workers)) is expected
+
+
+def test_the_memory_of_this_machine_is_what_dask_finds() -> None:
+    assert host_memory_bytes() == memory_limit()

@@ -62,7 +62,7 @@ def test_workers_started_here(
             seen.extend([client.scheduler_info()["address"], *client.scheduler_info()["workers"]])
             yield client
 
-    monkeypatch.setattr("edgemill.pipeline.run.mining.connect", connected)
+    monkeypatch.setattr("edgemill.pipeline.run.full.connect", connected)
     both = tmp_path / "both.pem"
     both.write_text(Path(ours.tls_cert_file).read_text() + Path(ours.tls_key_file).read_text())
     cluster = {"workers": 2, "tls_ca_file": ours.tls_ca_file, "tls_cert_file": str(both)}

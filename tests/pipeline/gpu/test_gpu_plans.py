@@ -12,8 +12,9 @@ from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
 from edgemill.pipeline import OutOfRoom, UsageError
 from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan import gpu_memory
-from edgemill.pipeline.plan.choice import open_input, plan_run, plan_without_sample
+from edgemill.pipeline.plan.choice import plan_run, plan_without_sample
 from edgemill.pipeline.plan.fit import excess, refuse_if_too_large
 from edgemill.pipeline.plan.gpu_memory import compact_bytes, halves_of_a_shard, mailbox_bytes, shards_bytes
 from edgemill.pipeline.plan.limits import GPU_FILL

@@ -16,14 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgemill.pipeline import InputError, OutOfRoom, UsageError, mine
-from edgemill.pipeline.cluster.connecting.start import WORKER_BYTES
+from edgemill.pipeline.cluster.connecting.local import WORKER_BYTES
 from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.messages.sizes import format_bytes
 from edgemill.pipeline.output.manifest import Manifest
 from edgemill.pipeline.plan import choice as planning
 from edgemill.pipeline.plan import limits, row_memory
 from edgemill.pipeline.plan import plan as plan_module
-from edgemill.pipeline.plan.choice import make_plan, open_input, plan_run
+from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.row_memory import row_bytes
 from edgemill.pipeline.plan.text import describe

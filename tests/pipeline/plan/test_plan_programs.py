@@ -13,8 +13,9 @@ import pytest
 from edgemill.pipeline import OutOfRoom, mine
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import Capacity
+from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events, Stage
-from edgemill.pipeline.plan.choice import make_plan, open_input, plan_run
+from edgemill.pipeline.plan.choice import make_plan, plan_run
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms

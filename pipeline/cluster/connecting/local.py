@@ -1,0 +1,92 @@
+"""What this machine offers workers that are started here: cores, memory and GPUs.
+
+Imports neither Dask nor the kernels, which take a second to load.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from ....tasks.errors import UsageError
+from ...settings.models import ClusterSettings
+
+if TYPE_CHECKING:
+    from ....kernels.runtime.device import Device
+
+WORKER_BYTES = 285 * 2**20
+"""Memory of an idle worker, with the kernels' buffers."""
+CLIENT_BYTES = 60 * 2**20
+"""Memory of a scheduler and a client, beside the worker of the same process."""
+_LIMITS = (
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/memory/memory.soft_limit_in_bytes",
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory.high",
+    "/sys/fs/cgroup/memory.low",
+)
+"""Files with limits of control groups, of versions 1 and 2: a number, or `max`."""
+
+
+def cores() -> int:
+    """Number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def host_memory_bytes() -> int:
+    """Memory that this process and its workers may use: the machine's, or less by a limit of the system.
+
+    The same as `distributed.system.memory_limit`, without the import of Dask.
+    """
+    limit = psutil.virtual_memory().total
+    for path in _LIMITS:
+        with suppress(OSError, ValueError):
+            limit = min(limit, int(Path(path).read_text()) or limit)
+    most = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    return min(limit, most) if most > 0 else limit
+
+
+def check_device(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers started here should have a GPU and this machine has none."""
+    if settings.is_started_here and settings.device == "gpu":
+        local_gpu(settings)
+
+
+def check_least_workers(settings: ClusterSettings) -> None:
+    """Raises UsageError if workers are to be waited for and all are started here."""
+    if settings.is_started_here and settings.least_workers is not None:
+        raise UsageError(
+            "cluster.least_workers applies to a running cluster: name its scheduler or give mine a client, "
+            "or set cluster.workers=… to start some here"
+        )
+
+
+def local_gpu(settings: ClusterSettings) -> Device:
+    """The GPU that workers started here would use. Raises UsageError if one is asked for and the machine has none."""
+    from ....kernels.runtime.device import Device, device  # loads the kernels
+
+    if settings.device == "cpu":
+        return Device("", 0, 0, "cluster.device is cpu")
+    found = device()
+    if settings.device == "gpu" and found.missing:
+        raise UsageError(f"cluster.device is gpu, but this machine has none: {found.missing}")
+    return found
+
+
+def has_gpu_workers(settings: ClusterSettings) -> bool:
+    """Whether workers started here have a GPU each: if asked for, or by `auto` if there are enough GPUs.
+
+    Raises UsageError if GPUs are asked for and there is none.
+    """
+    if settings.device == "cpu":
+        return False
+    gpu = local_gpu(settings)
+    if gpu.missing or settings.workers is None or settings.device == "gpu":
+        return not gpu.missing
+    return settings.workers <= gpu.count and find_spec("dask_cuda") is not None
