@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Best as Best
     from .pipeline import ClusterLost as ClusterLost
     from .pipeline import Diff as Diff
+    from .pipeline import EdgeFacts as EdgeFacts
     from .pipeline import EdgemillError as EdgemillError
     from .pipeline import GraphFigures as GraphFigures
     from .pipeline import Group as Group

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         StoreLost,
         UsageError,
     )
-    from ..tasks.programs.program import Best, Program, Top, Totals, VertexId, Vertices
+    from ..tasks.programs.program import Best, EdgeFacts, Program, Top, Totals, VertexId, Vertices
     from .calls.estimate import estimate
     from .calls.mine import mine
     from .calls.programs import (
@@ -61,6 +61,7 @@ __all__ = [
     "Best",
     "ClusterLost",
     "Diff",
+    "EdgeFacts",
     "EdgemillError",
     "GraphFigures",
     "Group",
@@ -118,6 +119,7 @@ __all__ = [
 
 _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Best": "..tasks.programs.program",
+    "EdgeFacts": "..tasks.programs.program",
     "Diff": ".results.compare.diff",
     "Group": ".results.rows",
     "GraphFigures": ".estimates.figures",

@@ -253,6 +253,8 @@ class SsspSection(TypedDict, total=False):
 
     source: int | str | None
     """Id of the vertex at which all paths start; required."""
+    delta: float | None
+    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
 
 
 class BetweennessSection(TypedDict, total=False):
@@ -479,6 +481,8 @@ class Keywords(TypedDict, total=False):
     """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
     personal: tuple[int | str, ...] | list[int | str] | str
     """Ids at which walks restart: `a,b`, `@FILE` (an id a line) or `@FILE:COLUMN` (Parquet); none: all vertices."""
+    delta: float | None
+    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
     normalized: bool
     """Divide by the number of pairs of other vertices; false: sums over pairs."""
     wasserman_faust: bool

@@ -98,15 +98,17 @@ def bfs(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> R
     return columns_of("bfs", edges, {"source": source}, settings)
 
 
-def sssp(edges: Any, /, *, source: int | str | None = None, **settings: Any) -> ResultTable:
+def sssp(edges: Any, /, *, source: int | str | None = None, delta: float | None = None, **settings: Any) -> ResultTable:
     """Shortest paths: the smallest sum of weights on a path from a source to each vertex.
 
     Columns: `id`, `degree`, `distance`, `predecessor`. `distance`: The smallest sum of weights; null without a path.
     `predecessor`: The vertex before on such a path, or null.
 
     `source`: Id of the vertex at which all paths start; required.
+
+    `delta`: Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree.
     """
-    return columns_of("sssp", edges, {"source": source}, settings)
+    return columns_of("sssp", edges, {"source": source, "delta": delta}, settings)
 
 
 def betweenness(

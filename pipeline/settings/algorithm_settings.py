@@ -133,6 +133,8 @@ class SsspSettings(Section):
 
     source: Annotated[int | str | None, PlainValidator(id_or_none)] = None
     """Id of the vertex at which all paths start; required."""
+    delta: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
 
 
 class EstimateSettings(Section):

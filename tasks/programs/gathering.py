@@ -20,8 +20,8 @@ PUSH_FACTOR = 16
 """Vertices push if their entries are fewer than one in PUSH_FACTOR of those of rows that still receive. Otherwise these
 rows are read.
 """
-VALUE_FACTOR = 2
-"""The same on the CPU for values, for which a row is read to its end; for `first` it is read up to a sender."""
+VALUE_FACTOR = 1
+"""The same on the CPU for values: then a row is read to its end, and for `first` only up to a sender."""
 
 
 class Gatherer(ABC):
@@ -68,7 +68,9 @@ class GatherAll(Gatherer):
         received = self.mirrors.all_values(sendable(values), packets or [])
         self.entries += len(rows)
         found, best = combine_rows(combine, rows, received, self.program.along)
-        return None, Best(found, numbers_of(self.block, best)) if combine == "argmin" and best is not None else found
+        if combine != "argmin" or best is None:
+            return None, found
+        return None, Best(found, numbers_of(self.block, best), received[np.maximum(best, 0)])
 
 
 class GatherKept(Gatherer):
@@ -147,7 +149,7 @@ class GatherChanged(Gatherer):
         receiving = self.calls.receives(vertices.at(touched))
         kept = touched if receiving is None else touched[receiving]
         best = None if self.best is None else self.best[kept]
-        got = self._got(self.out[kept], best)
+        got = self._got(self.out[kept], best, position, received)
         self.out[touched] = neutral
         if self.best is not None:
             self.best[touched] = -1
@@ -170,7 +172,7 @@ class GatherChanged(Gatherer):
             active = np.zeros_like(sources, np.bool_)
             active[position] = True
             came, first = gathers.first_active_sources(rows, receiving, active)
-            return came, self._got(first, first)
+            return came, self._numbers(first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
@@ -183,12 +185,12 @@ class GatherChanged(Gatherer):
             bound = bound if selected is None else bound[selected]
             has_come &= found > bound if self.largest else found < bound
         came = np.flatnonzero(has_come).astype(np.int32)
-        return came if selected is None else selected[came], self._got(found[came], best[came])
+        return came if selected is None else selected[came], self._got(found[came], best[came], position, received)
 
-    def _got(self, found: Array, best: IntArray | None) -> Any:
-        """The combined values of vertices that received one, with the sources `best`."""
+    def _got(self, found: Array, best: IntArray | None, position: IntArray, received: Array) -> Any:
+        """The combined values of vertices that received one, with the sources `best`, of those that sent."""
         if self.program.combine == "argmin" and best is not None:
-            return Best(found, self._numbers(best))
+            return Best(found, self._numbers(best), received[np.searchsorted(position, best)])
         return self._numbers(found) if self.program.combine == "first" else found
 
     def _numbers(self, best: IntArray) -> Array:

@@ -73,6 +73,22 @@ class Best:
     """[vertices] the smallest received value."""
     source: Array
     """[vertices] dense number of the first source with this value."""
+    sent: Array
+    """[vertices] what this source emitted: the value before the weight of the edge."""
+
+
+@dataclass(frozen=True)
+class EdgeFacts:
+    """Facts of all edges of a graph, the same for any number of blocks."""
+
+    vertices: int
+    """Number of vertices."""
+    entries: int
+    """Number of in-edges of all vertices."""
+    mean_weight: float
+    """Mean weight of a sample of the edges; 1 without weights."""
+    on_device: bool
+    """Whether they are on GPUs."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,9 @@ class Program(ABC):
     """Names and types of the state's arrays: `bool`, `int32`, `int64`, `float32`, `float64`; or `id`, int64 dense
     numbers of vertices, with -1 for none, which are published as ids.
     """
+
+    constant: ClassVar[tuple[str, ...]] = ()
+    """Names of arrays of the state that do not change: `apply` leaves them out."""
 
     combine: ClassVar[Combine]
     """How the values that reach a vertex are combined.
@@ -194,7 +213,18 @@ class Program(ABC):
         return source.value
 
     def priority(self, v: Vertices) -> Array | None:
-        """[vertices] for the asynchronous order: vertices with small values send first. None for all at once."""
+        """[vertices] vertices with small values send first, in the asynchronous order, and with `window` also in the
+        synchronous one. None for all at once.
+        """
+        return None
+
+    def window(self, edges: EdgeFacts) -> float | None:
+        """The width of windows of `priority`; None for no windows. For monotone programs, in the synchronous order.
+
+        A vertex that changed sends when its priority is in the lowest window with such a vertex of any block; the
+        others wait. A superstep is a round in which vertices send, so their number depends on the width; the result
+        does not.
+        """
         return None
 
     def totals(self, v: Vertices) -> State:

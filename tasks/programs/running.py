@@ -39,6 +39,13 @@ class Pending(SizedArrays):
     """[changed] own vertices that send next, int32, ascending; empty for programs in which all vertices send."""
     moved: Array
     """How much the vertices of the last superstep changed, or whether."""
+    state: dict[str, Array] | None = None
+    """[own] arrays by name; None if they are those of the outcome, which has been through `Program.then` otherwise."""
+
+    def placed(self, space: MemorySpace) -> Pending:
+        """The same with its arrays in `space`."""
+        state = self.state and {name: space.place(values) for name, values in self.state.items()}
+        return Pending(space.place(self.rows), space.place(self.moved), state)
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Outcome(SizedArrays):
     def placed(self, space: MemorySpace) -> Outcome:
         """The outcome with its arrays in `space`."""
         state = {name: space.place(values) for name, values in self.state.items()}
-        pending = self.pending and Pending(space.place(self.pending.rows), space.place(self.pending.moved))
+        pending = self.pending and self.pending.placed(space)
         return replace(self, number=space.place(self.number), state=state, pending=pending)
 
 
@@ -131,6 +138,8 @@ def run_program(
                 run.continue_with(relaxed)
             ran = "asynchronous"
             ending, moved = run_to_silence(run, limits)
+        pending = None if ending == "ended" or run.program is not program else _pending(run, ran)
+        steps = run.all_steps
         while (then := run.program.then) is not None:
             run.continue_with(then)
             run_in_step(run, Limits())
@@ -138,7 +147,7 @@ def run_program(
             block.group,
             block.number,
             run.state,
-            run.all_steps,
+            run.all_steps if ending == "ended" else steps,
             ending == "ended",
             moved,
             run.entries,
@@ -146,28 +155,29 @@ def run_program(
             exchanges=run.exchanges,
             order=ran,
             received=4 * run.mirrors.words_received,
-            pending=None if ending == "ended" or run.program is not program else _pending(run, ran),
+            pending=pending,
         )
 
 
 def can_pause(program: Program, order: Order = "synchronous") -> bool:
     """Whether an outcome of the program, if a limit stops it, is `pending`."""
-    return program.then is None and (order == "synchronous" or program.relaxed is None or program.relaxed is program)
+    return order == "synchronous" or program.relaxed is None or program.relaxed is program
 
 
 def _pending(run: BlockState, order: str) -> Pending:
+    state = None if run.program.then is None else {name: values.copy() for name, values in run.state.items()}
     if run.program.senders == "all":
-        return Pending(run.rows, run.moved)
+        return Pending(run.rows, run.moved, state)
     everyone = np.arange(len(run.block.number), dtype=np.int32, like=run.block.number)
     if order == "asynchronous":  # the vertices that changed and did not send are not known
-        return Pending(everyone, np.ones_like(everyone, np.bool_))
+        return Pending(everyone, np.ones_like(everyone, np.bool_), state)
     # Modes and h-indices also need the values of the others, which a new gatherer does not have.
-    return Pending(everyone if run.program.combine in ("mode", "hindex") else run.rows, run.moved)
+    return Pending(everyone if run.program.combine in ("mode", "hindex") else run.rows, run.moved, state)
 
 
 def _go_on(run: BlockState, before: Outcome) -> None:
     assert before.pending is not None
-    run.resume(before.state, before.pending.rows, before.pending.moved, before.steps)
+    run.resume(before.pending.state or before.state, before.pending.rows, before.pending.moved, before.steps)
     run.entries_before, run.exchanges = before.entries, before.exchanges
     run.mirrors.words += before.bytes // 4
     run.mirrors.words_received += before.received // 4

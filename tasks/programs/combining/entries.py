@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,13 +119,13 @@ class GatherEntries(Gatherer):
             return found, best >= 0
         position = np.full_like(best, -1)
         position[best >= 0] = source[best[best >= 0]]
-        return Best(found, numbers_of(self.block, position)), best >= 0
+        return Best(found, numbers_of(self.block, position), values[np.maximum(position, 0)]), best >= 0
 
 
 def _joined(parts: Sequence[Any], rows: Array | None = None) -> Any:
     """The combined values of all parts; of some `rows` of them, if given."""
     if isinstance(parts[0], Best | Top):
-        value, source = (_joined([getattr(part, name) for part in parts], rows) for name in ("value", "source"))
-        return type(parts[0])(value, source)
+        names = [one.name for one in fields(parts[0])]
+        return type(parts[0])(*(_joined([getattr(part, name) for part in parts], rows) for name in names))
     whole = np.concatenate(parts)
     return whole if rows is None else whole[rows]

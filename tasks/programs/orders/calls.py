@@ -47,6 +47,11 @@ def has_messages(program: Program) -> bool:
     return type(program).message is not Program.message
 
 
+def has_windows(program: Program) -> bool:
+    """Whether the program defines `window`."""
+    return type(program).window is not Program.window
+
+
 def check_declaration(program: Program) -> None:
     """Raises ProgramError if a program lacks an attribute, or has attributes that cannot be combined."""
 
@@ -61,6 +66,8 @@ def check_declaration(program: Program) -> None:
             refuse(f"`state` has {array!r} of type {kind!r}, not one of {', '.join(KINDS)}")
         if array.startswith("_") or array in ("number", "in_degree", "out_degree", "out_weight", "total", "step"):
             refuse(f"`state` cannot have an array with the name {array!r}")
+    if unknown := [array for array in program.constant if array not in state]:
+        refuse(f"`constant` has {unknown[0]!r}, which is not in `state`")
     for attribute, value, known in (
         ("combine", combine, get_args(Combine)),
         ("view", program.view, get_args(View)),
@@ -90,6 +97,8 @@ def check_declaration(program: Program) -> None:
         )
     if program.bound and (program.spreads or has_messages(program)):
         refuse("`bound` is not for programs that spread, or define `message`")
+    if has_windows(program) and (not program.monotone or type(program).priority is Program.priority):
+        refuse("`window` is for `monotone` programs that define `priority`")
     if program.monotone and (
         program.senders != "changed"
         or combine not in IN_ANY_ORDER
@@ -187,13 +196,15 @@ class Calls:
         if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Mapping):
             self.refuse(function, v, f"returns {_described(found)}, not a dict of the state's arrays and an array")
         state, moved = found
-        if set(state) != set(self.kinds):
-            self.refuse(function, v, f"returns the arrays {_listed(state)}; `state` has {_listed(self.kinds)}")
+        wanted = set(self.kinds).difference(self.program.constant if function == "apply" else ())
+        if set(state) != wanted:
+            known = "`state`" if len(wanted) == len(self.kinds) else "`state` without `constant`"
+            self.refuse(function, v, f"returns the arrays {_listed(state)}; {known} has {_listed(wanted)}")
         moved = self._array(function, v, moved, "what moved")
         if moved.dtype.kind not in ("b" if self.program.senders == "changed" else "biuf"):
-            wanted = "bool: whether it changed" if self.program.senders == "changed" else "numbers"
-            self.refuse(function, v, f"the second array is {moved.dtype}, not {wanted}")
-        return {name: self._of_kind(function, v, name, state[name]) for name in self.kinds}, moved
+            numbers = "bool: whether it changed" if self.program.senders == "changed" else "numbers"
+            self.refuse(function, v, f"the second array is {moved.dtype}, not {numbers}")
+        return {name: self._of_kind(function, v, name, state[name]) for name in state}, moved
 
     def _of_kind(self, function: str, v: Vertices, name: str, given: Any) -> Array:
         """The array with the declared type. Integers must fit, and floats must not become integers."""

@@ -181,7 +181,7 @@ def test_files_blocks_and_workers_change_nothing(
     monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
     rows = _rows()
     Random(1).shuffle(rows)
-    parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 50}}
+    parts: dict[str, Any] = {"partitions": 3, "ingest": {"rows_per_block": 50}, "sssp.delta": 0.3}
     files = _write(tmp_path / "rows", rows, files=5)
     result = mine(files, tmp_path / "out", vertices=listed, client=two_workers, **parts, **HOW)
     assert result.vertices.to_table().equals(alone.vertices.to_table())

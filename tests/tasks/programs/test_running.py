@@ -166,6 +166,8 @@ def test_arrays_that_do_not_fit_are_refused(how: str, message: str, blocks: int)
         (LocalClustering, {"view": "both"}, "for view 'either'"),
         (Coreness, {"along": "add"}, "not for combine 'hindex'"),
         (PageRank, {"monotone": True}, "`monotone` is for senders 'changed'"),
+        (PageRank, {"constant": ("ranks",)}, "`constant` has 'ranks', which is not in `state`"),
+        (Components, {"window": lambda self, edges: 1.0}, "`window` is for `monotone` programs that define `priority`"),
         (PageRank, {"bound": "rank"}, "`bound` is 'rank', which must name an array of `state`, for senders 'changed'"),
         (ShortestPaths, {"bound": "length"}, "`bound` is 'length', which must name an array of `state`"),
         (Components, {"bound": "component"}, "`bound` is not for programs that spread"),
@@ -269,7 +271,7 @@ def test_programs_run_on_other_array_types(program: Program) -> None:
         totals = program.totals(vertices)
         kind = "int64" if program.combine in ("first", "mode", "hindex", "links") else "float64"
         came = put(np.array([3, 1, 2, 0], kind))
-        got = Best(came, put(np.array([3, 1, 2, 0]))) if program.combine == "argmin" else came
+        got = Best(came, put(np.array([3, 1, 2, 0])), came) if program.combine == "argmin" else came
         new, moved_then = program.apply(vertices, got, Totals({"dangling": 0.25}))
         listening = program.receives(vertices)
         return [*state.values(), moved, values, *totals.values(), *new.values(), moved_then, listening]

@@ -80,36 +80,55 @@ def test_levels_and_parents(graph: Drawn, data: st.DataObject) -> None:
 def test_distances_and_predecessors(graph: Drawn, data: st.DataObject) -> None:
     source = data.draw(st.integers(0, graph.vertices - 1))
     found = by_blocks(ShortestPaths(source), graph, data.draw(st.sampled_from([1, 3]))).state
+    levels = nx.single_source_shortest_path_length(graph.networkx(), source)
     distances = nx.single_source_dijkstra_path_length(graph.networkx(), source)
     assert np.allclose(found["distance"], [distances.get(v, np.inf) for v in range(graph.vertices)], rtol=1e-12)
     weight = {**dict(zip(graph.edges, graph.weights, strict=True))}
     if not graph.directed:
         weight |= {(v, u): w for (u, v), w in weight.items()}
-    fewest = fewest_edges(graph, source, weight)
-    for v, before in enumerate(found["predecessor"].tolist()):
-        if v == source or np.isinf(found["distance"][v]):
-            assert before == (v if v == source else -1)
-            continue
-        tight = [
-            u
-            for (u, w), length in weight.items()
-            if w == v and found["distance"][u] + length == found["distance"][v] and fewest[u] == fewest[v] - 1
-        ]
-        assert before == min(tight)
+    found_distance, before = found["distance"], found["predecessor"].tolist()
+    tight = {
+        v: [u for (u, w), x in weight.items() if w == v and found_distance[u] + x == found_distance[v]] for v in levels
+    }
+    known = {source: source}
+    for v in levels:
+        if v != source and found_distance[first := min(tight[v])] < found_distance[v]:
+            known[v] = first
+    senders = set(known)
+    while senders:
+        found_now = {
+            v: min(senders.intersection(tight[v])) for v in levels.keys() - known if senders.intersection(tight[v])
+        }
+        known |= found_now
+        senders = set(found_now)
+    assert before == [known.get(v, -1) for v in range(graph.vertices)]
+    for v in levels:  # a tree
+        for _ in range(graph.vertices):
+            v = before[v]
+        assert v == source
 
 
-def fewest_edges(graph: Drawn, source: int, weight: dict[tuple[int, int], float]) -> list[int]:
-    """The fewest edges of a shortest path to each vertex, by definition: one more edge at a time."""
-    distance = [np.inf] * graph.vertices
-    distance[source] = 0.0
-    fewest = [0] * graph.vertices
-    for edges in range(1, graph.vertices):
-        longer = list(distance)
-        for (u, v), length in weight.items():
-            if distance[u] + length < longer[v]:
-                longer[v], fewest[v] = distance[u] + length, edges
-        distance = longer
-    return fewest
+@given(graphs(), st.sampled_from([1, 3, 7]), st.sampled_from([1e-7, 0.2, 1.0, 3.0, 1e9, np.inf]))
+@FEW
+def test_windows_do_not_change_distances(graph: Drawn, blocks: int, delta: float) -> None:
+    """Weights are 0 to 1e6: in an infinite window nothing waits, and in the smallest each distance has its own."""
+    one, whole = by_blocks(ShortestPaths(0, np.inf), graph, 1), by_blocks(ShortestPaths(0, delta), graph, 1)
+    cut = by_blocks(ShortestPaths(0, delta), graph, blocks)
+    assert (cut.steps, cut.converged, cut.exchanges) == (whole.steps, True, whole.exchanges)
+    assert one.steps <= cut.steps
+    for name, values in one.state.items():
+        assert values.tobytes() == cut.state[name].tobytes() == whole.state[name].tobytes()
+
+
+def test_small_windows_read_fewer_edges() -> None:
+    """A path of short edges, and long edges from the source to all its vertices, which shorter paths replace."""
+    size = 200
+    short = tuple((v, v + 1) for v in range(size - 1))
+    long = tuple((0, v) for v in range(2, size))
+    graph = Drawn(size, short + long, (1.0,) * len(short) + tuple(2.0 * v for _, v in long), True)
+    near, all_at_once = (by_blocks(ShortestPaths(0, delta), graph, 2) for delta in (1.0, np.inf))
+    assert near.state["distance"].tolist() == all_at_once.state["distance"].tolist() == list(range(size))
+    assert 4 * near.entries < all_at_once.entries
 
 
 @given(graphs(), st.sampled_from([1, 3]))
@@ -217,5 +236,5 @@ def test_only_changed_vertices_of_a_long_path_are_read(program: Program, blocks:
     found = by_blocks(program, graph, blocks, by_range=True)
     first = next(iter(found.state.values()))
     assert first.tolist() == list(range(size))
-    assert found.steps == size
+    assert found.steps == size + (2 if isinstance(program, ShortestPaths) else 0)  # predecessors take two more
     assert found.entries <= 32 * size  # a block with few entries may read them all
