@@ -8,6 +8,7 @@ from typing import Any
 from ..kernels.cpu.shards import Cut
 from ..kernels.graph import Topology
 from .graph.subgraph import PartitionCounts, Subgraph
+from .graph.whole_graph import WholeGraph
 from .ingest import OwnedEdges, OwnedRows
 from .ingest.degrees import BucketDegrees
 from .ingest.numbering import BucketEdges, BucketIds
@@ -28,6 +29,7 @@ TYPES: Mapping[str, type[Any]] = {
     "ShardEdges": ShardEdges,
     "Subgraph": Subgraph,
     "Topology": Topology,
+    "WholeGraph": WholeGraph,
 }
 """Name in files → dataclass. A renamed class keeps its name here: older checkpoints have it."""
 

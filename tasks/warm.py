@@ -17,6 +17,7 @@ from .bound.peel import peel, peel_intervals
 from .device import MemorySpace
 from .graph.subgraph import Subgraph, build_subgraph
 from .graph.triangulate import count_triangles, send_lists
+from .graph.whole_graph import whole_graph
 from .ids import order
 from .ingest import OwnedEdges
 from .messages import Bundle, collect
@@ -30,19 +31,22 @@ CLIQUES = 1024
 def run_clique(method: str, partitions: int, space: MemorySpace, compact_rows: bool = False) -> list[Intervals]:
     """λ of the cliques by `method`, in two partitions, or in one if `partitions` is 1, over arrays in `space`.
 
-    Messages go one way only. `compact_rows` is for peeling on a GPU. Peeling has one partition here: several are peeled
-    as shards, which `tasks.shards` warms.
+    Messages go one way only. `compact_rows` is for peeling on a GPU, which takes plain rows otherwise. Peeling has one
+    partition here: several are peeled as shards, which `tasks.shards` warms.
     """
     count = 1 if method == "peel" else min(partitions, 2)
     owned = [_owned(p, count) for p in range(count)]
     if space is MemorySpace.DEVICE:
         owned = list(map(ingest.owned_to_device, owned))
+        if method == "peel":
+            graph = whole_graph(owned[0])
+            return [peel_intervals(graph, peel(graph, most_plain=0 if compact_rows else None))]
     lists = [send_lists(edges, count) for edges in owned]
     counted = [count_triangles(edges, collect(p, lists)) for p, edges in enumerate(owned)]
     replies = [found.replies for found in counted]
     subgraphs = [build_subgraph(owned[p], counted[p], count, collect(p, replies)) for p in range(count)]
     if method == "peel":
-        return [peel_intervals(subgraphs[0], peel(subgraphs[0], compact_rows=compact_rows))]
+        return [peel_intervals(subgraphs[0], peel(subgraphs[0]))]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
 
 

@@ -3,15 +3,18 @@
     python -m benchmarks gpu --scales 20,22,24 --repeats 3
 
 R-MAT graphs, edge factor 16, are generated, cleaned and put in degree order on the device before the time is taken.
-*Support* is the stage triangulate: counting triangles and building the subgraph. *λ* is the peeling of that subgraph,
-including its rows and their hash tables. Times are medians of the repeats; kernels are compiled. Bytes are the peak of
-CuPy's memory pool, including the oriented edges. With --profile operations are timed separately, with a
-synchronization after each.
+*Support* is the stage triangulate: counting triangles. *λ* is peeling, including its rows and their hash tables. Times
+are medians of the repeats; kernels are compiled. Bytes are the peak of CuPy's memory pool for each edge, including the
+oriented edges. With --bytes CuPy may take that many bytes for each edge, so that peeling starts in compact rows if
+plain rows do not fit. With --check that many edges drawn at random are checked: an edge with λ = k has at least k
+triangles whose other edges have λ ≥ k, and at most k whose other edges have λ > k. With --profile operations are timed
+separately, with a synchronization after each.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -21,13 +24,13 @@ from typing import Any
 import cupy
 
 from benchmarks.common.table import markdown, millions, seconds
+from benchmarks.gpus.check_lambda import check_lambda
 from benchmarks.gpus.graphs import rmat
-from edgemill import kernels
 from edgemill.kernels.gpu import peel as peeling
 from edgemill.kernels.gpu.runtime.launch import Rounds
-from edgemill.tasks.bound.peel import peel, peel_intervals
-from edgemill.tasks.graph.subgraph import build_subgraph
-from edgemill.tasks.graph.triangulate import count_triangles
+from edgemill.kernels.gpu.whole_peel import WholePeeling
+from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
 from edgemill.tasks.ingest import OwnedEdges
 
 HEAD = (
@@ -40,6 +43,7 @@ HEAD = (
     "support, s",
     "λ, s",
     "both, s",
+    "bytes/edge",
     "bytes/local edge",
 )
 KEYS = ("scale",)
@@ -66,38 +70,46 @@ def profile(spent: Spent) -> None:
 
         return call
 
-    for name in ("intersect", "adjacency"):
-        setattr(kernels, name, timed(name, getattr(kernels, name)))
+    module = sys.modules["edgemill.kernels.gpu.intersect"]
+    module.supports = timed("supports", module.supports)
+    for name in ("_go_on_in_plain_rows", "_scatter"):
+        setattr(WholePeeling, name, timed(name, getattr(WholePeeling, name)))
     peeling.adjacency = timed("compact", peeling.adjacency)  # type: ignore[assignment]
     Rounds.launch = timed("launch", Rounds.launch)  # type: ignore[method-assign]
 
 
-def sample(owned: OwnedEdges) -> tuple[float, float, dict[str, int]]:
-    """One pass: seconds of support and of λ, and the answers."""
+def sample(owned: OwnedEdges) -> tuple[float, float, WholeGraph, Any]:
+    """One pass: seconds of support and of λ, and the answers: supports and λ of all edges."""
     stream = cupy.cuda.get_current_stream()
     stream.synchronize()
     start = time.perf_counter()
-    subgraph = build_subgraph(owned, count_triangles(owned, {}), 1, {})
+    graph = whole_graph(owned)
     stream.synchronize()
     middle = time.perf_counter()
-    found = peel(subgraph)
+    found = peel(graph)
+    low, levels = found.low, found.levels
+    del found
     stream.synchronize()
     end = time.perf_counter()
-    low = peel_intervals(subgraph, found).low
-    answers = {
-        "edges": len(owned),
-        "local": subgraph.topology.edges,
-        "triangles": int(subgraph.support.sum(dtype="int64")) // 3,
-        "levels": found.levels,
-        "max": int(low.max()),
-        "sum": int(low.sum(dtype="int64")),
-    }
-    return middle - start, end - middle, answers
+    return middle - start, end - middle, graph, (low, levels)
+
+
+class Peak(cupy.cuda.MemoryHook):
+    """The most bytes that arrays took at once."""
+
+    name = "peak"
+    most = 0
+
+    def malloc_postprocess(self, **kwargs: Any) -> None:
+        """Called by CuPy after it gives memory to an array."""
+        self.most = max(self.most, cupy.get_default_memory_pool().used_bytes())
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scales", default="20,22,24", help="R-MAT scales (20,22,24)")
     parser.add_argument("--repeats", type=int, default=3, help="passes (3)")
+    parser.add_argument("--bytes", type=int, default=0, help="most bytes for each edge (0: all of the device)")
+    parser.add_argument("--check", type=int, default=0, help="edges whose λ is checked (0)")
     parser.add_argument("--profile", action="store_true", help="time every operation apart")
 
 
@@ -112,30 +124,56 @@ def report(options: argparse.Namespace) -> list[list[str]]:
     pool = cupy.get_default_memory_pool()
     lines: list[list[str]] = []
     for scale in map(int, options.scales.split(",")):
+        pool.set_limit(size=0)
         owned = rmat(scale)
         pool.free_all_blocks()
         spent.clear()
-        passes = [sample(owned) for _ in range(options.repeats)]
-        answers = passes[0][2]
-        support, bound = (median(p[i] for p in passes) for i in (0, 1))
-        lines.append(
-            [
-                f"{scale}",
-                millions(answers["edges"]),
-                millions(answers["triangles"]),
-                f"{answers['levels']}",
-                f"{answers['max']}",
-                f"{answers['sum']}",
-                seconds(support),
-                seconds(bound),
-                seconds(support + bound),
-                f"{pool.total_bytes() / answers['local']:.0f}",
-            ]
-        )
+        pool.set_limit(size=options.bytes * len(owned))
+        times = []
+        with Peak() as peak:
+            for _ in range(options.repeats):
+                graph = answer = None
+                *seconds_, graph, answer = sample(owned)
+                times.append(seconds_)
+        pool.set_limit(size=0)
+        lines.append(_line(scale, times, graph, answer, peak.most))
         print(markdown(HEAD, lines[-1:]), flush=True)
+        if options.check:
+            print(_shape(answer[0]))
+            check_lambda(graph, answer[0], options.check)
+            print(f"{options.check} edges have the right λ", flush=True)
         if options.profile:
             print({name: round(value / options.repeats, 4) for name, value in sorted(spent.items())}, flush=True)
-        del owned
+        del owned, graph, answer
         pool.free_all_blocks()
     print(markdown(HEAD, lines))
     return lines
+
+
+def _line(scale: int, times: list[list[float]], graph: WholeGraph, answer: Any, most: int) -> list[str]:
+    low, levels = answer
+    support, bound = (median(one[i] for one in times) for i in (0, 1))
+    edges = graph.counts.owned
+    return [
+        f"{scale}",
+        millions(edges),
+        millions(int(graph.support.sum(dtype="int64")) // 3),
+        f"{levels}",
+        f"{int(low.max())}",
+        f"{int(low.sum(dtype='int64'))}",
+        seconds(support),
+        seconds(bound),
+        seconds(support + bound),
+        f"{most / edges:.1f}",
+        f"{most / graph.counts.local:.1f}",
+    ]
+
+
+def _shape(low: Any) -> str:
+    """The distribution of λ over the edges with triangles, as shares of the largest."""
+    counts = cupy.bincount(low).get()
+    counts[0] = 0
+    below, largest = counts.cumsum(), len(counts) - 1
+    parts = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+    at = [int(below.searchsorted(part * below[-1])) / largest for part in parts]
+    return "λ/λmax at " + ", ".join(f"{part:.0%}: {share:.4f}" for part, share in zip(parts, at, strict=True))

@@ -13,6 +13,8 @@ from edgemill.kernels.in_rows import InRows
 from edgemill.tasks.ingest import OwnedEdges
 from edgemill.tasks.programs import Block
 
+_PART = 2**29
+"""Rows that are cleaned at once."""
 _SOURCE = r"""
 struct Edge { long long u, v; };
 
@@ -86,9 +88,18 @@ def rmat_keys(scale: int, edge_factor: int = 16, seed: int = 1) -> Any:
     key = cupy.empty(rows, np.int64)
     cupy.RawKernel(_SOURCE, "rmat")((4096,), (256,), (key, np.int64(rows), np.int32(scale), np.uint64(seed)))
     key.sort()
-    keep = key >> scale != key & ((1 << scale) - 1)
-    keep[1:] &= key[1:] != key[:-1]
-    return key[keep]
+    # Distinct keys move to the front, part after part: CuPy selects from 2^31 items at most, and in memory of its own.
+    kept, last = 0, -1
+    for first in range(0, rows, _PART):
+        part = key[first : first + _PART]
+        keep = part >> scale != part & ((1 << scale) - 1)
+        keep[1:] &= part[1:] != part[:-1]
+        keep[:1] &= part[:1] != last
+        last = int(part[-1])
+        part = part[keep]
+        key[kept : kept + len(part)] = part
+        kept += len(part)
+    return key[:kept]
 
 
 def rmat_block(scale: int, edge_factor: int = 16, seed: int = 1) -> Block:

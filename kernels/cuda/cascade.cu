@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) cascade(
         for (uint32 i = before + thread; i < begun; i += threads) count[__ldcg(&queue[i])] = GONE;
         if (thread < 3) state[4 + 4 * ((round + 1) % 3) + thread] = 0;
         const Removal removal = {queue, tail, count, removed_in(round), removed_in(round + 1), threshold, band};
-        const uint32 grown = run_round(work, begun, end, &state[4 + 4 * (round % 3)], heavy, barrier, graph, removal);
+        const uint32 grown = run_round(work, queue + begun, end - begun, &state[4 + 4 * (round % 3)], heavy, barrier, graph, removal);
         before = begun;
         begun = end;
         end = grown;

@@ -23,10 +23,7 @@
 #ifndef BANDS
 #define BANDS 0
 #endif
-// Measured on one H200, R-MAT 24, seconds of peeling: two blocks of 16 warps 1.55; two entries of a row at once instead of
-// four 1.58; two blocks of 20 warps 1.67 (registers spill), and 1.60 with one lookup at once (no spills); three blocks of 16 warps
-// 1.90. CHUNK from 4 to 32 makes no difference, nor does loading one unit ahead.
-constexpr int BLOCKS = 2;  // of a multiprocessor
+constexpr int BLOCKS = 2;  // of a multiprocessor; docs/engineering/gpu-kernels.md has times with other values
 constexpr int CHUNK = 8;  // most edges that a warp processes at a time
 constexpr int ENTRIES = 4;  // entries of a row that a lane loads at once
 constexpr int UNIT = 32 * ENTRIES;
@@ -34,8 +31,7 @@ constexpr int SPLIT = 16;  // units of a part of a heavy edge
 constexpr int BATCH = 2;  // lookups, and triangles, that a lane processes at once
 constexpr int PASS = 32 * BATCH;  // entries that a warp looks up at once
 constexpr int LOOKUPS = UNIT + PASS;  // capacity of a warp's list of pending lookups
-constexpr int MOST = UNIT > PASS ? UNIT : PASS;
-constexpr int TRIANGLES = MOST + 32 * BATCH;  // capacity of a warp's list of found triangles
+constexpr int TRIANGLES = UNIT + PASS;  // capacity of a warp's list of found triangles
 constexpr uint32 HEAVY = HEAVY_PARTS;  // capacity of the list of heavy parts
 constexpr int RANGE = -(1 << 27);  // count of an edge that is removed in round 0, 3, 6 ...; decrements are fewer than 2^26
 
@@ -123,7 +119,7 @@ struct Work {
     int edge[CHUNK];
     int unit[CHUNK];
     int2 lookup[LOOKUPS];  // entries of shorter rows to look up in the longer rows
-    int slot[LOOKUPS];  // the slot in `edge` of each
+    int slot[LOOKUPS];  // the slot in `edge` of each, and CHUNK for each bucket after the first
     int e[TRIANGLES];
     int f[TRIANGLES];
     int g[TRIANGLES];
@@ -202,7 +198,8 @@ __device__ __forceinline__ void add_triangle(Work& work, Pending& pending, int e
     pending.triangles += __popc(hit);
 }
 
-// A warp performs the last of its pending lookups, at most PASS, in the hash tables of the longer rows.
+// A warp performs the last of its pending lookups, at most PASS, in the hash tables of the longer rows. Those that must go on in
+// the next bucket become pending again.
 __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const Graph& graph, const Removal& removal) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(pending.lookups - PASS, 0);
@@ -215,23 +212,29 @@ __device__ __forceinline__ void run_lookups(Work& work, Pending& pending, const 
         slot[k] = h < pending.lookups ? work.slot[h] : -1;
         if (slot[k] < 0) continue;
         mine[k] = work.lookup[h];
-        const Row& longer = work.longer[slot[k]];
+        const Row& longer = work.longer[static_cast<uint32>(slot[k]) % CHUNK];
+        uint32 at = home_of(mine[k].x, longer.buckets) + static_cast<uint32>(slot[k]) / CHUNK;
+        if (at >= longer.buckets) at -= longer.buckets;
         // Few buckets are read again soon: a streaming load keeps them from evicting other data from the L2 cache.
-        const Bucket* home = &graph.table[longer.bucket + home_of(mine[k].x, longer.buckets)];
-        neighbours[k] = __ldcs(&home->neighbour);
-        edges[k] = __ldcs(&home->edge);
-    }
-#pragma unroll
-    for (int k = 0; k < BATCH; ++k) {
-        int edge = slot[k] < 0 ? -1 : edge_in(neighbours[k], edges[k], mine[k].x);
-        if (slot[k] >= 0 && edge < 0 && neighbours[k].w != EMPTY) {
-            const Row& longer = work.longer[slot[k]];
-            edge = find_in_table(longer, graph.table, mine[k].x, home_of(mine[k].x, longer.buckets));
-        }
-        add_triangle(work, pending, slot[k] < 0 ? -1 : work.edge[slot[k]], mine[k].y, edge);
+        const Bucket* bucket = &graph.table[longer.bucket + at];
+        neighbours[k] = __ldcs(&bucket->neighbour);
+        edges[k] = __ldcs(&bucket->edge);
     }
     pending.lookups = base;
-    if (pending.triangles > TRIANGLES - MOST) {
+#pragma unroll
+    for (int k = 0; k < BATCH; ++k) {
+        const int edge = slot[k] < 0 ? -1 : edge_in(neighbours[k], edges[k], mine[k].x);
+        add_triangle(work, pending, slot[k] < 0 ? -1 : work.edge[static_cast<uint32>(slot[k]) % CHUNK], mine[k].y, edge);
+        const bool goes_on = slot[k] >= 0 && edge < 0 && neighbours[k].w != EMPTY;
+        const uint32 lanes = __ballot_sync(ALL_LANES, goes_on);
+        if (goes_on) {
+            const int at = pending.lookups + __popc(lanes & ((1u << lane) - 1));
+            work.lookup[at] = mine[k];
+            work.slot[at] = slot[k] + CHUNK;
+        }
+        pending.lookups += __popc(lanes);
+    }
+    if (pending.triangles > TRIANGLES - UNIT) {
         lower_counts(work, pending.triangles, removal);
         pending.triangles = 0;
     }
@@ -273,7 +276,7 @@ __device__ __forceinline__ void process_unit(
         for (int k = 0; k < ENTRIES; ++k) {
             add_triangle(work, pending, work.edge[i], mine[k].y, mine[k].x < 0 ? -1 : find_in_short(longer, graph.entry, mine[k].x));
         }
-        if (pending.triangles > TRIANGLES - MOST) {
+        if (pending.triangles > TRIANGLES - UNIT) {
             lower_counts(work, pending.triangles, removal);
             pending.triangles = 0;
         }
@@ -285,11 +288,16 @@ __device__ __forceinline__ void process_unit(
     uint32 filter[ENTRIES];
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
+        if (start + k * 32 >= length) {  // for all lanes
+            filter[k] = 0;
+            continue;
+        }
         const int wanted = mine[k].x;
         filter[k] = wanted < 0 ? 0 : graph.filter[bucket + home_of(wanted, buckets)] >> filter_bit(wanted) & 1;
     }
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
+        if (start + k * 32 >= length) break;
         const uint32 pass = __ballot_sync(ALL_LANES, filter[k]);
         if (filter[k]) {
             const int at = pending.lookups + __popc(pass & ((1u << lane) - 1));
@@ -301,15 +309,15 @@ __device__ __forceinline__ void process_unit(
     while (pending.lookups >= PASS) run_lookups(work, pending, graph, removal);
 }
 
-// A warp processes the edges queue[first .. first + edges). The parts of an edge with more than SPLIT units go to the list of heavy
+// A warp processes the edges frontier[first .. first + edges). The parts of an edge with more than SPLIT units go to the list of heavy
 // parts instead, if they fit.
 __device__ __forceinline__ void process_chunk(
-    Work& work, uint32 first, int edges, Pending& pending, int2* heavy, uint32* heavy_parts, const Graph& graph,
+    Work& work, const int* frontier, uint32 first, int edges, Pending& pending, int2* heavy, uint32* heavy_parts, const Graph& graph,
     const Removal& removal) {
     const int lane = threadIdx.x & 31;
     int units = 0;
     if (lane < edges) {
-        const int edge = __ldcg(&removal.queue[first + lane]);
+        const int edge = __ldcg(&frontier[first + lane]);
         units = load_rows(work, lane, edge, graph);
         if (units > SPLIT) {
             const uint32 parts = (units + SPLIT - 1) / SPLIT, room = atomicAdd(heavy_parts, parts);
@@ -357,18 +365,17 @@ __device__ __forceinline__ uint32 next_items(uint32* cursor, uint32 chunk, uint3
     return __shfl_sync(ALL_LANES, taken, 0);
 }
 
-// Runs one round and the barrier after it. Returns the tail of the queue. The round has three `counters`, 0 at the start: edges
-// processed, heavy parts, heavy parts processed.
+// Runs one round, which removes frontier[0 .. edges), and the barrier after it. Returns the tail of the queue. The round has three
+// `counters`, 0 at the start: edges processed, heavy parts, heavy parts processed.
 __device__ __forceinline__ uint32 run_round(
-    Work& work, uint32 begun, uint32 end, uint32* counters, int2* heavy, Barrier* barrier, const Graph& graph,
+    Work& work, const int* frontier, uint32 edges, uint32* counters, int2* heavy, Barrier* barrier, const Graph& graph,
     const Removal& removal) {
     const uint32 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = (gridDim.x * blockDim.x) >> 5;
-    const uint32 edges = end - begun;
     Pending pending = {0, 0};
     if (edges <= warps) {
         const uint32 parts = warps / edges, part = warp / edges;
         if (part < parts) {
-            const int edge = __ldcg(&removal.queue[begun + warp % edges]);
+            const int edge = __ldcg(&frontier[warp % edges]);
             process_part(work, edge, static_cast<int>(part), 0x7FFFFFFF, static_cast<int>(parts), pending, graph, removal);
         }
         lower_counts(work, pending.triangles, removal);
@@ -377,7 +384,7 @@ __device__ __forceinline__ uint32 run_round(
     const uint32 chunk = max(1u, min(static_cast<uint32>(CHUNK), edges / (warps * 8)));
     for (uint32 first = warp * chunk; first < edges; first = next_items(&counters[0], chunk, edges, warps)) {
         const int size = static_cast<int>(min(chunk, edges - first));
-        process_chunk(work, begun + first, size, pending, heavy, &counters[1], graph, removal);
+        process_chunk(work, frontier, first, size, pending, heavy, &counters[1], graph, removal);
     }
     lower_counts(work, pending.triangles, removal);
     const uint32 tail = grid_barrier(barrier, removal.tail);

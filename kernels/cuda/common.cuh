@@ -13,6 +13,17 @@ __device__ __forceinline__ uint32 scramble(int vertex) {
     return static_cast<uint32>(vertex) * 0x9E3779B1u;  // 2^32 / golden ratio (Knuth, TAOCP 3, 6.4)
 }
 
+// The row of an entry of a CSR: the last one that starts at the entry or before it. Lanes of a warp that ask for neighbouring entries
+// read the same words.
+__device__ __forceinline__ int64 row_containing(const int64* __restrict__ offsets, int64 rows, int64 entry) {
+    int64 row = 0, after = rows;
+    while (after - row > 1) {
+        const int64 middle = (row + after) / 2;
+        (offsets[middle] <= entry ? row : after) = middle;
+    }
+    return row;
+}
+
 // The sum, and the minimum, of the values of all lanes; every lane gets it. Compute capability 8.0 has instructions for them.
 __device__ __forceinline__ int warp_sum(int value) {
 #if __CUDA_ARCH__ >= 800

@@ -4,6 +4,7 @@
 //   side 0  table of the list of a; looks up N+(b)                                 one table for each list
 //   side 1  table of N+(b); looks up the part of the list of a after b             one table for each b
 //
+// tally      One thread an entry: counts the entries of each b. Members of -1 are counted in the last slot.
 // choose     One thread an entry: chooses the side with fewer lookups, where the entry's share of building the table is included.
 //            Marks the lists that need a table, and counts the entries of each b on side 1.
 // group      One thread an entry: groups the entries of side 1 by b.
@@ -14,6 +15,13 @@
 //            vertices belong to this partition.
 // Source     The forward algorithm (Schank and Wagner, WEA 2005). Choosing sides divides the number of lookups by 3.
 #include "tables.cuh"
+
+extern "C" __global__ void tally(const int* __restrict__ members, int64 entries, int vertices, int* used) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
+        atomicAdd(&used[members[i] < 0 ? vertices : members[i]], 1);
+    }
+}
 
 extern "C" __global__ void choose(
     const int* __restrict__ members, int64 entries, const int* __restrict__ list, const int64* __restrict__ starts,

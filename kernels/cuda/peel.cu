@@ -11,7 +11,8 @@
 //           counts are read and the candidates are chosen again. The same happens after a round that removes more than one in
 //           MANY of the remaining edges, because that is cheaper than to handle each count that drops. Rounds: see cascade.cuh.
 #include "cascade.cuh"
-#include "lists.cuh"
+#include "frontiers/grouping.cuh"
+#include "frontiers/lists.cuh"
 
 constexpr int NEAR = 16;
 constexpr uint32 MANY = 64;
@@ -79,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
     int* queue, uint32* state, Barrier* barrier, int2* heavy, int edges, const int* __restrict__ low, const int* __restrict__ high,
     const int64* __restrict__ begin, const int* __restrict__ length, const int64* __restrict__ bucket,
     const int2* __restrict__ entry, const Bucket* __restrict__ table, const unsigned short* __restrict__ filter, int* count,
-    int* candidates, int* lambda, uint32 stop_at, uint32 max_rounds) {
+    int* candidates, int* lambda, uint32 stop_at, uint32 max_rounds, int vertices, int* grouped, uint32 grouped_room, uint32* bins) {
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     uint32 *tail = &state[0], *candidate_count = &state[5], *least_left = &state[7];
@@ -123,7 +124,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
             if (many && thread == 0) *candidate_count = 0;
             const int next = removed_in(round + 1);
             const Removal removal = {queue, tail, count, removed_in(round), next, level + 1, near, candidates, candidate_count, many};
-            uint32 grown = run_round(work, begun, end, &state[8 + 4 * (round % 3)], heavy, barrier, graph, removal);
+            const int* const frontier = group_frontier(
+                queue + begun, end - begun, high, vertices, {grouped, grouped_room, bins, bins + BINS}, barrier, tail);
+            uint32 grown =
+                run_round(work, frontier, end - begun, &state[8 + 4 * (round % 3)], heavy, barrier, graph, removal);
             if (many) {
                 near = level + NEAR;
                 scan_all(peeling, edges, level, next);

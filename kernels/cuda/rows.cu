@@ -1,5 +1,6 @@
 // Builds the rows of a subgraph, or of its remaining edges.
 //
+// number_rows   One thread an entry of a CSR: writes the entry's row. A warp's binary searches read the same words.
 // measure_rows  One thread an edge: reads two endpoints (8 bytes) and adds one to the lengths of two rows.
 // fill_rows     One thread an edge: reads two endpoints and writes an entry, a slot of the table (16 bytes together) and a filter
 //               bit in each of two rows. Adjacent threads have entries of the same low endpoint and reserve slots together.
@@ -17,6 +18,13 @@ __device__ __forceinline__ int reserve_slots(int* used, int vertex, bool active)
     if (lane == leader) base = atomicAdd(&used[vertex], __popc(peers));
     base = __shfl_sync(peers, base, leader);
     return base + __popc(peers & ((1u << lane) - 1));
+}
+
+extern "C" __global__ void number_rows(const int64* __restrict__ offsets, int64 rows, int64 entries, int* number) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    for (int64 i = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; i < entries; i += stride) {
+        number[i] = static_cast<int>(row_containing(offsets, rows, i));
+    }
 }
 
 extern "C" __global__ void measure_rows(

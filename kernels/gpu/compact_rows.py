@@ -1,51 +1,53 @@
-"""Compact rows on the device, and peeling on them. Each row is a hash table. kernels/cuda/compact documents them."""
+"""Compact rows on the device: each row is a hash table. kernels/cuda/compact documents them."""
 
 from __future__ import annotations
 
-from math import isqrt
 from typing import Any
 
 import cupy
 import numpy as np
 
-from ..graph import GONE, Topology
 from .runtime import source
 
-SHRINK_AT = 0.5
-"""Rows are rebuilt when this share of their edges is left."""
-MOST_ROUNDS = 1000
-"""Rounds of one launch. After each launch limits are checked and progress is reported."""
-WARPS = 16
-"""Warps of a block; equal to remove.cuh."""
-_SHARED = WARPS * (8 * (16 + 16 + 4 + 4 + 4) + 192 * (8 + 8 + 4 + 1))
-"""Bytes of shared memory of a block: `Work` of remove.cuh for each warp."""
-_HEAVY = 2**18
-"""Capacity of a round's list of parts of heavy edges; equal to remove.cuh."""
 _TILE = 16
 """`row_at` has the row of every bucket whose index is a multiple of this; equal to rows.cuh."""
 _PARTS = 16
 """Approximate number of parts in which rows are rebuilt. One part at a time takes additional memory."""
-_LEAST_ROOM = 2**16
-"""Least capacity of a list, in edges."""
-_LEFT, _LEVEL, _LAST, _ROUND, _LEVELS = 0, 2, 3, 4, 5
-"""Number of words of `State` in state.cuh."""
-_STATE = 20
 _BLOCK = 256
 
 
 class CompactRows:
-    """Rows of both directions of edges with their counts. Takes 22.7 bytes an edge and 16 a vertex. See rows.cuh."""
+    """Rows of both directions of edges with their counts. Takes 22.7 bytes an edge and 24 a vertex. See rows.cuh."""
 
-    def __init__(self, low: Any, high: Any, vertices: int, count: Any) -> None:
-        """`low` and `high` [edges] are ends < vertices; `count` [edges] are triangles."""
-        self.vertices = vertices
-        length = cupy.zeros(vertices, np.uint32)
-        edges = np.int64(len(low))
-        _over(len(low), "measure", edges, low, high, length)
+    def __init__(self, offsets: Any, high: Any, known: Any) -> None:
+        """Edges of a CSR, `offsets` [vertices + 1] and `high` [edges]: those with `known` [edges] below 0.
+
+        It is their number of triangles, times -1.
+        """
+        self.vertices = len(offsets) - 1
+        self._edges = (offsets, np.int64(self.vertices), high)
+        length = cupy.zeros(self.vertices, np.uint32)
+        edges = np.int64(len(high))
+        _over(len(high), "measure", edges, *self._edges, known, length)
         self._lay_out(length)
         self.slots: Any = _empty_slots(self.buckets)
         self.filters: Any = cupy.zeros(self.buckets // 2 + 1, np.uint32)
-        _over(len(low), "fill", edges, low, high, count, self.row, self.slots, self.filters)
+        _over(len(high), "fill", edges, *self._edges, known, self.row, self.slots, self.filters)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return sum(int(array.nbytes) for array in (self.stop, self.row, self.row_at, self.slots, self.filters))
+
+    def settle(self, starts: Any, levels: int, known: Any, counts: bool) -> None:
+        """Write λ of edges that have left to `known` [edges], which is below 0 for edges of these rows.
+
+        `starts` [levels, 2] are the first round and the number of each level. With `counts` the other edges get their
+        remaining triangles, times -1.
+        """
+        edges = len(known)
+        rows = (self.row, self.slots, starts, np.int32(levels), counts)
+        _over(edges, "known", np.int64(edges), *self._edges, *rows, known)
 
     def _lay_out(self, length: Any) -> None:
         """Compute the offsets of rows of these lengths, with three quarters of their slots full."""
@@ -87,72 +89,6 @@ class CompactRows:
             _over(4 * (last - first), "move", *before, *span, self.row, np.int64(base), part, marks)
             self.slots[4 * begin : 4 * end] = part[4 * (begin - base) : 4 * (end - base)]
             filters[begin:end] = marks.view(np.uint16)[begin - base : end - base]
-
-
-class CompactPeeling:
-    """The state of one subgraph's peeling; see `kernels.peeling`."""
-
-    def __init__(self, topology: Topology, count: Any, low: Any = None, level: int = 0, levels: int = 0) -> None:
-        self.left = self._edges = topology.edges
-        self.level = level
-        self._levels_before = self.levels = levels
-        self._low, self._high = topology.low, topology.high
-        if low is None:
-            self._rows = CompactRows(topology.low, topology.high, topology.vertices, count)
-            self._known = cupy.full(topology.edges, -1, np.int32)
-        else:
-            self._known = cupy.where(count < 0, low, np.int32(-1))
-            stay = cupy.flatnonzero(count >= 0)
-            self.left = len(stay)
-            self._rows = CompactRows(topology.low[stay], topology.high[stay], topology.vertices, count[stay])
-        self._state = cupy.zeros(_STATE, np.uint32)
-        self._state.view(np.int32)[_LEVEL], self._state.view(np.int32)[_LAST] = level, level - 1
-        self._state.view(np.uint64)[_LEFT] = self._in_rows = self.left
-        self._starts = cupy.empty((isqrt(2 * self.left) + 2, 2), np.uint32)
-        room = 1 << max(_LEAST_ROOM, self.left // 8).bit_length() - 1
-        self._lists = [cupy.empty((size, 2), np.uint32) for size in (room, room // 2, room)]
-        self._heavy = cupy.empty((_HEAVY, 4), np.uint32)
-
-    @property
-    def low(self) -> Any:
-        """λ of the removed edges, 0 for the others."""
-        self._settle(None)
-        return self._known if not self.left else cupy.maximum(self._known, 0)
-
-    @property
-    def count(self) -> Any:
-        """[edges] remaining triangles; GONE for removed edges. Peeling on other rows can continue from this state."""
-        count = cupy.full(self._edges, GONE, np.int32)
-        self._settle(count)
-        return count
-
-    def advance(self) -> None:
-        """Peel levels until a rebuild of the rows pays off, and rebuild them."""
-        kernel = source.kernel("compact/peel:peel", cooperative=True)
-        block = 32 * WARPS
-        rows = self._rows
-        lists = [word for one in self._lists for word in (one, np.uint32(len(one)))]
-        blocks = source.resident(kernel, block, _SHARED)
-        arguments = (
-            *(rows.row, rows.slots, rows.filters, rows.row_at, np.int64(4 * rows.buckets)),
-            *(self._state, cupy.zeros(8, np.uint32), *lists, self._heavy, self._starts),
-            *(np.uint64(int(SHRINK_AT * self._in_rows)), np.uint32(MOST_ROUNDS)),
-        )
-        kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
-        state = self._state.get()
-        self.left = int(state.view(np.uint64)[_LEFT])
-        self.level, self.levels = int(state[_LEVEL]), self._levels_before + int(state[_LEVELS])
-        if 0 < self.left <= int(SHRINK_AT * self._in_rows):
-            self._settle(None)
-            self._rows.shrink()
-            self._in_rows = self.left
-            self._state.view(np.int32)[_LAST] = self.level - 1  # the noted slots are no longer valid
-
-    def _settle(self, count: Any) -> None:
-        """Store λ of the edges removed since the last call, and write the triangles of the others to `count`."""
-        rows, levels = self._rows, self.levels - self._levels_before
-        arguments = (self._low, self._high, rows.row, rows.slots, self._starts, np.int32(levels), self._known)
-        _over(self._edges, "known", np.int64(self._edges), *arguments, 0 if count is None else count)
 
 
 def _over(items: int, name: str, *arguments: Any) -> None:

@@ -57,10 +57,13 @@ class HashedRows(SizedArrays):
 
 
 def row_numbers(offsets: Any) -> Any:
-    """The row of each entry of a CSR: the number of rows that end at the entry or before it."""
-    ends = cupy.zeros(int(offsets[-1]) + 1, np.int32)
-    cupy.add.at(ends, offsets[1:], 1)
-    return cupy.cumsum(ends, dtype=np.int32)[:-1]
+    """The row of each entry of a CSR: the last row that starts at the entry or before it."""
+    rows, entries = len(offsets) - 1, int(offsets[-1])
+    numbers = cupy.empty(entries, np.int32)
+    if entries:
+        blocks = source.grid(entries, _BLOCK, 32)
+        source.kernel("rows:number_rows")((blocks,), (_BLOCK,), (offsets, np.int64(rows), np.int64(entries), numbers))
+    return numbers
 
 
 def adjacency(topology: Topology) -> HashedRows:

@@ -12,8 +12,9 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ...tasks.bound.peel import Peeled, peel, peel_intervals
+from ...tasks.bound.peel import peel, peel_intervals
 from ...tasks.graph.subgraph import PartitionCounts, Subgraph
+from ...tasks.graph.whole_graph import WholeGraph
 from ...tasks.messages import bundle
 from ..cluster.engine import Future
 from ..cluster.this_worker import progress_reporter
@@ -113,7 +114,7 @@ class Peeling(Schedule):
 
 
 class PeelAlone(Peeling):
-    """Peels the only partition, on a GPU in compact rows if `compact_rows`."""
+    """Peels the only partition. `compact_rows` is whether a plan for a GPU expects that other rows do not fit."""
 
     def __init__(self, context: BoundingContext, compact_rows: bool = False) -> None:
         super().__init__(context)
@@ -127,24 +128,15 @@ class PeelAlone(Peeling):
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         context = self.context
         previous = None if before is None else before[0]
-        return [
-            context.engine.submit(
-                "peel", _peel_alone, context.subgraphs[0], previous, seconds, self._topic, self.compact_rows
-            )
-        ]
+        return [context.engine.submit("peel", _peel_alone, context.subgraphs[0], previous, seconds, self._topic)]
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
         pass
 
 
-def _peel_alone(
-    subgraph: Subgraph, before: Outcome | None, seconds: float | None, topic: str, compact_rows: bool
-) -> Outcome:
-    return _outcome(subgraph, peel(subgraph, before and before.state, seconds, progress_reporter(topic), compact_rows))
-
-
-def _outcome(subgraph: Subgraph, peeled: Peeled) -> Outcome:
-    return Outcome(peeled, bundle(subgraph.partition, {}), None)
+def _peel_alone(graph: Subgraph | WholeGraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
+    peeled = peel(graph, before and before.state, seconds, progress_reporter(topic))
+    return Outcome(peeled, bundle(graph.partition, {}), None)
 
 
 def _progress_listener(

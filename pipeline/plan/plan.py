@@ -146,10 +146,14 @@ class Plan(PlanFacts):
         return shards_bytes(self.edges, self._closed_edges, vertices, self.shards, self.shards_on_a_gpu)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the only partition is peeled on a GPU."""
+        return self.on_device and self.method == "peel" and self.partitions == 1 and not self.in_shards
+
+    @property
     def compact_rows(self) -> bool:
-        """Whether the only partition is peeled in compact rows. They are slower, and used if other rows do not fit."""
-        alone = self.on_device and self.method == "peel" and self.partitions == 1 and not self.in_shards
-        return alone and self.largest_edges * GPU_EDGE_BYTES > GPU_FILL * self.capacity.device_bytes
+        """Whether peeling starts in compact rows. They are slower, and used while other rows do not fit."""
+        return self.is_whole and self.largest_edges * GPU_EDGE_BYTES > GPU_FILL * self.capacity.device_bytes
 
     @property
     def tasks(self) -> int:

@@ -62,7 +62,9 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
         if run.plan.in_shards:
             return _build_shards(run, numbered)
         owned = _partition(run, checkpoint, numbered)
-    rows, subgraphs, counts = triangulating.triangulate_partitions(run.engine, run.events, owned.edges)
+    rows, subgraphs, counts = triangulating.triangulate_partitions(
+        run.engine, run.events, owned.edges, run.plan.is_whole
+    )
     partitions = Partitions(rows, owned.degrees)
     return Graph(owned.numbered.rows, owned.numbered.buckets, partitions, subgraphs, counts, [])
 

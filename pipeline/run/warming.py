@@ -20,7 +20,8 @@ def warm_workers(run: RunContext) -> None:
             text = plan.source.kind == "string"
             reports = engine.on_every_worker(warm, plan.method, plan.partitions, on_gpu, text)
         if on_gpu and plan.finds_lambda:
-            engine.on_every_worker(_run_clique, plan.method, plan.partitions, plan.compact_rows)
+            for compact_rows in (False, True)[: 1 + plan.compact_rows]:
+                engine.on_every_worker(_run_clique, plan.method, plan.partitions, compact_rows)
         if plan.ingest_on_device:
             engine.on_every_worker(run_stages, MemorySpace.DEVICE)
         if on_gpu and plan.partitions > 1:

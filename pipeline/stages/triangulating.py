@@ -8,26 +8,38 @@ from operator import attrgetter
 from ...tasks import ingest
 from ...tasks.graph import subgraph, triangulate
 from ...tasks.graph.subgraph import PartitionCounts
+from ...tasks.graph.whole_graph import whole_graph
 from ..monitor.events import Events, Stage
 from .exchange import exchange, send
 from .task_engine import Future, TaskEngine
 
 
 def triangulate_partitions(
-    engine: TaskEngine, events: Events, owned: Sequence[Future]
+    engine: TaskEngine, events: Events, owned: Sequence[Future], whole: bool = False
 ) -> tuple[list[Future], list[Future], list[PartitionCounts]]:
     """Find every triangle once. Returns [partitions] OwnedRows, Subgraph and PartitionCounts.
 
     `owned` [partitions] are OwnedEdges. From here to the end of bounding all arrays are on the device that computes.
+    With `whole` the only partition becomes a WholeGraph instead of a Subgraph: peeling on a GPU needs nothing else.
     """
     partitions = len(owned)
     engine = engine.for_tasks(partitions)
     with events.stage("triangulate", 2 * partitions) as stage:
         rows = engine.map("rows-to-publish", ingest.rows_to_publish, [(o,) for o in owned])
         holding = engine.for_partitions()
-        subgraphs = build_subgraphs(holding, owned, stage)
+        subgraphs = _count_whole(holding, owned, stage) if whole else build_subgraphs(holding, owned, stage)
         counts = holding.peek(subgraphs, attrgetter("counts"))
     return rows, subgraphs, counts
+
+
+def _count_whole(engine: TaskEngine, owned: Sequence[Future], stage: Stage) -> list[Future]:
+    """The only partition as a WholeGraph, on the GPU."""
+    workers = engine.partition_workers
+    owned = engine.map("to-device", ingest.owned_to_device, [(o,) for o in owned], workers)
+    engine.wait(owned, stage)
+    graphs = engine.map("count-triangles", whole_graph, [(o,) for o in owned], workers)
+    engine.wait(graphs, stage)
+    return graphs
 
 
 def build_subgraphs(engine: TaskEngine, owned: Sequence[Future], stage: Stage | None = None) -> list[Future]:

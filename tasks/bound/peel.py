@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
-from ..errors import InternalError
 from ..graph.subgraph import Subgraph
+from ..graph.whole_graph import WholeGraph, check_alone
 from ..messages import Bundle, bundle
 from .intervals import Intervals, intervals
 
@@ -28,10 +28,10 @@ class Peeled(SizedArrays):
     """The state of peeling between two levels. Checkpoints store it."""
 
     count: NDArray[np.int32]
-    """[local edges] remaining triangles; negative for removed edges."""
+    """[local edges, or edges of a WholeGraph] remaining triangles; negative for removed edges."""
 
     low: NDArray[np.int32]
-    """[local edges] λ of removed edges."""
+    """[the same edges] λ of removed edges."""
 
     level: int
     """The next level."""
@@ -52,38 +52,31 @@ class Peeled(SizedArrays):
         """0: peeling has one partition."""
         return 0
 
-    def kept(self, subgraph: Subgraph, mail: Mapping[int, Any]) -> Peeled:
+    def kept(self, subgraph: Subgraph | WholeGraph, mail: Mapping[int, Any]) -> Peeled:
         """The part to store in a checkpoint: all of it."""
         return self
 
-    def resumed(self, subgraph: Subgraph) -> tuple[Peeled, Bundle[Any]]:
+    def resumed(self, subgraph: Subgraph | WholeGraph) -> tuple[Peeled, Bundle[Any]]:
         """The state after a restart, and no messages."""
         return self, bundle(subgraph.partition, {})
 
 
 def peel(
-    subgraph: Subgraph,
+    graph: Subgraph | WholeGraph,
     before: Peeled | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-    compact_rows: bool = False,
+    most_plain: int | None = None,
 ) -> Peeled:
     """Peel the only partition of a run, from the start or from the state `before`.
 
     Stops at the end of the level in which `seconds` have passed. Calls `progress(level, remaining edges)` after each
-    advance. `compact_rows` take less GPU memory and more time than the default rows; a state from either can be
-    continued with the other. Raises InternalError for a subgraph with ghosts.
+    advance. A `WholeGraph`, on a GPU, is peeled in compact rows until plain rows fit, and until at most `most_plain`
+    edges are left. Raises InternalError for a subgraph with ghosts.
     """
-    if len(subgraph.ghost):
-        raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
     deadline = None if seconds is None else time.monotonic() + seconds
-    start = kernels.peeling
-    if compact_rows:
-        from ...kernels.gpu.compact_rows import CompactPeeling as start  # on GPUs alone; imports CuPy
-    if before is None:
-        peeling = start(subgraph.topology, subgraph.support[subgraph.number])
-    else:
-        peeling = start(subgraph.topology, before.count, before.low, before.level, before.levels)
+    state = () if before is None else (before.count, before.low, before.level, before.levels)
+    peeling = _start(graph, state, most_plain)
     while peeling.left:
         peeling.advance()
         if progress is not None:
@@ -93,10 +86,24 @@ def peel(
     return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left)
 
 
-def peel_intervals(subgraph: Subgraph, peeled: Peeled) -> Intervals:
+def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int | None) -> Any:
+    if isinstance(graph, WholeGraph):
+        from ...kernels.gpu.whole_peel import WholePeeling  # on GPUs alone; imports CuPy
+
+        count, low, level, levels = state or (graph.support, None, 0, 0)
+        return WholePeeling(graph.offsets, graph.high, count, low, level, levels, most_plain)
+    check_alone(graph)
+    return kernels.peeling(graph.topology, *(state or (graph.support[graph.number],)))
+
+
+def peel_intervals(graph: Subgraph | WholeGraph, peeled: Peeled) -> Intervals:
     """The interval of each edge. λ of a remaining edge is between the next level and its remaining triangles."""
     low, count = peeled.low, peeled.count
     if not peeled.left:
-        return intervals(subgraph, low, low)
+        return _intervals(graph, low, low)
     remaining = count >= 0
-    return intervals(subgraph, np.where(remaining, peeled.level, low), np.where(remaining, count, low))
+    return _intervals(graph, np.where(remaining, peeled.level, low), np.where(remaining, count, low))
+
+
+def _intervals(graph: Subgraph | WholeGraph, low: Any, high: Any) -> Intervals:
+    return Intervals(low, high) if isinstance(graph, WholeGraph) else intervals(graph, low, high)

@@ -2,10 +2,13 @@
 //
 // measure  one thread an edge: adds one to the length of both its rows.
 // place    one thread a vertex: where its row begins, from running sums, and the row of every TILE-th bucket.
-// fill     one thread an edge: two entries, each with half of its count. Reads 12 bytes, and for each entry one or more buckets (32),
+// fill     one thread an edge: two entries, each with half of its count. Reads 8 bytes, and for each entry one or more buckets (32),
 //          in which it takes a slot by compare and swap.
 // measure_left, move   one thread a slot: the length of each row without removed edges, and the remaining entries in new rows.
 // known    one thread an edge: λ of removed edges, and the remaining triangles of the others.
+//
+// Edges     come as a CSR of lower ends: edge e leads from the row that `offsets` gives to high[e]. `known` is λ, or for an edge that
+//           stands its triangles, times -1; rows get the latter. Numbers of edges have 64 bits.
 #include "compact/rows.cuh"
 #include "compact/word.cuh"
 
@@ -17,10 +20,16 @@ __device__ __forceinline__ int64 all_threads() {
     return static_cast<int64>(gridDim.x) * blockDim.x;
 }
 
-extern "C" __global__ void measure(int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, uint32* length) {
+__device__ __forceinline__ uint32 lower_end(const int64* __restrict__ offsets, int64 vertices, int64 edge) {
+    return static_cast<uint32>(row_containing(offsets, vertices, edge));
+}
+
+extern "C" __global__ void measure(
+    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, const int* __restrict__ known,
+    uint32* length) {
     for (int64 e = first_thread(); e - (threadIdx.x & 31) < edges; e += all_threads()) {
-        const bool given = e < edges;
-        const uint32 u = given ? low[e] : EMPTY;
+        const bool given = e < edges && known[e] < 0;
+        const uint32 u = given ? lower_end(offsets, vertices, e) : EMPTY;
         // Edges of one low end are adjacent.
         const uint32 peers = __match_any_sync(ALL_LANES, u);
         if (given && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[u], static_cast<uint32>(__popc(peers)));
@@ -55,11 +64,12 @@ __device__ __forceinline__ void put(const Row& row, int64 base, uint2* slot, uin
 }
 
 extern "C" __global__ void fill(
-    int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, const int* __restrict__ count,
+    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, const int* __restrict__ known,
     const Row* __restrict__ row, uint2* slot, uint32* filter) {
     for (int64 e = first_thread(); e < edges; e += all_threads()) {
-        const uint32 u = low[e], v = high[e];
-        const int all = count[e], half = all >> 1;
+        if (known[e] >= 0) continue;
+        const int all = -known[e], half = all >> 1;
+        const uint32 u = lower_end(offsets, vertices, e), v = high[e];
         put(row[u], 0, slot, filter, v, half);
         put(row[v], 0, slot, filter, u, all - half);
     }
@@ -89,15 +99,15 @@ extern "C" __global__ void move(
     }
 }
 
-// `known` is -1 for edges that stand, of which `count` gets the triangles if it is not null; level `starts[k].y` starts in round
-// `starts[k].x`. Edges whose λ is known are passed over.
+// `known` is λ, or below 0 for an edge that stands. An edge that has left the rows gets λ: level `starts[k].y` starts in round
+// `starts[k].x`. One that stands gets its remaining triangles, times -1, if `counts` is true.
 extern "C" __global__ void known(
-    int64 edges, const uint32* __restrict__ low, const uint32* __restrict__ high, const Row* __restrict__ row, uint2* slot,
-    const uint2* __restrict__ starts, int levels, int* known, int* count) {
+    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high,
+    const Row* __restrict__ row, uint2* slot, const uint2* __restrict__ starts, int levels, bool counts, int* known) {
     const Rows rows = {row, slot, nullptr};
     for (int64 e = first_thread(); e < edges; e += all_threads()) {
         if (known[e] >= 0) continue;
-        const uint32 u = low[e], v = high[e];
+        const uint32 u = lower_end(offsets, vertices, e), v = high[e];
         const Row here = row[u];
         const int word = find(rows, here, v).word;
         if (!stands(word)) {
@@ -108,12 +118,12 @@ extern "C" __global__ void known(
                 (starts[middle].x <= round ? first : after) = middle;
             }
             known[e] = static_cast<int>(starts[first].y);
-        } else if (count) {
+        } else if (counts) {
             if (is_keeper(word)) {
-                count[e] = word - KEEPER;
+                known[e] = KEEPER - word;
             } else {
                 const int other = find(rows, row[v], u).word;
-                count[e] = is_keeper(other) ? other - KEEPER : word + other;
+                known[e] = is_keeper(other) ? KEEPER - other : -word - other;
             }
         }
     }

@@ -2,7 +2,7 @@
 //
 // try_rows   One thread a row: reads up to TRIED entries. Rows with more entries, none of them active, are put on a list.
 // read_rows  One warp for each row on the list: reads 32 AHEAD entries at a time up to the first active source.
-#include "lists.cuh"
+#include "frontiers/lists.cuh"
 
 constexpr int TRIED = 64;
 constexpr int AHEAD = 4;

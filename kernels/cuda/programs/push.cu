@@ -3,7 +3,7 @@
 // Four launches over the entries: the first three leave in each row the best value and the first source with it, whatever the order
 // in which threads run. Values are compared as `keys`, unsigned integers in the order of the values.
 // VALUE, LARGEST, ALONG   as in extremes.cu.
-#include "lists.cuh"
+#include "frontiers/lists.cuh"
 
 #if VALUE == 0
 typedef int Value;

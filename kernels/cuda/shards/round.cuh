@@ -12,7 +12,7 @@
 //           triangle. All shards can compute this: it is the order of the edges by their ends. As in PKT (Kabir and Madduri, HPEC
 //           2017).
 #pragma once
-#include "lists.cuh"
+#include "frontiers/lists.cuh"
 #include "shards/count.cuh"
 #include "shards/mail.cuh"
 #include "shards/rows.cuh"

@@ -14,6 +14,11 @@ CASCADE_WORK_BYTES = 8 * (24 + 24 + 4 + 4) + 192 * 12 + 192 * 12
 CASCADE_HEAVY_PARTS = 2**20
 """Capacity of the list of parts of heavy edges, in parts a round."""
 
+FRONTIER_BINS = 22 << 8
+"""Bins in which frontiers/grouping.cuh groups a frontier; enough for 2^29 vertices."""
+LEAST_GROUPED = 2**16
+"""The smallest frontier that is grouped."""
+
 STREAM_PART = 1024
 """Most sets that one team looks up in a table in tables.cuh."""
 
@@ -61,7 +66,7 @@ _GATHER = {"PER_LANE": GATHER_PER_LANE, "LONGEST": GATHER_LONGEST}
 _HALVES = {"HALF_ROLE": HALF_ROLE, "HALF_REMOVED": HALF_REMOVED, "HALF_REMAINS": HALF_REMAINS}
 BY_FILE: Mapping[str, Mapping[str, int]] = {
     "cascade": _CASCADE,
-    "peel": _CASCADE,
+    "peel": {**_CASCADE, "BINS": FRONTIER_BINS, "LEAST_GROUPED": LEAST_GROUPED},
     "intersect": _TABLES,
     "programs/classes": _GATHER,
     "programs/counts": {"PER_LANE": 1, "LONGEST": SHORT_LONGEST},

@@ -1,4 +1,4 @@
-"""Peeling in compact rows on the GPU, against banding on the CPU."""
+"""Peeling of a whole graph on the GPU, in compact rows and then in plain ones, against banding on the CPU."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ import strategies
 from cut_graphs import cut_graph
 from edgemill import kernels
 from edgemill.tasks.bound.peel import peel, peel_intervals
-from edgemill.tasks.graph.subgraph import Subgraph
+from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
 from edgemill.tasks.ingest import owned_to_device
 
 VERTICES = 40
 
 pytestmark = pytest.mark.gpu
+cupy = pytest.importorskip("cupy", exc_type=ImportError)
 pytest.importorskip("edgemill.kernels.gpu", exc_type=ImportError)
 
 
-def both(rows: strategies.EdgeList) -> tuple[Subgraph, Any]:
-    """The graph's subgraph on the GPU, and λ by banding on the CPU."""
+def both(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
+    """The graph on the GPU, and λ by banding on the CPU."""
     graph = cut_graph(rows, 1, "hash")
-    (there,) = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    there = whole_graph(owned_to_device(graph.owned[0]))
+    assert np.array_equal(kernels.to_host(there.support), graph.subgraphs[0].support)
     (known,) = bounding.band(graph.subgraphs)
     return there, known.low
 
 
-def in_one_piece(subgraph: Subgraph) -> Any:
-    return kernels.to_host(peel_intervals(subgraph, peel(subgraph, compact_rows=True)).low)
+def in_one_piece(graph: WholeGraph, most_plain: int | None = 0) -> Any:
+    return kernels.to_host(peel_intervals(graph, peel(graph, most_plain=most_plain)).low)
 
 
 @given(
@@ -42,34 +44,68 @@ def in_one_piece(subgraph: Subgraph) -> Any:
     room=st.sampled_from([2, 8, 2**16]),
     shrink_at=st.sampled_from([0.5, 0.95]),
     rounds=st.sampled_from([1, 3, 1000]),
+    most_plain=st.sampled_from([0, 5, 30, None]),
+    chunk=st.sampled_from([7, 2**26]),
 )
 @settings(max_examples=500)
-def test_drawn_graphs(rows: strategies.EdgeList, room: int, shrink_at: float, rounds: int) -> None:
-    """With lists that overflow, rows that are built anew time and again, and launches of few rounds."""
-    subgraph, known = both(rows)
+def test_drawn_graphs(
+    rows: strategies.EdgeList, room: int, shrink_at: float, rounds: int, most_plain: int | None, chunk: int
+) -> None:
+    """With lists that overflow, rows that are built anew time and again, launches of few rounds, and plain rows for
+    the edges that are left at some level.
+    """
+    graph, known = both(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgemill.kernels.gpu.compact_rows._LEAST_ROOM", room)
-        patch.setattr("edgemill.kernels.gpu.compact_rows.SHRINK_AT", shrink_at)
-        patch.setattr("edgemill.kernels.gpu.compact_rows.MOST_ROUNDS", rounds)
-        assert np.array_equal(in_one_piece(subgraph), known)
+        patch.setattr("edgemill.kernels.gpu.whole_peel._LEAST_ROOM", room)
+        patch.setattr("edgemill.kernels.gpu.whole_peel.SHRINK_AT", shrink_at)
+        patch.setattr("edgemill.kernels.gpu.whole_peel.MOST_ROUNDS", rounds)
+        patch.setattr("edgemill.kernels.gpu.whole_peel._PART", chunk)
+        assert np.array_equal(in_one_piece(graph, most_plain), known)
 
 
 @given(rows=strategies.edge_lists(VERTICES), turns=st.lists(st.booleans(), min_size=1, max_size=5))
 @settings(max_examples=200)
 def test_one_kind_of_rows_goes_on_from_what_the_other_found(rows: strategies.EdgeList, turns: list[bool]) -> None:
     """Between two pieces the intervals hold λ."""
-    subgraph, known = both(rows)
+    graph, known = both(rows)
     found = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgemill.kernels.gpu.compact_rows.MOST_ROUNDS", 1)
+        patch.setattr("edgemill.kernels.gpu.whole_peel.MOST_ROUNDS", 1)
         patch.setattr("edgemill.kernels.gpu.peel.MAX_ROUNDS", 1)
         while found is None or found.left:
             turns = [*turns[1:], turns[0]]
-            found = peel(subgraph, found, 0, compact_rows=turns[0])
-            ends = peel_intervals(subgraph, found)
+            found = peel(graph, found, 0, most_plain=0 if turns[0] else None)
+            ends = peel_intervals(graph, found)
             assert (kernels.to_host(ends.low) <= known).all()
             assert (known <= kernels.to_host(ends.high)).all()
-    assert np.array_equal(kernels.to_host(peel_intervals(subgraph, found).low), known)
+    assert np.array_equal(kernels.to_host(peel_intervals(graph, found).low), known)
+
+
+@given(rows=strategies.edge_lists(VERTICES))
+@settings(max_examples=50)
+def test_a_subgraph_has_the_same_answer(rows: strategies.EdgeList) -> None:
+    """A checkpoint of an earlier version has a Subgraph."""
+    graph = cut_graph(rows, 1, "hash")
+    (there,) = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    (known,) = bounding.band(graph.subgraphs)
+    assert np.array_equal(kernels.to_host(peel_intervals(there, peel(there)).low), known.low)
+
+
+def test_free_memory_decides_how_many_edges_fit() -> None:
+    from edgemill.kernels.gpu.whole_peel import PLAIN_BYTES, PLAIN_VERTEX_BYTES, fitting_edges
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.used_bytes() + 10**9)
+    try:
+        assert fitting_edges(0) == 10**9 // PLAIN_BYTES
+        assert fitting_edges(10**7) == (10**9 - 10**7 * PLAIN_VERTEX_BYTES) // PLAIN_BYTES
+        assert fitting_edges(0, 0, 10**9) == 2 * 10**9 // PLAIN_BYTES
+        unused = cupy.empty(10**8, np.int8)
+        del unused
+        assert fitting_edges(0) == fitting_edges(0, 10**9) == 10**9 // PLAIN_BYTES
+    finally:
+        pool.set_limit(size=0)
 
 
 @pytest.mark.parametrize(
@@ -84,5 +120,5 @@ def test_one_kind_of_rows_goes_on_from_what_the_other_found(rows: strategies.Edg
 )
 def test_known_shapes(rows: strategies.EdgeList) -> None:
     """Rows of many units, all of whose edges leave in one round, and none."""
-    subgraph, known = both(rows)
-    assert np.array_equal(in_one_piece(subgraph), known)
+    graph, known = both(rows)
+    assert np.array_equal(in_one_piece(graph), known)

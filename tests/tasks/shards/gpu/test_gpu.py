@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -58,3 +60,19 @@ def test_in_pieces(rows: strategies.EdgeList) -> None:
     for known, own in zip(bounding.band(graph.subgraphs), map(on_host, found), strict=True):
         assert np.array_equal(known.low, own.low)
         assert own.unsettled == 0
+
+
+@given(rows=strategies.edge_lists(VERTICES))
+@settings(max_examples=100)
+def test_frontiers_that_are_grouped(rows: strategies.EdgeList) -> None:
+    """As in graphs of hundreds of millions of edges."""
+    from edgemill.kernels.gpu.runtime import source
+
+    graph = cut_graph(rows, 1, "hash")
+    there = drive.subgraphs([owned_to_device(owned) for owned in graph.owned])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edgemill.kernels.gpu.peel.GROUPED_EDGES", 0)
+        patch.setattr("edgemill.kernels.gpu.peel._GROUPED", 1.0)
+        patch.setattr(source, "kernel", partial(source.kernel, LEAST_GROUPED=1))
+        (found,) = map(on_host, bounding.peeling(there))
+    assert np.array_equal(bounding.band(graph.subgraphs)[0].low, found.low)

@@ -1,0 +1,61 @@
+"""The graph of a run whose only partition is peeled on a GPU: owned edges and their triangles, and nothing else.
+
+A `Subgraph` stores 21 bytes for each edge with triangles beside these: its ends, numbers and owner. One partition
+without ghosts needs none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InternalError
+from ..ingest import OwnedEdges
+from .subgraph import PartitionCounts, Subgraph
+from .triangulate import check_supports
+
+
+@dataclass(frozen=True)
+class WholeGraph(SizedArrays):
+    """All edges of a graph as a CSR of their lower ends, with their triangles. An edge's number has 64 bits."""
+
+    partition: int
+
+    offsets: NDArray[np.int64]
+    """[vertices + 1] start of each row."""
+
+    high: NDArray[np.int32]
+    """[edges] higher ends, ascending within a row."""
+
+    support: NDArray[np.int32]
+    """[edges] triangles of each edge, 0 included."""
+
+    counts: PartitionCounts
+
+
+def whole_graph(owned: OwnedEdges) -> WholeGraph:
+    """Count the triangles of the only partition, on the GPU. Raises OutOfRoom as `check_supports` does."""
+    from ...kernels.gpu.intersect import supports  # imports CuPy
+
+    support = supports(owned.offsets, owned.high)
+    check_supports(support)
+    edges, local = len(owned), int(np.count_nonzero(support))
+    counts = PartitionCounts(owned.partition, edges, 0, edges, 0, 0, len(owned.rank), local)
+    return WholeGraph(owned.partition, owned.offsets, owned.high, support, counts)
+
+
+def without_ghosts(subgraph: Subgraph) -> WholeGraph:
+    """The local edges of a subgraph of one partition. Raises InternalError for a subgraph with ghosts."""
+    check_alone(subgraph)
+    low, vertices = subgraph.topology.low, subgraph.topology.vertices
+    offsets = np.searchsorted(low, np.arange(vertices + 1, dtype=low.dtype, like=low)).astype(np.int64)
+    return WholeGraph(subgraph.partition, offsets, subgraph.topology.high, subgraph.first_counts(), subgraph.counts)
+
+
+def check_alone(subgraph: Subgraph) -> None:
+    """Raise InternalError for a subgraph with ghosts."""
+    if len(subgraph.ghost):
+        raise InternalError(f"partition {subgraph.partition} has ghosts, so peeling it alone would be wrong")
