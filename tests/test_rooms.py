@@ -32,6 +32,7 @@ MORE_IMPORTS = {
     "pipeline/stages/publishing.py": "composes the stage publish",
     "pipeline/stages/tiny_run.py": "calls every stage once",
     "pipeline/updating/batch_input.py": "takes every kind of input as a batch",
+    "pipeline/updating/carrying/unchanged.py": "makes a whole result",
     "pipeline/updating/start.py": "reads a result, its state and the input",
     "pipeline/updating/tables.py": "composes the tables of an update",
     "pipeline/updating/updating.py": "composes an update",

@@ -5,6 +5,7 @@ It composes the rooms of the pipeline, so it imports more modules of the project
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,14 @@ from ..output.delta.publishing import DeltaTables
 from ..output.folder_staging import LOG_NAME
 from ..output.manifest import write_manifest
 from ..output.staging import Staging, staging_for
-from ..results.report.run_report import add_report
+from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
+from ..updating.carrying.unchanged import digests_of, take_over_unchanged
 from .context import Call
 from .existing_result import clear_checkpoint, follow_up, keep_existing, reasons_to_replace
-from .inputs.input_record import no_triangle, report_input
+from .inputs.input_record import no_triangle, report_input, with_digests
 from .inputs.run_input import RunInput, refuse_overlap
 from .inputs.up_to_date import fingerprint
 from .inputs.vertices import open_vertices
@@ -105,22 +107,30 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
     vertices = open_vertices(settings, source)
     known = fingerprint(source, vertices)
     report_input(source, events)
-    made = None
-    if settings.nightly.may_start_from_earlier or call.input.batch is not None:
+    made, kept, digests = None, None, None
+    clear: Callable[[], None] = partial(clear_checkpoint, call)
+    if settings.nightly.may_start_from_earlier:
+        digests = digests_of(source)
+        kept = take_over_unchanged(call, source, known, digests) if call.input.batch is None else None
+    if kept is None and (settings.nightly.may_start_from_earlier or call.input.batch is not None):
         from ..updating.updating import update  # loads the kernels, and not Dask
 
         made = update(call, source, call.input.batch, client is not None)
-    if made is None:
+    if kept is not None:
+        manifest = kept.manifest
+    elif made is None:
         from .full import run_in_full  # loads Dask
 
         source, manifest, clear = run_in_full(call, source, vertices, client, known, metrics)
     else:
-        manifest, clear = made, partial(clear_checkpoint, call)
+        manifest = made
     notes = [*manifest.input.notes, *no_triangle(manifest.counts, events)]
     read = manifest.input.model_copy(update={"fingerprint": known, "notes": notes})
+    if digests is not None:
+        read = with_digests(read, digests)
     manifest = manifest.model_copy(update={"input": read})
     write_manifest(staging.scratch, manifest)
-    if settings.output.report:
+    if settings.output.report and not (kept and take_report_over(staging, kept.base, manifest, events)):
         add_report(staging, manifest, events, call.night.before if call.night and manifest.exact else None)
     refuse_changed_files(source)
     if vertices is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ...tasks.inputs.sources import Source
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
-from ...tasks.update.state import NoState
+from ...tasks.update.state_index import NoState
 from ..results.result import Result
 from ..run.context import Call
 from ..stages.ingesting import RowCounts

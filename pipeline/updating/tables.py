@@ -95,18 +95,6 @@ def publish_tables(
     return Published([*written, *dense], len(edges), len(ids), [summary]), kept
 
 
-def take_all(engine: ThreadedEngine, result: Result, how: TableFormat) -> list[OutputFile]:
-    """Take all files of a result over, under their names."""
-
-    def taken(path: str, rows: int, size: int, digest: str) -> OutputFile:
-        name = "/".join(path.rsplit("/", 2)[-2:])
-        take_over(result.place, path, _folder(how), name)
-        return OutputFile(name, rows, size, digest)
-
-    outputs = result.manifest.outputs
-    return engine.map("take-over", taken, [(o.path, o.rows, o.bytes, o.sha256) for o in outputs])
-
-
 def _call(function: Callable[..., OutputFile], *arguments: Any) -> OutputFile:
     return function(*arguments)
 

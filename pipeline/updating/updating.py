@@ -9,24 +9,25 @@ from ...tasks.errors import UsageError
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.writing import TableFormat
 from ...tasks.update.state import State
-from ..nightly.lineage import Lineage, lineage_of
 from ..nightly.track_assignment import Buckets, assign_tracks
-from ..output.manifest import EarlierRecord, Manifest, TracksRecord
+from ..output.manifest import Manifest
 from ..results.result import Result
 from ..run.context import Call
 from ..stages.extracting import KnownLambda, extract
 from .batch_input import BatchInput
+from .carrying.state_files import move_state
+from .carrying.unchanged import REASON, lineage_to, same_tracks, take_all
 from .deciding import Decision, decide
 from .eligibility import NotUsable, earlier_result, obstacle
 from .finding_lambda import FoundLambda, find_lambda
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .start import Start, start_from
-from .state import keep_state, move_state, state_of
-from .tables import Earlier, OneBucket, publish_tables, take_all
+from .state import keep_state, state_of
+from .tables import Earlier, OneBucket, publish_tables
 from .threads import ThreadedEngine
 
-NOTHING = Decision("changes", "nothing has changed")
+NOTHING = Decision("changes", REASON)
 
 
 def update(call: Call, source: Source, batch: BatchInput | None, has_client: bool) -> Manifest | None:
@@ -51,7 +52,7 @@ def update(call: Call, source: Source, batch: BatchInput | None, has_client: boo
         return None
     engine = ThreadedEngine(events.run_id, settings.cluster.threads_per_worker)
     start = start_from(call, engine, base, source, batch)
-    return _nothing_changed(call, engine, source, start) or _changed(call, engine, source, start)
+    return _nothing_changed(call, source, start) or _changed(call, engine, source, start)
 
 
 def keep_state_of(call: Call, manifest: Manifest) -> None:
@@ -66,16 +67,16 @@ def keep_state_of(call: Call, manifest: Manifest) -> None:
         keep_state(call.settings, call.staging, call.events, state_of(made))
 
 
-def _nothing_changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -> Manifest | None:
+def _nothing_changed(call: Call, source: Source, start: Start) -> Manifest | None:
     """The manifest with all files of the earlier result, if it is still right in every row."""
     base = start.base
-    tracks = _same_tracks(call, source, base)
+    tracks = same_tracks(base, lineage_to(call, source, base))
     if not start.change.is_empty or start.order is None or tracks is None or _written_otherwise(call, base):
         return None
     went = Outcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
     _tell(call, went, base)
     with call.events.stage("publish", 0):
-        files = take_all(engine, base, _format(call, source))
+        files = take_all(base, call.staging.tables)
         move_state(call.settings, base, call.staging, call.events)
     assert base.manifest.dense is not None  # checked with the other obstacles
     return manifest_of(call, source, base, Made(files, len(files), None, base.manifest.dense, tracks), went)
@@ -95,7 +96,7 @@ def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -
     how = _format(call, source)
     with events.stage("publish", 0):
         buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
-        tracked = assign_tracks(engine, events, buckets, _lineage(call, source, base))
+        tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
         (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
         published, kept = publish_tables(engine, one, own, triangles, tracks, how, _earlier(call, start, found))
         keep_state(call.settings, call.staging, events, State(graph, found.order), base)
@@ -124,28 +125,6 @@ def _written_otherwise(call: Call, base: Result) -> bool:
 def _format(call: Call, source: Source) -> TableFormat:
     output = call.settings.output
     return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
-
-
-def _lineage(call: Call, source: Source, base: Result) -> Lineage:
-    """The earlier results from which DN-graphs take their tracks: those of the series, or else the earlier result."""
-    if call.night is not None:
-        return lineage_of(call.night, source.id_type, call.events)
-    tracks = base.manifest.tracks
-    return Lineage(1 if tracks is None else tracks.next, base, _day(base))
-
-
-def _same_tracks(call: Call, source: Source, base: Result) -> TracksRecord | None:
-    """The record of tracks that are all those of the earlier result; None if they may differ."""
-    lineage, tracks, dense = _lineage(call, source, base), base.manifest.tracks, base.manifest.dense
-    before = lineage.before
-    if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks or not dense:
-        return None
-    earlier = EarlierRecord(day=lineage.day, path=str(base.place), run=base.manifest.run)
-    return TracksRecord(previous=earlier, continued=dense.dn_graphs, again=0, new=0, next=lineage.first)
-
-
-def _day(base: Result) -> str:
-    return str(base.manifest.settings.get("nightly", {}).get("date") or "")
 
 
 def _tell(call: Call, went: Outcome, base: Result) -> None:

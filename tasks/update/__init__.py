@@ -3,9 +3,3 @@
 May import `kernels`. Start with `updating.update_order`, then `order`, which has the state that is kept between two
 batches. `dynamic` is a graph in memory that takes batches without λ, with exact supports.
 """
-
-from .dynamic import DynamicRows
-from .order import Order, find_violation, order_of
-from .updating import OverBudget, Updated, update_order
-
-__all__ = ["DynamicRows", "Order", "OverBudget", "Updated", "find_violation", "order_of", "update_order"]

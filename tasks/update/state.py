@@ -7,7 +7,6 @@ or damaged state costs time and never exactness.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,23 +22,15 @@ from numpy.typing import NDArray
 from ...kernels.graph import Topology
 from ..errors import NO_SPACE, OutOfRoom, UsageError
 from ..ids.identity import Ids
-from ..storage.checksums import HashedFile, after_checksum_line, with_checksum_line
+from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
-from ..storage.taking_over import take_over
 from .merging import NumberedGraph
 from .order import Order
+from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
 
-FOLDER = "state"
-"""Name of the folder."""
-INDEX = "index.json"
-_FORMAT, _VERSION = "edgemill-state", 1
 _STEP = 2**24
 """Bytes that are written at once."""
-
-
-class NoState(Exception):
-    """There is no state that can be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +53,14 @@ def write_state(place: Folder, run: str, state: State) -> int:
         with ThreadPoolExecutor() as writers:
             files = dict(zip(arrays, writers.map(lambda name: _write(place, name, arrays[name]), arrays), strict=True))
         index = {
-            "format": _FORMAT,
-            "format_version": _VERSION,
+            "format": FORMAT,
+            "format_version": VERSION,
             "run": run,
             "vertices": len(state.graph.ids),
             "edges": state.graph.edges.edges,
             "files": files,
         }
-        place.write(INDEX, _sealed(index))
+        place.write(INDEX, sealed(index))
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(f"no room left on the disk of {place}") from error
@@ -77,17 +68,12 @@ def write_state(place: Folder, run: str, state: State) -> int:
     return sum(int(file["bytes"]) for file in files.values())
 
 
-def has_state(place: Folder) -> bool:
-    """Whether the folder has the index of a state, of any version."""
-    return place.read(INDEX) is not None
-
-
 def read_state(place: Folder, run: str) -> State:
     """The state of the result of `run`, mapped from the folder `place`, after all its checksums have been compared.
 
     Raises NoState if there is none, if it is damaged, or if it is of another run.
     """
-    index = _index(place)
+    index = read_index(place)
     if index.get("run") != run:
         raise NoState(f"the state in {place} is of run {index.get('run')}")
     try:
@@ -98,37 +84,6 @@ def read_state(place: Folder, run: str) -> State:
     edges = Topology(found["low"], found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
     return State(NumberedGraph(_ids(found, index["vertices"]), edges), order)
-
-
-def carry_state(source: Folder, target: Folder, run: str) -> None:
-    """Make the state in `source` also that of the result of `run`, in the folder `target`, with the same files.
-
-    Raises NoState if the index in `source` cannot be read; UsageError, OutOfRoom.
-    """
-    index = _index(source)
-    if target.is_local:
-        Path(target.url).mkdir(0o700, parents=True, exist_ok=True)
-    for name in index["files"]:
-        take_over(source, name, target, name)
-    target.write(INDEX, _sealed(index | {"run": run}))
-
-
-def _index(place: Folder) -> dict[str, Any]:
-    """The index of a state. Raises NoState."""
-    text = place.read(INDEX)
-    if text is None:
-        raise NoState(f"{place} has no state")
-    try:
-        index: dict[str, Any] = json.loads(after_checksum_line(text))
-    except ValueError as error:
-        raise NoState(f"the state in {place} is damaged: {error}") from None
-    if (index.get("format"), index.get("format_version")) != (_FORMAT, _VERSION):
-        raise NoState(f"the state in {place} has format version {index.get('format_version')}; this edgemill reads 1")
-    return index
-
-
-def _sealed(index: Mapping[str, Any]) -> bytes:
-    return with_checksum_line(json.dumps(index, indent=1).encode())
 
 
 def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -35,7 +35,7 @@ from benchmarks.updates import dynamic, update
 
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
-from edgemill.tasks.update import Updated, update_order
+from edgemill.tasks.update.updating import Updated, update_order
 from oracles import brute_force_triangles, networkx_lambda
 
 

@@ -17,6 +17,8 @@ class InputFile(Record):
     bytes: int
     rows: int | None
     """Null for CSV, TSV, JSON lines and Arrow, whose rows are not known before they are read."""
+    sha256: str | None = None
+    """Digest of the file; null unless it is on a disk and the next night may start from the result."""
 
 
 class TableRecord(Record):

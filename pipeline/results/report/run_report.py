@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 
+from markupsafe import escape
+
+from ....tasks.errors import EdgemillError
+from ....tasks.storage.passwords import without_passwords
+from ...messages.escaping import one_line
 from ...messages.exits import message
 from ...monitor.events import Events
 from ...nightly.night import PreviousResult
@@ -47,3 +53,38 @@ def add_report(
         events.emit("report_failed", reason=message(error))
         return
     events.emit("report_written", bytes=len(content), seconds=round(time.perf_counter() - start, 3))
+
+
+_HEAD = re.compile(
+    r"(?P<title><title>).*?(?P<end>: edgemill report</title>.*?<h1>).*?(?P<place></h1>\n<p class=\"place\">).*?</p>\n"
+    r"(?:<p class=\"taken\">.*?</p>\n)?",
+    re.DOTALL,
+)
+"""The parts of a page that name its result. Text in them is escaped, so it has no tags."""
+
+
+def take_report_over(staging: Staging, base: Result, manifest: Manifest, events: Events) -> bool:
+    """Make the page of an earlier result, whose files are all taken over, that of the new one; False if it has none.
+
+    The page gets the new name, and a sentence that says from where it is. So no chart is drawn again.
+    """
+    start = time.perf_counter()
+    try:
+        old = base.place.read(REPORT_NAME)
+        page = "" if old is None else old.decode()
+        place = without_passwords(str(staging.out))
+        name, shown = (escape(one_line(text)) for text in (place.rstrip("/").rpartition("/")[2], place))
+        note = escape(
+            f"Nothing has changed since the result {one_line(str(base.place))}: run {manifest.run} took all its files "
+            f"over at {manifest.finished:%Y-%m-%d %H:%M:%S} UTC. The rest of this page is that of the run at its end."
+        )
+        taken = f'{shown}</p>\n<p class="taken">{note}</p>\n'
+        new, found = _HEAD.subn(lambda m: f"{m['title']}{name}{m['end']}{name}{m['place']}{taken}", page, 1)
+        if not found:
+            return False
+        staging.add(REPORT_NAME, new.encode())
+    except (EdgemillError, OSError, UnicodeDecodeError) as error:
+        events.emit("report_failed", reason=message(error))
+        return False
+    events.emit("report_written", bytes=len(new.encode()), seconds=round(time.perf_counter() - start, 3))
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import sha256
 
@@ -53,6 +54,12 @@ def input_record(source: Source, isolated: bool = False) -> InputRecord:
         isolated=isolated,
         notes=[without_passwords(note) for note in source.notes],
     )
+
+
+def with_digests(record: InputRecord, digests: Sequence[str]) -> InputRecord:
+    """The record with the SHA-256 of each file."""
+    files = [file.model_copy(update={"sha256": one}) for file, one in zip(record.files, digests, strict=True)]
+    return record.model_copy(update={"files": files})
 
 
 def frame_record(frame: Frame, rows: int) -> FrameRecord:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 import known_graphs
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
-from edgemill.tasks.update import Order, Updated, find_violation, order_of, update_order
+from edgemill.tasks.update.order import Order, find_violation, order_of
+from edgemill.tasks.update.updating import Updated, update_order
 from known_graphs import FACEBOOK
 
 KNOWN = known_graphs.known_graphs()

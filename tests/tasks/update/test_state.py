@@ -12,7 +12,8 @@ from edgemill.kernels.graph import Topology
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.update.merging import NumberedGraph
 from edgemill.tasks.update.order import Order
-from edgemill.tasks.update.state import NoState, State, carry_state, has_state, read_state, write_state
+from edgemill.tasks.update.state import State, read_state, write_state
+from edgemill.tasks.update.state_index import NoState, carry_state, has_state
 
 
 def state(text: bool = False) -> State:

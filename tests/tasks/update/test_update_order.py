@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import oracles
 import strategies
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.update import Order, OverBudget, Updated, find_violation, order_of, update_order
+from edgemill.tasks.update.order import Order, find_violation, order_of
+from edgemill.tasks.update.updating import OverBudget, Updated, update_order
 from examples import examples
 
 VERTICES = 10

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from edgemill.kernels.graph import Topology
-from edgemill.tasks.update import find_violation, order_of
+from edgemill.tasks.update.order import find_violation, order_of
 from edgemill.tasks.update.whole import order_from_nothing
 from examples import examples
 from strategies import EdgeList, simple_graphs

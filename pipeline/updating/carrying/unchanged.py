@@ -1,0 +1,167 @@
+"""A night whose input and settings are those of an earlier result: all its files become those of the new result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ....tasks.errors import EdgemillError, StoreLost
+from ....tasks.inputs.digests import file_digests
+from ....tasks.inputs.sources import Source
+from ....tasks.publish.writing import OutputFile
+from ....tasks.storage.folders import Folder
+from ....tasks.storage.taking_over import take_over
+from ....tasks.update.state_index import NoState
+from ...nightly.lineage import Lineage, lineage_of
+from ...output.manifest import EarlierRecord, InputRecord, Manifest, OutputRecord, TracksRecord, UpdateRecord
+from ...results.result import Result
+from ...run.context import Call
+from ...run.inputs.input_record import input_record
+from ...run.inputs.up_to_date import differences
+from ..eligibility import NotUsable, earlier_result
+from .state_files import move_state
+
+REASON = "nothing has changed"
+_LINKERS = 16
+"""Threads that take files over. They mostly wait for the disk or the store."""
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A result that has all files of an earlier one."""
+
+    manifest: Manifest
+    base: Result
+
+
+def digests_of(source: Source) -> list[str] | None:
+    """SHA-256 of the files of an input, by which a night without change is recognised.
+
+    None for inputs whose edges other things determine too: versions of tables, conditions with values in paths, frames.
+    """
+    if source.frame is not None or source.table is not None or source.where is not None:
+        return None
+    return file_digests(source.files)
+
+
+def take_over_unchanged(
+    call: Call, source: Source, known: str | None, digests: Sequence[str] | None
+) -> Unchanged | None:
+    """Take all files of the earlier result over; None if input or settings differ, or may differ, from those it has.
+
+    `known` is the fingerprint of the input, and `digests` [files] are those of `digests_of`. None also if λ is due to
+    be found from nothing.
+    """
+    settings, events = call.settings, call.events
+    try:
+        base = earlier_result(settings, call.night)
+    except StoreLost:
+        raise
+    except (EdgemillError, NotUsable):
+        return None  # the update that follows tells why
+    if base is None or not _is_same(call, base, source, known, digests):
+        return None
+    lineage = lineage_to(call, source, base)
+    tracks = same_tracks(base, lineage)
+    if base.manifest.tracks is not None and tracks is None:
+        return None
+    before = base.manifest.update
+    nights = 1 if before is None else before.nights + 1
+    if settings.nightly.incremental != "always" and nights >= settings.nightly.full_every:
+        return None
+    counts = dict.fromkeys(("inserted", "deleted", "vertices_new", "vertices_gone"), 0)
+    told = {**counts, "repeated": 0, "present": 0, "absent": 0, "in_both": 0}
+    events.emit("update_planned", base=str(base.place), way="changes", reason=REASON, **told)
+    with events.stage("publish", 0):
+        files = take_all(base, call.staging.tables)
+        with suppress(NoState):  # results of clusters have none
+            move_state(settings, base, call.staging, events)
+    record = UpdateRecord(
+        base=str(base.place),
+        base_run=base.manifest.run,
+        full_run=base.manifest.run if before is None else before.full_run,
+        nights=nights,
+        way="changes",
+        reason=REASON,
+        changed=0,
+        files_kept=len(files),
+        **counts,
+    )
+    manifest = base.manifest.model_copy(
+        update={
+            "run": events.run_id,
+            "settings": settings.model_dump(),
+            "started": events.started,
+            "finished": datetime.now(UTC),
+            "input": _input(source, base),
+            "exchanges": [],
+            "stages": events.stages,
+            "tracks": tracks,
+            "update": record,
+            "outputs": [
+                OutputRecord(path=call.staging.prefix + f.name, rows=f.rows, bytes=f.bytes, sha256=f.sha256)
+                for f in files
+            ],
+        }
+    )
+    return Unchanged(manifest, base)
+
+
+def take_all(result: Result, folder: Folder) -> list[OutputFile]:
+    """Take all files of a result over, under their names."""
+
+    def taken(record: OutputRecord) -> OutputFile:
+        name = "/".join(record.path.rsplit("/", 2)[-2:])
+        take_over(result.place, record.path, folder, name)
+        return OutputFile(name, record.rows, record.bytes, record.sha256)
+
+    with ThreadPoolExecutor(_LINKERS) as linkers:
+        return list(linkers.map(taken, result.manifest.outputs))
+
+
+def lineage_to(call: Call, source: Source, base: Result) -> Lineage:
+    """The earlier results from which DN-graphs take their tracks: those of the series, or else the earlier result."""
+    if call.night is not None:
+        return lineage_of(call.night, source.id_type, call.events)
+    tracks = base.manifest.tracks
+    day = str(base.manifest.settings.get("nightly", {}).get("date") or "")
+    return Lineage(1 if tracks is None else tracks.next, base, day)
+
+
+def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
+    """The record of tracks that are all those of the earlier result; None if they may differ."""
+    tracks, dense, before = base.manifest.tracks, base.manifest.dense, lineage.before
+    if before is None or before.manifest.run != base.manifest.run or lineage.replaced or not tracks or not dense:
+        return None
+    earlier = EarlierRecord(day=lineage.day, path=str(base.place), run=base.manifest.run)
+    return TracksRecord(previous=earlier, continued=dense.dn_graphs, again=0, new=0, next=lineage.first)
+
+
+def _is_same(call: Call, base: Result, source: Source, known: str | None, digests: Sequence[str] | None) -> bool:
+    """Whether the earlier result is the one that this call would make."""
+    then = base.manifest
+    if differences(then, call.settings):
+        return False
+    if known is not None and known == then.input.fingerprint:
+        return True
+    if digests is None or call.settings.input.vertices is not None or then.input.vertices is not None:
+        return False
+    if Counter(digests) != Counter(file.sha256 for file in then.input.files):
+        return False
+    return _facts(then.input) == _facts(input_record(source))
+
+
+def _facts(record: InputRecord) -> InputRecord:
+    """The record without its files and what names them."""
+    return record.model_copy(update={"files": [], "fingerprint": None, "notes": []})
+
+
+def _input(source: Source, base: Result) -> InputRecord:
+    """The record of today's input; the earlier one's for a frame, whose rows were counted then."""
+    then = base.manifest.input
+    new = input_record(source, then.isolated)
+    return new.model_copy(update={"frame": then.frame, "vertices": then.vertices, "notes": then.notes})
