@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
     if os.environ.get("CI"):
         for item in items:
-            if any(item.path.is_relative_to(folder) for folder in CLUSTER_TESTS):
+            if _of_clusters(item):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     if not devices():
         for item in items:
@@ -96,7 +96,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
-def pytest_collection_finish() -> None:
-    """What is imported by now stays: tests that look for what a run has left would go through all of it each time."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is imported by now stays: tests that look for what a run has left would go through all of it each time.
+
+    Workers with GPUs are not forked, since CUDA does not survive it.
+    """
+    from backends import devices
+
+    if not session.config.option.collectonly and not devices() and any(map(_of_clusters, session.items)):
+        from quick_starts import fork_workers
+
+        fork_workers()
     gc.collect()
     gc.freeze()
+
+
+def _of_clusters(item: pytest.Item) -> bool:
+    return any(item.path.is_relative_to(folder) for folder in CLUSTER_TESTS)

@@ -114,9 +114,10 @@ def find_own(own: Sequence[str], installed: Sequence[str] = ()) -> dict[str, Own
     Raises UsageError for a name, module or class that is wrong, and ProgramError for a module that fails to be imported
     and a class that is no complete program.
     """
-    points = _entry_points()
     named = [_parsed(place) for place in own]
-    named += [(name, *_parsed(points[name])[1:]) for name in installed]
+    if installed:
+        points = _entry_points()
+        named += [(name, *_parsed(points[name])[1:]) for name in installed]
     found: dict[str, OwnProgram] = {}
     for name, module, kind in named:
         if name in found or name in CATALOGUE or name == LAMBDA:

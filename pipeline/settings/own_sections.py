@@ -9,6 +9,7 @@ from pydantic import PlainValidator, create_model, field_validator
 from pydantic.errors import PydanticUserError
 
 from ...tasks.errors import ProgramError, UsageError
+from ..programs.catalogue import CATALOGUE, LAMBDA
 from ..programs.own import OwnProgram, find_own, installed_names
 from .models import SECTIONS, Settings
 from .section import Section
@@ -23,7 +24,8 @@ def model_for(tree: Mapping[str, Any]) -> type[Settings]:
     programs = tree.get("programs")
     given = programs if isinstance(programs, Mapping) else {}
     own, run = (_names(given.get(name)) for name in ("own", "run"))
-    installed = [name for name in run if name in installed_names()] if run else []
+    unknown = set(run) - {LAMBDA, *CATALOGUE}
+    installed = [name for name in installed_names() if name in unknown] if unknown else []  # reads all packages' files
     found = find_own(own, installed)
     if not found:
         return Settings

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
@@ -18,10 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
 from distributed import Client
-from distributed.utils import get_mp_context
 
 import paced_levels
 import runs
@@ -72,17 +69,6 @@ def plain(dense: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
 def kept(drawn: random.Random) -> dict[str, Any]:
     """Settings with a checkpoint every few levels, or with none."""
     return {"every_seconds": drawn.choice([0.3, 1000.0])}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_starts() -> Iterator[None]:
-    """Worker processes are forked from one with all imports."""
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        get_mp_context()  # has Dask set modules of its own
-        multiprocessing.get_context("forkserver").set_forkserver_preload(
-            ["distributed", "edgemill.pipeline.run.mining", "paced_levels"]
-        )
-        yield
 
 
 @pytest.mark.parametrize("seed", seeds(0))
