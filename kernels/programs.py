@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chunked import ChunkedRows, ChunkGathers, source_counts_of_chunks
+from .chunked.transposing import transpose_chunks
 from .cpu import programs as cpu
 from .graph import IntArray, LongArray
 from .in_rows import InRows
@@ -170,6 +171,8 @@ def transpose_rows(rows: InRows, sources: int) -> InRows:
 
     On the CPU a counting sort in one thread, on the GPU a sort of keys of 64 bits.
     """
+    if isinstance(rows, ChunkedRows) and isinstance(rows.source, np.ndarray):
+        return transpose_chunks(rows, sources)
     return _twin(rows.source).transpose_rows(rows, sources)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..graph import IntArray
 from ..in_rows import InRows
+from ..runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from .rows import Chunk, ChunkedRows, cut_chunks
 
 CHUNK_BYTES = 64 * 2**20
@@ -79,8 +80,10 @@ def is_mapped(rows: InRows) -> bool:
     return _map_of(rows.source) is not None
 
 
-def rows_in_files(rows: InRows, chunk_bytes: int = CHUNK_BYTES) -> ChunkedRows:
-    """Rows whose entries are in mapped files, in chunks of about `chunk_bytes`."""
+def rows_in_files(rows: InRows, chunk_bytes: int = CHUNK_BYTES, allocator: Allocator = NUMPY_ALLOCATOR) -> ChunkedRows:
+    """Rows whose entries are in mapped files, in chunks of about `chunk_bytes`. Arrays of entries that are made from
+    them are from the `allocator`.
+    """
     width = 4 if rows.weight is None else 12
     chunks = cut_chunks(rows.offsets, max(1, chunk_bytes // width))
-    return ChunkedRows.of(rows, MappedFeed(chunks, rows.source, rows.weight), rows)
+    return ChunkedRows.of(rows, MappedFeed(chunks, rows.source, rows.weight), rows, allocator)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..graph import IntArray, LongArray
 from ..in_rows import InRows
+from ..runtime.allocation import NUMPY_ALLOCATOR, Allocator
 
 SEGMENTS = 4096
 """Segments of the sources. A chunk is skipped if no source that sent is in a segment that the chunk has sources of."""
@@ -119,12 +120,15 @@ class ChunkedRows(InRows):
     segments: SourceSegments = field(kw_only=True)
     home: InRows = field(kw_only=True)
     """The same rows for the host."""
+    allocator: Allocator = field(kw_only=True, default=NUMPY_ALLOCATOR)
+    """For arrays of entries that the host makes from these."""
 
     @classmethod
-    def of(cls, rows: InRows, feed: Feed, home: InRows) -> ChunkedRows:
+    def of(cls, rows: InRows, feed: Feed, home: InRows, allocator: Allocator = NUMPY_ALLOCATOR) -> ChunkedRows:
         """`rows` over a feed."""
+        lists = rows.offsets, rows.source, rows.weight
         segments = SourceSegments(len(feed.chunks))
-        return cls(rows.offsets, rows.source, rows.weight, feed=feed, segments=segments, home=home)
+        return cls(*lists, feed=feed, segments=segments, home=home, allocator=allocator)
 
     @property
     def entry_bytes(self) -> int:

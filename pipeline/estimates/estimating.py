@@ -20,7 +20,8 @@ from ..frames.input_object import InputObject
 from ..monitor.events import Events
 from ..output.staging import staging_for
 from ..plan.seconds import predicted_seconds
-from ..programs.running import GraphBlocks, cut_graph, place_blocks, run_on_blocks, warm_programs
+from ..programs.blocks import GraphBlocks, cut_graph, place_blocks
+from ..programs.running import run_on_blocks, warm_programs
 from ..run.context import Call, RunContext
 from ..run.full import planned, restored
 from ..run.inputs.run_input import RunInput, refuse_overlap

@@ -8,6 +8,8 @@ GPU_FILL = 0.9
 """Share of a GPU's memory that a partition may use."""
 MOST_BUCKETS = 2**15 - 1
 """Most buckets: bucket numbers are int16. With more rows the buckets are larger."""
+SHARE_OF_PIECES = 0.25
+"""Share of the memory that a plan may use that holds entries of blocks in files."""
 LEAST_ENTRIES = 2**21
 """Fewest entries in each of several blocks of vertex programs. With fewer, barriers take longer than the work."""
 

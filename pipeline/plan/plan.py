@@ -9,7 +9,7 @@ from ...tasks.publish.tables import TEXT_PER_GROUP
 from ..cluster.connecting.local import CLIENT_BYTES, WORKER_BYTES
 from .facts import PlanFacts
 from .gpu_memory import compact_bytes, shards_bytes
-from .limits import FILL, GPU_FILL
+from .limits import FILL, GPU_FILL, SHARE_OF_PIECES
 from .row_memory import distinct_of, in_parts, row_bytes
 from .shard_memory import ShardMemory
 from .tasks import Layout
@@ -101,7 +101,19 @@ class Plan(PlanFacts):
     @property
     def programs_bytes(self) -> int:
         """Projected host memory of a worker for vertex programs, besides the edges in buckets."""
-        return 0 if self.programs is None else self.programs.bytes
+        if self.programs is None:
+            return 0
+        if self.programs_in_files:
+            return self.programs.bytes_in_files + int(FILL * self.capacity.memory_bytes * SHARE_OF_PIECES)
+        return self.programs.bytes
+
+    @property
+    def programs_in_files(self) -> bool:
+        """Whether blocks of vertex programs are in files, because they do not fit the workers' memory."""
+        limit = self.capacity.memory_bytes
+        if self.programs is None or self.on_device or self.capacity.in_process:
+            return False
+        return 0 < FILL * limit < self._idle_bytes + self._held_bytes + self.programs.bytes
 
     @property
     def _held_bytes(self) -> int:

@@ -151,14 +151,22 @@ class PlannedPrograms:
         """Memory of a worker for programs."""
         return max(self.building_bytes, self.running_bytes)
 
-    def describe(self) -> list[tuple[str, str]]:
+    @property
+    def bytes_in_files(self) -> int:
+        """Memory of a worker for programs if entries are in files, besides the pieces that are read."""
+        return max((self.own * own.vertex_bytes + 5 * self.vertices for own in self.programs), default=0)
+
+    def describe(self, in_files: bool) -> list[tuple[str, str]]:
         """Lines of the plan: name and text."""
         where = "1 block" if self.blocks == 1 else f"{self.blocks} blocks, one on each worker"
         listed = ", ".join(f"{own.name} ({self.order_of(own)})" for own in self.programs)
         largest = float(f"{max(map(self.entries, self.programs)):.3g}")
         lines = [("programs", f"{listed}; {where} of ~{largest:,.0f} entries")]
         building, running = (f"~{format_bytes(size)}" for size in (self.building_bytes, self.running_bytes))
-        lines.append(("", f"{building} a worker while blocks are built, {running} while programs run on CPUs"))
+        how = f"{building} a worker while blocks are built, {running} while programs run on CPUs"
+        if in_files:
+            how += f"; entries in files, ~{format_bytes(self.bytes_in_files)} for vertices"
+        lines.append(("", how))
         return lines + [("on GPUs", text) for own in self.programs if (text := self._cost_text(own))]
 
     def _cost_text(self, program: PlannedProgram) -> str | None:

@@ -64,7 +64,7 @@ def describe(plan: Plan) -> str:
     if plan.seconds is not None:
         rows.append(("time", f"~{plan.seconds:.2g} s for λ, for ~{_round(graph.triangles or 0):,} triangles"))
     if plan.programs is not None:
-        rows += plan.programs.describe()
+        rows += plan.programs.describe(plan.programs_in_files)
     rows += [
         (
             "memory",

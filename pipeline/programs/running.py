@@ -22,15 +22,12 @@ from numpy.typing import NDArray
 from ...tasks.device import MemorySpace
 from ...tasks.errors import InternalError, StateLost, UsageError
 from ...tasks.ids.identity import Kind
-from ...tasks.ingest import range_cuts
-from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Order, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS
-from ...tasks.programs.program import View
 from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
@@ -39,11 +36,12 @@ from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter
 from ..monitor.events import Events
 from ..output.manifest import ProgramRecord
-from ..plan.limits import program_blocks
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
 from ..stages.ingesting import Buckets
+from .blocks import GraphBlocks, cut_graph, place_blocks
 from .catalogue import Column, Entry
+from .files import file_allocator, task_bytes
 from .making import parameters_of, program_of, requested_programs, topology_limit
 from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
@@ -57,17 +55,6 @@ class ProgramResults:
     columns: list[Future]
     """[buckets] lists of TableColumn"""
     records: list[ProgramRecord]
-
-
-@dataclass(frozen=True)
-class GraphBlocks:
-    """The graph in blocks."""
-
-    view: View
-    weighted: bool
-    home: RangePartitioner
-    blocks: list[Future]
-    """[groups] Block"""
 
 
 def warm_programs(engine: Engine, settings: Settings) -> None:
@@ -147,38 +134,6 @@ def _identity(name: str, settings: Settings) -> dict[str, Any]:
     """The parameters of a program, and for one of the user the version of its module: what its results depend on."""
     own = settings.own_programs.get(name)
     return parameters_of(name, settings) | ({} if own is None else {"the module": [own.place, own.sha256]})
-
-
-def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) -> RangePartitioner:
-    """Ranges of ids with about equally many edges, one for each worker that has enough work."""
-    entries = engine.peek(degrees, _sum)
-    groups = program_blocks(engine.refresh_workers(), sum(entries))
-    targets = range_cuts.cut_targets(entries, groups)
-    starts = buckets.starts.tolist()
-    cuts = engine.map("cuts", _cuts, [(own, starts[b], targets[b]) for b, own in enumerate(degrees)])
-    return range_cuts.range_partitioner(engine.gather(cuts))
-
-
-def cut_graph(
-    engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View, weighted: bool
-) -> GraphBlocks:
-    """A block for each of these range_cuts."""
-    groups = home.partitions
-    engine = engine.for_tasks(groups)
-    own = [(edges, home, view, weighted) for edges in buckets.edges]
-    sent = send(engine, "send-entries", "entries", delivery.send_entries, own)
-    arguments = [(g, int(buckets.starts[-1]), home, directed, view, weighted) for g in range(groups)]
-    blocks = exchange(engine, "entries", sent, delivery.collect_block, arguments, list(range(groups)))
-    engine.wait(blocks)
-    return GraphBlocks(view, weighted, home, blocks)
-
-
-def _sum(degrees: BucketDegrees) -> int:
-    return int(degrees.degree.sum())
-
-
-def _cuts(degrees: BucketDegrees, first: int, targets: NDArray[np.int64]) -> NDArray[np.int64]:
-    return range_cuts.cuts_within(degrees.degree, first, targets)
 
 
 @dataclass(frozen=True)
@@ -266,6 +221,7 @@ def run_on_blocks(
                 seconds,
                 settings.programs.order,
                 topology_limit(settings),
+                task_bytes(engine),
                 None if w else topic,
             )
             for w in range(communicator.workers)
@@ -298,9 +254,10 @@ def _run_blocks(
     seconds: float | None,
     order: Order,
     topology_bytes: int | None,
+    resident: int | None,
     topic: str | None,
 ) -> list[Outcome]:
-    """Task: run a program on the blocks of one worker."""
+    """Task: run a program on the blocks of one worker, of whose mapped files about `resident` bytes stay in memory."""
     send = event_reporter(topic)
 
     def progress(done: int, batches: int, spent: float, predicted: float | None) -> None:
@@ -308,7 +265,7 @@ def _run_blocks(
         send(done=done, batches=batches, seconds=round(spent, 3), predicted_seconds=whole)
 
     own = [replace(block, view=program.view) for block in blocks]
-    with communicator.open_carriers(worker) as carriers:
+    with communicator.open_carriers(worker) as carriers, file_allocator(resident, own) as allocator:
         found = run_blocks(
             program,
             own,
@@ -322,6 +279,7 @@ def _run_blocks(
             order=order,
             progress=progress,
             topology_bytes=topology_bytes,
+            allocator=allocator,
         )
     return [outcome.placed(MemorySpace.HOST) for outcome in found]
 

@@ -102,7 +102,7 @@ def _with_plan(execution: Execution, plan: Plan) -> Execution:
         execution,
         memory_advice=remedy(plan),
         pinned_partitions=plan.partitions if plan.method == "peel" or plan.in_waves else None,
-        results_in_files=in_files,
+        results_in_files=in_files or plan.programs_in_files,
         partitions_at_once=plan.at_once if in_files else None,
     )
 

@@ -19,7 +19,7 @@ from .batches import Progress, SourceProgram, run_batches
 from .block import Block, Entries, build_block, entries_of
 from .program import Program, View
 from .running import Order, Outcome, run_program
-from .streaming import share_of_room
+from .streaming import Allocator, share_of_room
 
 AnyProgram: TypeAlias = Program | SourceProgram
 """A program over supersteps, or over batches of sources."""
@@ -54,17 +54,19 @@ def run_blocks(
     before: Sequence[Outcome | None] | None = None,
     progress: Progress | None = None,
     topology_bytes: int | None = None,
+    allocator: Allocator | None = None,
 ) -> list[Outcome]:
     """Run a program on the blocks of one process, which share its `threads` or its GPU; see `run_program` and
     `run_batches`.
 
-    `topology_bytes` is for all blocks together. For a program over batches of sources, `most_steps` is a number of
-    batches, and the first block calls `progress`. `before` [blocks] are outcomes from which a program over supersteps
-    goes on. If blocks fail, raises the error of the block that failed first, not the errors of blocks that lost it.
+    `topology_bytes` is for all blocks together, and so is `allocator`. For a program over batches of sources,
+    `most_steps` is a number of batches, and the first block calls `progress`. `before` [blocks] are outcomes from which
+    a program over supersteps goes on. If blocks fail, raises the error of the block that failed first, not the errors
+    of blocks that lost it.
     """
     before = [None] * len(blocks) if before is None else before
     if len(blocks) == 1:
-        limits = most_steps, seconds, order, before[0], progress, topology_bytes
+        limits = most_steps, seconds, order, before[0], progress, topology_bytes, allocator
         return [_run(program, blocks[0], home, carriers[0], space, *limits)]
     if layer() == "workqueue":
         raise ClusterLost(
@@ -77,7 +79,7 @@ def run_blocks(
     def run(at: int) -> Outcome:
         with kernel_threads(share):
             told = None if at else progress
-            limits = most_steps, seconds, order, before[at], told, room
+            limits = most_steps, seconds, order, before[at], told, room, allocator
             return _run(program, blocks[at], home, carriers[at], space, *limits)
 
     with ThreadPoolExecutor(len(blocks), "blocks") as pool:
@@ -97,6 +99,7 @@ def _run(
     before: Outcome | None = None,
     progress: Progress | None = None,
     topology: int | None = None,
+    allocator: Allocator | None = None,
 ) -> Outcome:
     """Batches of sources run on the CPU, whatever the space."""
     if isinstance(program, SourceProgram):
@@ -113,6 +116,7 @@ def _run(
         order=order,
         before=before,
         topology_bytes=topology,
+        allocator=allocator,
     )
 
 

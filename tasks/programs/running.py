@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from ...kernels.runtime.allocation import Allocator
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
@@ -113,12 +114,14 @@ def run_program(
     order: Order = "synchronous",
     before: Outcome | None = None,
     topology_bytes: int | None = None,
+    allocator: Allocator | None = None,
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
     `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies;
     messages between groups are in host memory. On a GPU, `topology_bytes` limits the memory that holds entries, see
-    `place_block`; by default it is the memory that is free. After `most_steps` supersteps, or when `seconds` have
+    `place_block`; by default it is the memory that is free. Entries in mapped files stay there, and `allocator`
+    has arrays of entries that are made from them. After `most_steps` supersteps, or when `seconds` have
     passed at any group, all groups stop after the same superstep; the result is not converged unless the program had
     ended. Calls `progress(supersteps, moved)` after each superstep. Programs without a `relaxed` form run in the
     synchronous order whatever `order` is. With `before`, a `pending` outcome of this group, the program goes on from
@@ -126,7 +129,7 @@ def run_program(
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier):
-        block = place_block(program, block, space, topology_bytes)
+        block = place_block(program, block, space, topology_bytes, allocator)
         run = BlockState(program, block, Mirrors(block, home, carrier))
         if before is not None and before.pending is not None:
             _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))

@@ -78,6 +78,15 @@ class FileAllocator:
             self.allocated_bytes += size
         return np.frombuffer(mapped, dtype)
 
+    def watch(self, array: NDArray[Any]) -> None:
+        """Unmap the pages of another array, too, if it is mapped from a file. Nothing may write to it."""
+        base: Any = array
+        while base is not None and not isinstance(base, mmap.mmap):
+            base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+        if base is not None:
+            with self._lock:
+                self._maps.add(base)
+
     def advise_random(self, array: NDArray[Any]) -> None:
         """See `Allocator.advise_random`."""
         base: Any = array.base  # NumPy keeps the view of the map

@@ -23,6 +23,22 @@ def _transpose(offsets, source, weight, next_slot, row_of, weight_of):
 
 
 @cached_njit
+def place_sources(offsets, source, weight, first_row, first_source, next_slot, row_of, weight_of):
+    """Put the entries of some rows, from `first_row` on, into the slots of their sources; only sources from
+    `first_source` on that have one. `next_slot` [sources] is advanced.
+    """
+    for row in range(offsets.size - 1):
+        for q in range(offsets[row], offsets[row + 1]):
+            at = source[q] - first_source
+            if 0 <= at < next_slot.size:
+                to = next_slot[at]
+                next_slot[at] = to + 1
+                row_of[to] = first_row + row
+                if weight.size:
+                    weight_of[to] = weight[q]
+
+
+@cached_njit
 def _touched(offsets, row_of, changed, seen, found):
     count = 0
     for s in changed:

@@ -5,7 +5,9 @@ of a block lie: in memory, in pinned host memory that is streamed past a GPU, or
 streaming costs.
 """
 
+from ....kernels.runtime.allocation import Allocator
+from .collecting import collect_block_in_pieces
 from .cost import StreamCost
 from .placing import place_block, share_of_room
 
-__all__ = ["StreamCost", "place_block", "share_of_room"]
+__all__ = ["Allocator", "StreamCost", "collect_block_in_pieces", "place_block", "share_of_room"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ....kernels import chunked
 from ....kernels import programs as gathers
 from ....kernels.in_rows import InRows
+from ....kernels.runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from ....kernels.runtime.device import free_bytes
 from ...device import MemorySpace, move_arrays
 from ..block import Block
@@ -48,19 +49,28 @@ def share_of_room(blocks: Sequence[Block], space: MemorySpace, most_bytes: int |
     return most_bytes // len(blocks)
 
 
-def place_block(program: Program, block: Block, space: MemorySpace, most_bytes: int | None = None) -> Block:
+def place_block(
+    program: Program,
+    block: Block,
+    space: MemorySpace,
+    most_bytes: int | None = None,
+    allocator: Allocator | None = None,
+) -> Block:
     """The block with its arrays in `space`. On a GPU at most about `most_bytes` hold entries, or as many as are free.
 
     Entries of which more are needed stay in pinned host memory and are streamed. A program that counts links runs on
-    the CPU then, since it holds arrays of edges. Entries that lie in mapped files stay there, and are read in sequence.
+    the CPU then, since it holds arrays of edges. Entries that lie in mapped files stay there, and are read in sequence;
+    rows by source are then from the `allocator`.
     """
     if block.on_device or isinstance(block.rows, chunked.ChunkedRows):
         return block
     if space is MemorySpace.HOST:
-        return replace(block, rows=chunked.rows_in_files(block.rows)) if chunked.is_mapped(block.rows) else block
+        if not chunked.is_mapped(block.rows):
+            return block
+        return replace(block, rows=chunked.rows_in_files(block.rows, allocator=allocator or NUMPY_ALLOCATOR))
     room = share_of_room([block], space, most_bytes) or 0
     if topology_bytes(program, block) <= room:
         return block.placed(space)
     if program.combine == "links":
-        return place_block(program, block, MemorySpace.HOST)
+        return place_block(program, block, MemorySpace.HOST, None, allocator)
     return replace(move_arrays(block, space), rows=gathers.stream_rows(block.rows, room))

@@ -164,6 +164,20 @@ def test_memory_of_programs_counts(rows: Path, monkeypatch: pytest.MonkeyPatch) 
         refuse_if_too_large(plan)
 
 
+def test_blocks_in_files(monkeypatch: pytest.MonkeyPatch, rows: Path) -> None:
+    """Where they do not fit worker processes; then only vertices and some entries must be in memory."""
+    plan = planned(rows, Capacity(2, 1, GIB))
+    assert plan.programs is not None
+    assert [plan.programs_in_files for _ in "1"] == [False]
+    monkeypatch.setattr(PlannedPrograms, "building_bytes", property(lambda _: GIB))
+    assert [plan.programs_in_files for _ in "1"] == [True]
+    assert plan.programs.bytes_in_files < plan.programs_bytes < 0.3 * GIB
+    refuse_if_too_large(plan)
+    assert "; entries in files, ~" in describe(plan)
+    assert not replace(plan, capacity=Capacity(2, 1, 4 * GIB)).programs_in_files
+    assert not replace(plan, capacity=Capacity(1, 1, GIB, 0, True)).programs_in_files
+
+
 def test_tasks_of_programs(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, within = 0, False
     start, stage = Engine._start, Events.stage

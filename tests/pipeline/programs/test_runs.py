@@ -23,10 +23,15 @@ from distributed import Client
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text
 from edgemill.pipeline.monitor.progress import Progress
 from edgemill.pipeline.plan import limits
+from edgemill.pipeline.plan.plan import Plan
+from edgemill.pipeline.programs import running
+from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph
 from edgemill.pipeline.programs.catalogue import CATALOGUE
+from edgemill.pipeline.programs.files import task_bytes
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
@@ -131,6 +136,26 @@ def test_workers_find_the_same_bits(
         assert own.bytes > 0
         assert (own.converged, own.moved) == (other.converged, other.moved)
         assert own.supersteps == other.supersteps or own.name == "components"
+
+
+def test_blocks_in_files(
+    rows: Path, alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a plan says that blocks do not fit the workers."""
+    monkeypatch.setattr(limits, "LEAST_ENTRIES", 1)
+    monkeypatch.setattr(Plan, "programs_in_files", property(lambda _: True))
+    rooms: list[int | None] = []
+
+    def cut_and_look(engine: Engine, *graph: Any) -> GraphBlocks:
+        rooms.append(task_bytes(engine))
+        return cut_graph(engine, *graph)
+
+    monkeypatch.setattr(running, "cut_graph", cut_and_look)
+    result = mine(rows, tmp_path / "out", programs=ALL, client=two_workers, **QUIET)
+    assert rooms
+    assert all(rooms)
+    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    runs.assert_nothing_left(two_workers)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.uint64(), pa.uuid()])
