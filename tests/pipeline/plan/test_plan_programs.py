@@ -154,7 +154,7 @@ def test_lines_and_document(rows: Path) -> None:
 
 
 def test_memory_of_programs_counts(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = planned(rows, Capacity(1, 1, GIB))
+    plan = planned(rows, Capacity(1, 1, GIB, 0, True))
     assert plan.worker_bytes >= plan.programs_bytes > 0
     assert replace(plan, programs=None).programs_bytes == 0
     monkeypatch.setattr(PlannedPrograms, "building_bytes", property(lambda _: 2 * GIB))
