@@ -26,7 +26,7 @@ from edgemill.tasks.generate.generate import generate
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Without locality: everybody has something for everybody."""
     folder = tmp_path_factory.mktemp("rows")
-    generate("rmat", folder, files=3, seed=4, scale=9, edge_factor=16)
+    generate("rmat", folder, files=3, seed=4, scale=8, edge_factor=16)
     return folder
 
 
@@ -81,7 +81,7 @@ def test_a_plan_counts_tasks(
     how: dict[str, Any] = {"device": "cpu", "partitions": partitions}
     if method != "shards":
         how |= {"method": "band", "partitioning.method": method}
-    how |= {"ingest": {"rows_per_block": 3000}, "checkpoint": {"every_seconds": None}}
+    how |= {"ingest": {"rows_per_block": 1500}, "checkpoint": {"every_seconds": None}}
     settings = make_settings(str(rows), str(tmp_path / "out"), **how)
     plan = plan_run(settings, open_input(settings), Engine.connect(two_workers, "plan").capacity)
     mine(rows, tmp_path / "out", client=two_workers, **how)

@@ -13,11 +13,23 @@ from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.stages import extracting
+from edgemill.tasks.generate.generate import generate
 from known_graphs import FACEBOOK
 from runs import write_rows
 
+QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
-def test_trees_are_released_when_groups_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+@pytest.fixture(scope="module")
+def communities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    generate("communities", folder, files=3, seed=4, vertices=600, communities=250, community_size=6)
+    return folder
+
+
+def test_trees_are_released_when_groups_are_known(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held: set[str] = set()
     sum_in_one_task = extracting.sum_in_one_task
 
@@ -27,12 +39,14 @@ def test_trees_are_released_when_groups_are_known(tmp_path: Path, monkeypatch: p
         return sum_in_one_task(engine, *arguments)
 
     monkeypatch.setattr(extracting, "sum_in_one_task", counting)
-    mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
+    mine(communities, tmp_path / "out", partitions=1, **QUIET)
     assert "dn-edges" in held
     assert not held & {"grow-tree", "send-outline", "outlines", "answer-outlines"}
 
 
-def test_one_task_counts_the_triangles_of_few_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_task_counts_the_triangles_of_few_edges(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names: list[str] = []
     start = Engine.map
 
@@ -41,7 +55,7 @@ def test_one_task_counts_the_triangles_of_few_edges(tmp_path: Path, monkeypatch:
         return start(engine, name, *arguments, **named)
 
     monkeypatch.setattr(Engine, "map", map_)
-    mine(FACEBOOK, tmp_path / "out", device="cpu", partitions=1)
+    mine(communities, tmp_path / "out", partitions=1, **QUIET)
     after = names[names.index("send-dn-edges") :]
     assert after[: after.index("triangles") + 1] == ["send-dn-edges", "dn-edges", "triangles"]
 
@@ -72,7 +86,9 @@ def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
     assert found == counts
 
 
-def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_task_has_the_outlines_of_many_buckets(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     joins: list[int] = []
     start = Engine.map
 
@@ -83,8 +99,11 @@ def test_no_task_has_the_outlines_of_many_buckets(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Engine, "map", map_)
     monkeypatch.setattr("edgemill.pipeline.stages.extracting.FAN_IN", 2)
-    result = mine(
-        FACEBOOK, tmp_path / "out", partitions=7, method="band", cluster={"device": "cpu", "threads_per_worker": 2}
-    )
+    how: dict[str, Any] = {
+        "output.report": False,
+        "method": "band",
+        "cluster": {"device": "cpu", "threads_per_worker": 2},
+    }
+    result = mine(communities, tmp_path / "out", partitions=7, **how)
     assert joins == [4, 2, 1]
     check_dense(result)
