@@ -37,6 +37,11 @@ def layer() -> str:
     return str(numba.threading_layer())
 
 
+def threads_now() -> int:
+    """The number of threads that parallel kernels of this Python thread use."""
+    return int(numba.get_num_threads())
+
+
 @contextmanager
 def kernel_threads(count: int) -> Iterator[int]:
     """Within the context, parallel kernels of this Python thread use `count` threads. Yields the number in effect.

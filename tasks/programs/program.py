@@ -59,6 +59,17 @@ class Vertices:
         """The vertices at some rows. Only for an object with all vertices of a block."""
         return Vertices(self._arrays, self.total, self.step, rows)
 
+    def part(self, piece: slice) -> Vertices:
+        """Some of these vertices, next to each other."""
+        if self._rows is not None:
+            return self.at(self._rows[piece])
+        return Vertices({name: whole[piece] for name, whole in self._arrays.items()}, self.total, self.step)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the arrays are NumPy's."""
+        return isinstance(self._arrays["number"], np.ndarray)
+
     def full(self, value: Any, dtype: Any = "float64") -> Array:
         """[vertices] an array of one value."""
         found: Array = np.full_like(self._arrays["number"], value, dtype=dtype, shape=len(self))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 import numpy as np
 
 from ...errors import EdgemillError, ProgramError
-from ..program import Array, Combine, Program, Totals, Vertices, View
+from ..program import Array, Best, Combine, Program, Top, Totals, Vertices, View
+from .pieces import in_pieces
 
 KINDS: Mapping[str, str] = {
     "bool": "bool",
@@ -126,6 +128,9 @@ class Calls:
 
     def emit(self, v: Vertices) -> Array:
         """See `Program.emit`."""
+        return in_pieces(v, lambda part, _: {"": self._emit(part)})[""]
+
+    def _emit(self, v: Vertices) -> Array:
         values = self._array("emit", v, self._call("emit", v, self.program.emit, v), "the emitted values")
         if self.program.combine not in ("first", "links") and values.dtype not in EMITTED:
             self.refuse("emit", v, f"emits {values.dtype}, not {', '.join(EMITTED[:-1])} or {EMITTED[-1]}")
@@ -135,6 +140,9 @@ class Calls:
 
     def totals(self, v: Vertices) -> dict[str, Array]:
         """See `Program.totals`."""
+        return in_pieces(v, lambda part, _: self._totals(part)) if _defines(self.program, "totals") else {}
+
+    def _totals(self, v: Vertices) -> dict[str, Array]:
         found = self._call("totals", v, self.program.totals, v)
         if not isinstance(found, Mapping):
             self.refuse("totals", v, f"returns {_described(found)}, not a dict of arrays")
@@ -142,15 +150,29 @@ class Calls:
 
     def receives(self, v: Vertices) -> Array | None:
         """See `Program.receives`."""
-        return self._optional("receives", v, self.program.receives, "b")
+        if not _defines(self.program, "receives"):
+            return None
+
+        def compute(part: Vertices, _: slice) -> dict[str, Array]:
+            found = self._optional("receives", part, self.program.receives, "b")
+            return {} if found is None else {"": found}
+
+        return in_pieces(v, compute).get("")
 
     def priority(self, v: Vertices) -> Array | None:
         """See `Program.priority`."""
         return self._optional("priority", v, self.program.priority, "biuf")
 
-    def apply(self, v: Vertices, got: Any, totals: Totals) -> tuple[dict[str, Array], Array]:
-        """See `Program.apply`."""
-        return self._changes("apply", v, self.program.apply, got, totals)
+    def apply(self, v: Vertices, got: Any, totals: Totals, state: Mapping[str, Array], rows: Array | None) -> Array:
+        """See `Program.apply`. Writes the new values to the arrays of the state, at `rows`, or everywhere; returns how
+        much the vertices changed, or whether.
+        """
+
+        def compute(part: Vertices, piece: slice) -> dict[str, Array]:
+            new, moved = self._changes("apply", part, self.program.apply, _cut(got, piece), totals)
+            return {**new, "": moved}
+
+        return in_pieces(v, compute, state, rows)[""]
 
     def converged(self, v: Vertices, moved: float) -> bool:
         """See `Program.converged`."""
@@ -224,6 +246,17 @@ class Calls:
             self.refuse(function, v, f"gives {given} for {what}, not an array with one value for each of {count} {of}")
         found: Array = values
         return found.copy() if isinstance(found, np.ndarray) and not found.flags.writeable else found
+
+
+def _defines(program: Program, function: str) -> bool:
+    return getattr(type(program), function) is not getattr(Program, function)
+
+
+def _cut(got: Any, piece: slice) -> Any:
+    """The combined values of some vertices."""
+    if isinstance(got, Best | Top):
+        return type(got)(*(getattr(got, one.name)[piece] for one in fields(got)))
+    return got[piece]
 
 
 def _described(value: Any) -> str:

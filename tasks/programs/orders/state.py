@@ -92,12 +92,8 @@ class BlockState:
         the vertices that changed.
         """
         vertices = self.vertices()
-        state, self.moved = self.calls.apply(vertices if rows is None else vertices.at(rows), got, totals)
-        for name, values in state.items():
-            if rows is None:
-                self.state[name] = values
-            else:
-                self.state[name][rows] = values
+        vertices = vertices if rows is None else vertices.at(rows)
+        self.moved = self.calls.apply(vertices, got, totals, self.state, rows)
         if rows is None:
             self.rows = self._rows_of(self.moved)
         elif int(np.count_nonzero(self.moved)) < len(rows):
