@@ -123,6 +123,19 @@ def test_the_rule_would_notice(text: str) -> None:
     assert not list(evaluations(ast.parse("yaml.safe_load(x); re.compile(x); read_array(x, allow_pickle=False)")))
 
 
+def test_shapes_of_arrays_like_others_are_tuples() -> None:
+    """`cupy.zeros_like(a, shape=0)` has the shape of `a`, since CuPy takes 0 for no shape."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_like")
+        for keyword in node.keywords
+        if keyword.arg == "shape" and not isinstance(keyword.value, ast.Tuple)
+    ]
+    assert not wrong
+
+
 def test_no_circles() -> None:
     graph = {module: {name for name, _ in imported(path) if name in MODULES} for module, path in MODULES.items()}
     try:

@@ -14,7 +14,7 @@ from .rows import ChunkedRows, parts_of
 
 def _results(rows: ChunkedRows, selected: IntArray | None, like: NDArray[Any], value: Any) -> NDArray[Any]:
     """An array for the results of the `selected` rows, or of all; `value` is that of rows without entries."""
-    found: NDArray[Any] = np.full_like(like, value, shape=rows.rows if selected is None else len(selected))
+    found: NDArray[Any] = np.full_like(like, value, shape=(rows.rows if selected is None else len(selected),))
     return found
 
 
@@ -58,7 +58,7 @@ class ChunkGathers:
         self, rows: ChunkedRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
     ) -> tuple[IntArray, IntArray]:
         """The receiving rows with an active source, and the first of each. Chunks without both are skipped."""
-        best = np.full_like(active, -1, np.int32, shape=rows.rows)
+        best = np.full_like(active, -1, np.int32, shape=(rows.rows,))
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         for part in parts_of(rows, selected, rows.segments.wanted(active)):
             mask = None
@@ -66,7 +66,7 @@ class ChunkGathers:
                 rows.segments.note(part.chunk.number, part.rows.source, len(active))
                 mask = None if receiving is None else receiving[part.chunk.first : part.chunk.last]
             elif part.selected is not None:
-                mask = np.full_like(active, False, shape=rows.rows)
+                mask = np.full_like(active, False, shape=(rows.rows,))
                 mask[part.selected] = True
             found, first = self._twin.first_active_sources(part.rows, mask, active)
             best[found + np.int32(part.first)] = first
@@ -90,7 +90,7 @@ class ChunkGathers:
 
 def source_counts_of_chunks(rows: ChunkedRows, sources: int) -> LongArray:
     """The number of entries of each of `sources` sources."""
-    counts = np.zeros_like(rows.offsets, shape=sources)
+    counts = np.zeros_like(rows.offsets, shape=(sources,))
     for part in parts_of(rows, None):
         counts += np.bincount(part.rows.source, minlength=sources)
     return counts

@@ -86,7 +86,7 @@ class SourceSegments:
             return
         if self.has is None:
             self.has = np.full_like(source, True, np.bool_, shape=(self.chunks, SEGMENTS))
-        own = np.full_like(source, False, np.bool_, shape=SEGMENTS)
+        own = np.full_like(source, False, np.bool_, shape=(SEGMENTS,))
         own[source // np.int32(_width(sources))] = True
         self.has[number] = own
         self.noted.add(number)
@@ -96,7 +96,7 @@ class SourceSegments:
         if self.has is None:
             return [True] * self.chunks
         width = _width(len(active))
-        padded = np.full_like(active, False, shape=SEGMENTS * width)
+        padded = np.full_like(active, False, shape=(SEGMENTS * width,))
         padded[: len(active)] = active
         found: NDArray[np.bool_] = np.any(self.has & padded.reshape(SEGMENTS, width).any(axis=1), axis=1)
         return list(found.tolist())
@@ -178,7 +178,7 @@ def parts_of(rows: ChunkedRows, selected: IntArray | None, wanted: Sequence[bool
         return
     starts = np.array([chunk.first for chunk in chunks] + [chunks[-1].last], selected.dtype)
     cuts = np.searchsorted(selected, np.asarray(starts, like=selected))
-    ends = np.zeros_like(rows.offsets, shape=len(selected) + 1)
+    ends = np.zeros_like(rows.offsets, shape=(len(selected) + 1,))
     np.cumsum(rows.offsets[selected + 1] - rows.offsets[selected], out=ends[1:])
     counts, at = np.diff(ends[cuts]).tolist(), cuts.tolist()
     read = [count > 0 and (wanted is None or wanted[k]) for k, count in enumerate(counts)]

@@ -36,7 +36,7 @@ def read_listed_ids(
         0,
         0,
         NONE,
-        np.zeros_like(none, np.uint8, shape=len(own)) if edges.bipartite == "refuse" else None,
+        np.zeros_like(none, np.uint8, shape=(len(own),)) if edges.bipartite == "refuse" else None,
         none.astype(np.uint8) if edges.directed else None,
         np.zeros(0) if edges.weights is not None else None,
     )

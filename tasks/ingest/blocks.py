@@ -141,7 +141,7 @@ def _edges(
     """The block of rows whose ends `first` and `second` [rows] are positions in `ids`."""
     sides = None
     if with_sides:
-        sides = np.zeros_like(first, dtype=np.uint8, shape=len(ids))
+        sides = np.zeros_like(first, dtype=np.uint8, shape=(len(ids),))
         sides[first] |= 1
         sides[second] |= 2
     low, high = np.minimum(first, second), np.maximum(first, second)

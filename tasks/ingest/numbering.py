@@ -154,7 +154,7 @@ def number_ids(bucket: int, kind: identity.Kind, space: MemorySpace, parts: Mapp
 
 def _number_sided(bucket: int, parts: Mapping[int, SidedIds]) -> BucketIds:
     ids, positions = identity.merge([part.ids for part in parts.values()])
-    sides = np.zeros_like(positions[0], dtype=np.uint8, shape=len(ids))
+    sides = np.zeros_like(positions[0], dtype=np.uint8, shape=(len(ids),))
     for position, part in zip(positions, parts.values(), strict=True):
         sides[position] |= part.sides
     return BucketIds(bucket, ids, dict(zip(parts, positions, strict=True)), int(np.count_nonzero(sides == 3)))

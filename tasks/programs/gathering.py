@@ -89,7 +89,7 @@ class GatherKept(Gatherer):
         rows = self.block.rows
         position, received = self.mirrors.take_moved(packets, moved, sendable(values))
         if self.values is None:  # all vertices sent
-            self.values = np.empty_like(received, shape=len(self.block.sources))
+            self.values = np.empty_like(received, shape=(len(self.block.sources),))
         self.values[position] = received
         combine = gathers.row_modes if self.program.combine == "mode" else gathers.row_h_indices
         if PUSH_FACTOR * len(position) >= len(self.values):

@@ -135,7 +135,7 @@ class Mirrors:
         if self.carrier.groups > 1:
             return self._gathered_weights()
         transposed = gathers.transpose_rows(rows, len(self.block.sources)) if transposed is None else transposed
-        ones = np.ones_like(rows.weight, shape=rows.rows)
+        ones = np.ones_like(rows.weight, shape=(rows.rows,))
         return gathers.row_sums(transposed, ones, "multiply")[self.own]
 
     def _gathered_weights(self) -> NDArray[np.float64]:
@@ -147,8 +147,8 @@ class Mirrors:
         weights = rows.weight
         assert weights is not None
         target = place_like(weights, block.number)[kernels.row_numbers(rows.offsets)].astype(np.int64)
-        position = np.empty_like(weights, np.int32, shape=len(block.sources))
-        homes = np.empty_like(weights, np.int16, shape=len(block.sources))
+        position = np.empty_like(weights, np.int32, shape=(len(block.sources),))
+        homes = np.empty_like(weights, np.int16, shape=(len(block.sources),))
         for g, here in enumerate(self.sources_of):
             sources = place_like(weights, here)
             position[sources] = np.arange(len(sources), dtype=np.int32, like=sources)
@@ -171,7 +171,7 @@ class Mirrors:
         entries = InRows(offsets, np.zeros_like(weight, np.int32), weight)
         if streamed and block.on_device:
             entries = gathers.stream_rows(entries, 0)
-        return gathers.row_sums(entries, np.ones_like(block.number, np.float64, shape=1), "multiply")
+        return gathers.row_sums(entries, np.ones_like(block.number, np.float64, shape=(1,)), "multiply")
 
 
 def _first_of(number: Array) -> int | None:

@@ -72,7 +72,7 @@ class Vertices:
 
     def full(self, value: Any, dtype: Any = "float64") -> Array:
         """[vertices] an array of one value."""
-        found: Array = np.full_like(self._arrays["number"], value, dtype=dtype, shape=len(self))
+        found: Array = np.full_like(self._arrays["number"], value, dtype=dtype, shape=(len(self),))
         return found
 
 

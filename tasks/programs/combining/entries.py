@@ -62,7 +62,7 @@ class GatherEntries(Gatherer):
             rows = np.arange(self.block.rows.rows, dtype=np.int32, like=self.block.rows.source)
             return None, _joined([self._combined(vertices, everyone, part)[0] for part in self._parts(rows, None)])
         if self.values is None:
-            self.values = np.empty_like(sent, shape=sources)
+            self.values = np.empty_like(sent, shape=(sources,))
         position, received = self.mirrors.take_moved(packets, moved, sent)
         self.values[position] = received
         rows = gathers.touched_rows(self.transpose(), position, self.block.rows.rows)

@@ -21,7 +21,7 @@ def top_of_rows(offsets: LongArray, row: IntArray, value: Array, source: Array, 
     kept = rank < k
     order, place = order[kept], row[kept].astype(np.int64) * k + rank[kept]
     rows = len(offsets) - 1
-    best = np.full_like(value, least, shape=rows * k)
-    best_source = np.full_like(source, -1, shape=rows * k)
+    best = np.full_like(value, least, shape=(rows * k,))
+    best_source = np.full_like(source, -1, shape=(rows * k,))
     best[place], best_source[place] = value[order], source[order]
     return Top(best.reshape(rows, k), best_source.reshape(rows, k))

@@ -104,7 +104,7 @@ class BlockState:
     def _rows_of(self, moved: Array) -> Array:
         """Own vertices that changed, int32, ascending; empty for programs in which all vertices send."""
         if self.program.senders == "all":
-            return np.zeros_like(moved, shape=0, dtype=np.int32)
+            return np.zeros_like(moved, shape=(0,), dtype=np.int32)
         return np.flatnonzero(moved).astype(np.int32)
 
 
