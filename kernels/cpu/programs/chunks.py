@@ -53,7 +53,10 @@ def _find_cuts(ends, cuts):
 def threads_for(entries: int) -> Iterator[None]:
     """Context in which kernels use one thread if there are few entries."""
     before = get_num_threads()
-    set_num_threads(before if entries > SERIAL_ENTRIES else 1)
+    if before == 1 or entries > SERIAL_ENTRIES:
+        yield
+        return
+    set_num_threads(1)
     try:
         yield
     finally:
@@ -89,7 +92,8 @@ def entry_chunks(offsets: LongArray, rows: IntArray) -> tuple[LongArray, LongArr
 def even_chunks(count: int) -> LongArray:
     """The start of each of several chunks of `count` elements, and the end of the last one."""
     chunks = min(CHUNKS_PER_THREAD * get_num_threads(), max(count, 1))
-    return np.linspace(0, count, chunks + 1).astype(np.int64)
+    starts: LongArray = np.arange(chunks + 1) * count // chunks
+    return starts
 
 
 def packed(values: NDArray[Any], cuts: LongArray, counts: LongArray) -> NDArray[Any]:

@@ -12,13 +12,16 @@ from ...graph import IntArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap
+from ..arrays.places import places
 from .chunks import chunk_starts, even_chunks, packed, threads_for
 
 ROUNDS = 2
 """Entries of each row that are linked before the largest component is looked for."""
+_ROUNDS = np.uint64(ROUNDS)
 SAMPLES = 1024
 """Sources that are looked at for it."""
-NONE = np.int32(-1)
+NONE = np.uint32(2**32 - 1)
+"""No source."""
 
 
 @cached_njit
@@ -38,7 +41,7 @@ def _link_one(offsets, cuts, own, source, at, root):
     """Link each row with its entry `at`."""
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
-            q = offsets[row] + at
+            q = offsets[row] + np.uint64(at)
             if q < offsets[row + 1]:
                 _link(root, own[row], source[q])
 
@@ -50,7 +53,7 @@ def _link_rest(offsets, cuts, own, source, symmetric, largest, root):
         for row in range(cuts[chunk], cuts[chunk + 1]):
             inside = root[own[row]] == largest
             if not (inside and symmetric):
-                for q in range(offsets[row] + ROUNDS, offsets[row + 1]):
+                for q in range(offsets[row] + _ROUNDS, offsets[row + 1]):
                     if not (inside and root[source[q]] == largest):
                         _link(root, own[row], source[q])
 
@@ -60,8 +63,11 @@ def _compress(cuts, root):
     """Let each source point to its root."""
     for chunk in prange(cuts.size - 1):
         for v in range(cuts[chunk], cuts[chunk + 1]):
-            while root[v] != root[root[v]]:
-                root[v] = root[root[v]]
+            one = root[v]
+            above = root[one]
+            while above != one:
+                root[v] = one = above
+                above = root[one]
 
 
 @cached_njit(parallel=True)
@@ -94,16 +100,21 @@ def _lowered_rows(cuts, root, own, least, lowered, counts, rows, found):
 def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
     """The smallest source in the component of each source; see `kernels.programs`."""
     root = np.arange(sources, dtype=np.int32)
+    up, offsets, own, source = (places(one) for one in (root, rows.offsets, own, rows.source))
     with threads_for(len(rows)):
         even, cuts = even_chunks(sources), chunk_starts(rows.offsets, None)
         for at in range(ROUNDS):
-            _link_one(rows.offsets, cuts, own, rows.source, at, root)
-            _compress(even, root)
-        sampled = root[:: max(1, sources // SAMPLES)]
-        largest = np.int32(np.bincount(sampled).argmax()) if sources else NONE
-        _link_rest(rows.offsets, cuts, own, rows.source, symmetric, largest, root)
-        _compress(even, root)
+            _link_one(offsets, cuts, own, source, at, up)
+            _compress(even, up)
+        largest = _most_frequent(up[:: max(1, sources // SAMPLES)])
+        _link_rest(offsets, cuts, own, source, symmetric, largest, up)
+        _compress(even, up)
     return root
+
+
+def _most_frequent(sampled: NDArray[np.uint32]) -> np.uint32:
+    values, counts = np.unique(sampled, return_counts=True)
+    return np.uint32(values[counts.argmax()]) if len(values) else NONE
 
 
 def lower_values(
@@ -111,7 +122,7 @@ def lower_values(
 ) -> None:
     """Lower the smallest value of each component; see `kernels.programs`."""
     with threads_for(len(position)):
-        _lower(even_chunks(len(position)), root, position, values, least, lowered)
+        _lower(even_chunks(len(position)), places(root), places(position), values, least, lowered)
 
 
 def lowered_rows(
@@ -122,5 +133,5 @@ def lowered_rows(
     with threads_for(len(own)):
         cuts = even_chunks(len(own))
         counts = np.empty(len(cuts) - 1, np.int64)
-        _lowered_rows(cuts, root, own, least, lowered, counts, rows, found)
+        _lowered_rows(cuts, places(root), places(own), least, lowered, counts, rows, found)
     return packed(rows, cuts, counts), packed(found, cuts, counts)

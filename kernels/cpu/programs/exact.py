@@ -45,23 +45,31 @@ def _accumulate(words, cuts, digits):
                 own[limb] += lower & low
                 own[limb + 1] += (lower >> 32) + (upper & low)
                 own[limb + 2] += upper >> 32
+        for limb in range(LIMBS - 1):  # so that sums of chunks do not overflow
+            own[limb + 1] += own[limb] >> 32
+            own[limb] &= low
         digits[chunk] = own
 
 
 def exact_sums(arrays: Sequence[NDArray[Any]]) -> list[tuple[int, int]]:
     """The sum of each array, and the number of its values that are not finite."""
-    return [_exact_sum(one) if one.dtype.kind == "f" else (int(one.sum(dtype=np.int64)), 0) for one in arrays]
+    return [_exact_sum(one) if one.dtype.kind == "f" else (_whole_sum(one), 0) for one in arrays]
+
+
+def _whole_sum(values: NDArray[Any]) -> int:
+    return int(np.count_nonzero(values) if values.dtype == np.bool_ else values.sum(dtype=np.int64))
 
 
 def _exact_sum(values: NDArray[np.float64]) -> tuple[int, int]:
     """The sum in units of 2^-1074, and the number of values that are not finite."""
     words = np.ascontiguousarray(values).view(np.int64)
     runs = max(get_num_threads(), -(-len(words) // MAX_VALUES))
-    cuts = np.linspace(0, len(words), runs + 1).astype(np.int64)
+    cuts = np.arange(runs + 1) * len(words) // runs
     digits = np.empty((runs, LIMBS + 1), np.int64)
     with threads_for(len(words)):
         _accumulate(words, cuts, digits)
+    *sums, not_finite = digits.sum(axis=0).tolist()
     total = 0
-    for limb in range(LIMBS - 1, -1, -1):
-        total = (total << 32) + sum(digits[:, limb].tolist())
-    return total, int(digits[:, LIMBS].sum())
+    for one in reversed(sums):
+        total = (total << 32) + one
+    return total, not_finite

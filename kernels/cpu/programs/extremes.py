@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from ...graph import IntArray
 from ...in_rows import ALONG, InRows
 from ...runtime.cache import cached_njit
+from ..arrays.places import places
 from .chunks import row_chunks
+
+NONE = np.uint32(2**32 - 1)
+"""Unsigned -1: no source."""
 
 
 @cached_njit(parallel=True)
@@ -19,8 +23,7 @@ def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, val
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             row = i if all_rows else np.int64(rows[i])
-            found = neutral
-            entry = -1
+            found, first = neutral, NONE
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
                 if value != neutral:
@@ -29,10 +32,8 @@ def _extremes(offsets, all_rows, rows, cuts, source, weight, along, largest, val
                     elif along == 2:
                         value *= weight[q]
                     if (value > found) if largest else (value < found):
-                        found = value
-                        entry = q
-            out[i] = found
-            best[i] = source[entry] if entry >= 0 else -1
+                        found, first = value, source[q]
+            out[i], best[i] = found, first
 
 
 @cached_njit(parallel=True)
@@ -41,15 +42,12 @@ def _unweighted_extremes(offsets, all_rows, rows, cuts, source, largest, values,
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
             row = i if all_rows else np.int64(rows[i])
-            found = neutral
-            entry = -1
+            found, first = neutral, NONE
             for q in range(offsets[row], offsets[row + 1]):
                 value = values[source[q]]
                 if (value > found) if largest else (value < found):
-                    found = value
-                    entry = q
-            out[i] = found
-            best[i] = source[entry] if entry >= 0 else -1
+                    found, first = value, source[q]
+            out[i], best[i] = found, first
 
 
 def row_extremes(
@@ -59,12 +57,12 @@ def row_extremes(
     out = np.empty(rows.rows if selected is None else len(selected), values.dtype)
     best = np.empty(len(out), np.int32)
     neutral = values.dtype.type(neutral)
-    weight = rows.weights
+    weight, offsets, source, first = rows.weights, places(rows.offsets), places(rows.source), places(best)
     with row_chunks(rows, selected) as chunks:
         if along:
-            _extremes(rows.offsets, *chunks, rows.source, weight, ALONG[along], largest, values, neutral, out, best)
+            _extremes(offsets, *chunks, source, weight, ALONG[along], largest, values, neutral, out, first)
         else:
-            _unweighted_extremes(rows.offsets, *chunks, rows.source, largest, values, neutral, out, best)
+            _unweighted_extremes(offsets, *chunks, source, largest, values, neutral, out, first)
     if values.dtype.kind == "f":
         out += 0.0  # -0.0 becomes 0.0, so that the bits do not depend on which of two equal values came first
     return out, best

@@ -12,7 +12,10 @@ from ...graph import IntArray
 from ...in_rows import ALONG, InRows
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap
+from ..arrays.places import places
 from .chunks import entry_chunks, threads_for
+
+_1 = np.uint32(1)
 
 
 @cached_njit
@@ -32,10 +35,9 @@ def _push(offsets, row_of, weight, along, largest, changed, cuts, starts, values
     for chunk in prange(cuts.size - 1):
         slot = starts[chunk]
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            s = changed[i]
-            for q in range(offsets[s], offsets[s + 1]):
-                row = row_of[q]
-                value = values[i]
+            s, sent = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row, value = row_of[q], sent
                 if along == 1:
                     value = value + weight[q] + 0.0
                 elif along == 2:
@@ -57,7 +59,7 @@ def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, ne
         for i in range(cuts[chunk], cuts[chunk + 1]):
             s = changed[i]
             value = values[i]
-            for q in range(offsets[s], offsets[s + 1]):
+            for q in range(offsets[s], offsets[s + _1]):
                 row = row_of[q]
                 if bound.size and not ((value > bound[row]) if largest else (value < bound[row])):
                     continue
@@ -70,20 +72,21 @@ def _push_unweighted(offsets, row_of, largest, changed, cuts, starts, values, ne
 
 @cached_njit(parallel=True)
 def _find_sources(offsets, row_of, weight, along, changed, cuts, values, neutral, out, best):
-    """The first source of each row's value. Rows that received nothing have the neutral value."""
+    """The first source of each row's value. Rows that received nothing have the neutral value. Unsigned, no source is
+    the largest.
+    """
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            s = changed[i]
-            for q in range(offsets[s], offsets[s + 1]):
-                row = row_of[q]
-                value = values[i]
+            s, sent = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
+                row, value = row_of[q], sent
                 if along == 1:
                     value = value + weight[q]
                 elif along == 2:
                     value = value * weight[q]
                 if value == out[row] and value != neutral:
                     before = best[row]
-                    while before < 0 or s < before:
+                    while s < before:
                         if compare_swap(best, row, before, s):
                             break
                         before = best[row]
@@ -94,12 +97,12 @@ def _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best)
     """As `_find_sources` without weights, for values of any type."""
     for chunk in prange(cuts.size - 1):
         for i in range(cuts[chunk], cuts[chunk + 1]):
-            s = changed[i]
-            for q in range(offsets[s], offsets[s + 1]):
+            s, value = changed[i], values[i]
+            for q in range(offsets[s], offsets[s + _1]):
                 row = row_of[q]
-                if values[i] == out[row] and values[i] != neutral:
+                if value == out[row] and value != neutral:
                     before = best[row]
-                    while before < 0 or s < before:
+                    while s < before:
                         if compare_swap(best, row, before, s):
                             break
                         before = best[row]
@@ -116,22 +119,23 @@ def push(
     out: NDArray[Any],
 ) -> IntArray:
     """Push the values of the changed sources to their rows. Returns the rows that received a value."""
-    offsets, row_of, weight = transposed.offsets, transposed.source, transposed.weights
+    offsets, row_of, weight = places(transposed.offsets), places(transposed.source), transposed.weights
     values = values + 0.0 if values.dtype.kind == "f" else values
     neutral = _worst(values.dtype, largest)
     limit = np.empty(0, values.dtype) if bound is None else bound
-    cuts, starts = entry_chunks(offsets, changed)
+    cuts, starts = entry_chunks(transposed.offsets, changed)
+    changed = places(changed)
     touched, counts = np.empty(int(starts[-1]), np.int32), np.empty(len(cuts) - 1, np.int64)
     lists = cuts, starts, values, neutral, limit, out, touched, counts
     with threads_for(len(touched)):
         if along:
             _push(offsets, row_of, weight, ALONG[along], largest, changed, *lists)
             if best is not None:
-                _find_sources(offsets, row_of, weight, ALONG[along], changed, cuts, values, neutral, out, best)
+                _find_sources(offsets, row_of, weight, ALONG[along], changed, cuts, values, neutral, out, places(best))
         else:
             _push_unweighted(offsets, row_of, largest, changed, *lists)
             if best is not None:
-                _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, best)
+                _find_unweighted(offsets, row_of, changed, cuts, values, neutral, out, places(best))
     return np.concatenate([touched[first : first + count] for first, count in zip(starts, counts, strict=False)])
 
 
