@@ -6,7 +6,8 @@ The block is built before the time is taken, from the edges as ingest cleans and
 The time of a program is that of all its supersteps, from the start of its state to its result. `bfs` and `sssp` run
 from `--sources` vertices with edges, drawn with a seed; their figures are for one source. Weights of `sssp` are whole
 numbers from 1 to 255, drawn by a hash of the edge. `pagerank` runs 20 supersteps, as its time is for a number of
-supersteps. Times are medians of the repeats. Each result is checked against the edges.
+supersteps. `betweenness` searches from 16 sources; its supersteps are batches. Times are medians of the repeats. Each
+result is checked against the edges.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.inputs.sources import plan_blocks
 from edgemill.tasks.partition import RangePartitioner
-from edgemill.tasks.programs import Block, Outcome, Program, delivery, run_program
+from edgemill.tasks.programs import AnyProgram, Block, Outcome, SourceProgram, delivery, run_program
+from edgemill.tasks.programs.batches import run_batches
+from edgemill.tasks.programs.batches.drawing import drawn_sources
 from edgemill.tasks.programs.shipped import (
+    Betweenness,
     BreadthFirst,
     Components,
     Coreness,
@@ -48,7 +52,9 @@ from edgemill.tasks.programs.warm import warm_program
 from edgemill.tasks.shards import MemoryCarrier
 
 GRAPHS = "rmat18,rmat20,cnr-2000"
-PROGRAMS: Mapping[str, Callable[[int], Program]] = {
+PATH_SOURCES = 16
+"""Sources of betweenness."""
+PROGRAMS: Mapping[str, Callable[[int], AnyProgram]] = {
     "bfs": BreadthFirst,
     "sssp": ShortestPaths,
     "pagerank": lambda _: PageRank(iterations=20),
@@ -56,6 +62,7 @@ PROGRAMS: Mapping[str, Callable[[int], Program]] = {
     "labels": lambda _: LabelPropagation(),
     "coreness": lambda _: Coreness(),
     "clustering": lambda _: LocalClustering(),
+    "betweenness": lambda _: Betweenness(PATH_SOURCES, normalized=False),
 }
 """Name → the program, from a source."""
 FROM_SOURCES = ("bfs", "sssp")
@@ -117,15 +124,21 @@ def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sou
     home, samples, outcomes = RangePartitioner(), [], list[Outcome]()
     with kernel_threads(threads):
         if name == "sssp":  # the path of warm_program has no weights
-            run_program(programs[0], own, home, MemoryCarrier.open(1)[0])
+            _run(programs[0], own, home)
         for _ in range(repeats):
             gc.collect()
             start = time.perf_counter()
-            outcomes = [run_program(program, own, home, MemoryCarrier.open(1)[0]) for program in programs]
+            outcomes = [_run(program, own, home) for program in programs]
             samples.append((time.perf_counter() - start) / len(programs))
     for outcome in outcomes:
         check(name, graph, own, outcome)
     return ProgramTimes(graph, name, threads, block, samples, outcomes)
+
+
+def _run(program: AnyProgram, block: Block, home: RangePartitioner) -> Outcome:
+    (carrier,) = MemoryCarrier.open(1)
+    run = run_batches if isinstance(program, SourceProgram) else run_program
+    return run(program, block, home, carrier)  # type: ignore[arg-type]
 
 
 def check(name: str, graph: str, block: Block, outcome: Outcome) -> None:
@@ -180,6 +193,16 @@ def _is_coreness(block: Block, target: NDArray[np.int32], state: Mapping[str, ND
     return bool(np.all(above >= core) and np.all(higher <= core))
 
 
+def _is_betweenness(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
+    """A shortest path of d edges has d - 1 vertices between its ends, so these add up to the sum of betweenness."""
+    total, count = 0, len(block.number)
+    for source in drawn_sources(count, PATH_SOURCES, 0).tolist():
+        level = _run(BreadthFirst(source), block, RangePartitioner()).state["level"]
+        total += int(np.maximum(level - 1, 0).sum())
+    known = total * count / PATH_SOURCES / 2
+    return bool(abs(state["betweenness"].sum() - known) <= 1e-9 * known)
+
+
 def _is_clustering(block: Block, target: NDArray[np.int32], state: Mapping[str, NDArray[np.float64]]) -> bool:
     return bool(np.all((state["clustering"] >= 0) & (state["clustering"] <= 1)) and state["links"].sum() % 6 == 0)
 
@@ -192,6 +215,7 @@ _CHECKS: Mapping[str, Callable[..., bool]] = {
     "labels": _is_labels,
     "coreness": _is_coreness,
     "clustering": _is_clustering,
+    "betweenness": _is_betweenness,
 }
 
 
