@@ -1,6 +1,7 @@
 """λ after a batch of changed edges, compared with a full computation in the same process.
 
     python -m benchmarks update --graphs cnr-2000,actor-collaboration --shares 0.0001,0.001,0.01 --repeats 3
+    python -m benchmarks update --kinds stars,random --shares 0.0001,0.001,0.01,0.1 --csv benchmarks/update-cost.csv
 
 *Stars* are all edges of random vertices: half of them come, half of them go. *Newcomers* are stars of vertices whose
 degree is at most the median. *Random* are random edges, half of which come and half go. The share is that of all edges.
@@ -8,15 +9,18 @@ Yesterday's graph is the whole graph without the edges that come, today's withou
 of today's graph, with its triangles counted before; *update* is `update_order`, which needs no counts. *Part* is the
 ratio of the two. *Triangles* are those that the update looked at, over today's triangles, each of which a peeling looks
 at once or more. *Order* is the time of `order_of`, which derives the order of peeling from λ once. Times are medians of
-the repeats. λ is compared with the full computation, edge by edge, and the new order is checked.
+the repeats. With `--csv` the table is also written to a file, from which `docs/making/pictures.py` draws the cost
+against the size of the change. λ is compared with the full computation, edge by edge, and the new order is checked.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -165,6 +169,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", default=",".join(KINDS), help="newcomers, stars, random")
     parser.add_argument("--shares", default="0.00001,0.0001,0.001,0.01", help="shares of the edges that change")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to this file")
 
 
 def report(options: argparse.Namespace) -> list[list[str]]:
@@ -179,4 +184,14 @@ def report(options: argparse.Namespace) -> list[list[str]]:
             for row in rows_of(graph(name, options.cache), options.kinds.split(","), shares, options.repeats)
         ]
     print(markdown(HEAD, rows))
+    if options.csv is not None:
+        write_csv(options.csv, options.threads, rows)
     return rows
+
+
+def write_csv(file: Path, threads: int, rows: Sequence[Sequence[str]]) -> None:
+    """Write the table, with the number of threads in each row."""
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(["threads", *HEAD])
+        writer.writerows([str(threads), *row] for row in rows)

@@ -18,6 +18,7 @@ import networkx as nx
 
 import lambda_pictures
 import rooms
+import update_cost
 from drawing import COLOURS, Edge, arrow, bar, box, document, dot, levels, line, text
 from edgemill.pipeline import mine
 from edgemill.pipeline.bounding.ledger import Ledger
@@ -254,6 +255,7 @@ PICTURES_BY_NAME: Mapping[str, Callable[[], str]] = {
     "joining.svg": lambda_pictures.joining,
     "facebook-levels.svg": lambda_pictures.facebook_levels,
     "rooms.svg": rooms.drawn,
+    "update-cost.svg": update_cost.drawn,
 }
 
 

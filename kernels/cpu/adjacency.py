@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import get_num_threads, prange
 
 from ..graph import Adjacency, IntArray, LongArray, Topology
 from ..runtime.cache import cached_njit
 
 
-@cached_njit
-def _fill(low, high, lower, upper, neighbour, edge):
-    """Edges are sorted by (low, high), so both halves of each row are filled in ascending order."""
-    for e in range(low.size):
-        u = low[e]
-        v = high[e]
-        neighbour[lower[v]] = u
-        edge[lower[v]] = e
-        lower[v] += 1
-        neighbour[upper[u]] = v
-        edge[upper[u]] = e
-        upper[u] += 1
+@cached_njit(parallel=True)
+def _count(low, high, cuts, below, above):
+    """Part t counts the entries of the rows [cuts[t], cuts[t + 1]). Every part reads all edges."""
+    for t in prange(cuts.size - 1):
+        first = cuts[t]
+        last = cuts[t + 1]
+        for e in range(low.size):
+            u = low[e]
+            v = high[e]
+            if first <= u < last:
+                above[u] += 1
+            if first <= v < last:
+                below[v] += 1
+
+
+@cached_njit(parallel=True)
+def _fill(low, high, cuts, lower, upper, neighbour, edge):
+    """Part t fills the rows [cuts[t], cuts[t + 1]). Every part reads all edges.
+
+    Edges are sorted by (low, high), so both halves of each row are filled in ascending order.
+    """
+    for t in prange(cuts.size - 1):
+        first = cuts[t]
+        last = cuts[t + 1]
+        for e in range(low.size):
+            u = low[e]
+            v = high[e]
+            if first <= v < last:
+                neighbour[lower[v]] = u
+                edge[lower[v]] = e
+                lower[v] += 1
+            if first <= u < last:
+                neighbour[upper[u]] = v
+                edge[upper[u]] = e
+                upper[u] += 1
 
 
 @cached_njit(parallel=True)
@@ -49,15 +72,18 @@ def row_numbers(offsets: LongArray) -> IntArray:
 
 
 def adjacency(topology: Topology) -> Adjacency:
-    """The rows of a subgraph in both directions."""
+    """The rows of a subgraph in both directions. Each thread makes a range of rows, and reads all edges twice."""
     low, high, vertices = topology.low, topology.high, topology.vertices
-    below = np.bincount(high, minlength=vertices)
-    above = np.bincount(low, minlength=vertices)
+    threads = get_num_threads()
+    below, above = np.zeros((2, vertices), np.int64)
+    _count(low, high, np.arange(threads + 1) * vertices // threads, below, above)
     length = below + above
     begin = np.cumsum(length) - length
     neighbour = np.empty(2 * len(low), np.int32)
     edge = np.empty(2 * len(low), np.int32)
-    _fill(low, high, begin.copy(), begin + below, neighbour, edge)
+    cuts = np.searchsorted(begin, np.arange(threads + 1) * 2 * len(low) // threads)
+    cuts[0], cuts[-1] = 0, vertices
+    _fill(low, high, cuts, begin.copy(), begin + below, neighbour, edge)
     return Adjacency(begin, length.astype(np.int32), neighbour, edge)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.cpu.update import among
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
@@ -19,6 +20,8 @@ from ..ids.identity import Ids
 
 MAX_VERTICES = 2**31 - 1
 """Most vertices of both graphs together, which are numbered with int32."""
+_FEW = 16
+"""A batch is searched for among the edges if these are this many times as many; else both are merged."""
 
 
 @dataclass(frozen=True)
@@ -219,17 +222,14 @@ def _among(keys: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.boo
     """[keys] whether each is in `others`; both ascend."""
     if not len(keys) or not len(others):
         return np.zeros(len(keys), np.bool_)
-    if len(keys) > 4 * len(others):
+    if len(keys) > _FEW * len(others):
         found = np.zeros(len(keys), np.bool_)
         at = np.searchsorted(keys, others)
         inside = at < len(keys)
         at = at[inside]
         found[at[keys[at] == others[inside]]] = True
         return found
-    at = np.searchsorted(others, keys)
-    at[at == len(others)] = 0
-    is_there: NDArray[np.bool_] = others[at] == keys
-    return is_there
+    return among(keys, others)
 
 
 def _others(positions: NDArray[np.int32], count: int) -> NDArray[np.bool_]:

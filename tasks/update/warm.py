@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels.cpu.update import among
 from ...kernels.graph import Topology
 from .dynamic import DynamicRows
 from .order import order_of
@@ -18,6 +19,7 @@ def warm_updates() -> None:
     low, high = (end.astype(np.int32) for end in np.triu_indices(CLIQUE, 1))
     before, added = Topology(low[1:], high[1:], CLIQUE), Topology(low[:1], high[:1], CLIQUE)
     order = order_of(before, np.full(before.edges, CLIQUE - 3, np.int32))  # λ without one edge
+    among(np.arange(2), np.arange(1))
     # Arrays of a state are read-only, another type to the compiler: the order, and edges without new vertices.
     for frozen in ((), (order.lam, order.time, order.count, order.remainder), (before.low, before.high)):
         for array in frozen:

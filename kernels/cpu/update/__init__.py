@@ -7,7 +7,7 @@ with `merging`, which has the state that the others change, then `descent` (dele
 
 from .changed_triangles import changed_triangles
 from .descent import descend
-from .merging import ADDED, REMOVED, Union, leave_out, level_ends, merge
+from .merging import ADDED, REMOVED, Union, among, leave_out, level_ends, merge
 from .order_counts import KEY_BITS, order_counts
 from .replay import replay
 
@@ -16,6 +16,7 @@ __all__ = [
     "KEY_BITS",
     "REMOVED",
     "Union",
+    "among",
     "changed_triangles",
     "descend",
     "leave_out",

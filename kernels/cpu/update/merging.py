@@ -125,6 +125,24 @@ def merge(
 
 
 @cached_njit(parallel=True)
+def _among(keys, others, found):
+    for block in prange((keys.size + BLOCK - 1) // BLOCK):
+        start = block * BLOCK
+        at = _search(others, keys[start])
+        for i in range(start, min(start + BLOCK, keys.size)):
+            while at < others.size and others[at] < keys[i]:
+                at += 1
+            found[i] = at < others.size and others[at] == keys[i]
+
+
+def among(keys: LongArray, others: LongArray) -> AnyArray:
+    """Whether each of `keys` is in `others`, bool [keys]. Both are int64 and ascend. Merges blocks of `keys`."""
+    found = np.empty(len(keys), np.bool_)
+    _among(keys, others, found)
+    return found
+
+
+@cached_njit(parallel=True)
 def _level_ends(level, time, ends):
     for thread in prange(ends.shape[0]):
         own = ends[thread]
