@@ -124,7 +124,7 @@ def test_where_a_gpu_has_entries(space: MemorySpace) -> None:
     whole = place_block(PageRank(), block, space)
     assert not isinstance(whole.rows, ChunkedRows)
     assert whole.on_device
-    streamed = place_block(PageRank(), block, space, 8 * CHUNK)
+    streamed = place_block(PageRank(), block, space, 16 * CHUNK)
     assert isinstance(streamed.rows, ChunkedRows)
     assert streamed.on_device
     assert 0 < streamed.rows.feed.kept < len(streamed.rows.feed.chunks)  # type: ignore[attr-defined]
