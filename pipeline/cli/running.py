@@ -9,6 +9,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -208,17 +209,22 @@ def plan(config: str | None, assignments: tuple[str, ...], print_config: bool, a
     from ..plan.choice import make_plan
     from ..plan.fit import refuse_if_too_large
 
-    made = make_plan(settings)
+    made, update = make_plan(settings), None
+    if settings.nightly.may_start_from_earlier:
+        from ..calls.plan_update import plan_update
+
+        update = plan_update(settings, made.source)
     if as_json:
         from ..results.summary.plan_document import plan_document
 
         error = _refusal(made)
         ended = {"exit_code": 0} if error is None else {"exit_code": error.exit_code, "error": str(error)}
-        print_document(plan_document(made) | ended)
+        print_document(plan_document(made) | {"update": None if update is None else asdict(update)} | ended)
     else:
         from ..plan.text import describe
 
-        echo(with_flags(describe(made), click.get_current_context().meta[SETTING_ORIGIN]))
+        shown = describe(made) + ("" if update is None else f"\n{'update':<12} {one_line(update.describe())}")
+        echo(with_flags(shown, click.get_current_context().meta[SETTING_ORIGIN]))
     refuse_if_too_large(made)
 
 

@@ -8,8 +8,9 @@ from ...tasks.inputs.sources import Source
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
 from ...tasks.update.state_index import NoState
+from ..monitor.events import Events
 from ..results.result import Result
-from ..run.context import Call
+from ..settings.models import Settings
 from ..stages.ingesting import RowCounts
 from .batch_input import BatchInput
 from .deciding import Decision
@@ -33,9 +34,15 @@ class Start:
     repeated: int
 
 
-def start_from(call: Call, engine: ThreadedEngine, base: Result, source: Source, batch: BatchInput | None) -> Start:
+def start_from(
+    settings: Settings,
+    events: Events,
+    engine: ThreadedEngine,
+    base: Result,
+    source: Source,
+    batch: BatchInput | None,
+) -> Start:
     """Read the earlier result, and what changed since. Raises InputError for damage, and as `read_graph` does."""
-    events, settings = call.events, call.settings
     order, whole = None, None
     every = settings.nightly.full_every
     due = settings.nightly.incremental != "always" and nights_since(base) + 1 >= every

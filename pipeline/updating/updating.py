@@ -51,7 +51,7 @@ def update(call: Call, source: Source, batch: BatchInput | None, has_client: boo
             events.emit("update_planned", base=None if base is None else str(base.place), way="run", reason=why)
         return None
     engine = ThreadedEngine(events.run_id, settings.cluster.threads_per_worker)
-    start = start_from(call, engine, base, source, batch)
+    start = start_from(settings, events, engine, base, source, batch)
     return _nothing_changed(call, source, start) or _changed(call, engine, source, start)
 
 

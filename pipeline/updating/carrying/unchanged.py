@@ -22,6 +22,7 @@ from ...results.result import Result
 from ...run.context import Call
 from ...run.inputs.input_record import input_record
 from ...run.inputs.up_to_date import differences
+from ...settings.models import Settings
 from ..eligibility import NotUsable, earlier_result
 from .state_files import move_state
 
@@ -63,16 +64,15 @@ def take_over_unchanged(
         raise
     except (EdgemillError, NotUsable):
         return None  # the update that follows tells why
-    if base is None or not _is_same(call, base, source, known, digests):
+    if base is None or not is_same(settings, base, source, known, digests):
         return None
     lineage = lineage_to(call, source, base)
     tracks = same_tracks(base, lineage)
     if base.manifest.tracks is not None and tracks is None:
         return None
-    before = base.manifest.update
-    nights = 1 if before is None else before.nights + 1
-    if settings.nightly.incremental != "always" and nights >= settings.nightly.full_every:
+    if is_full_run_due(settings, base):
         return None
+    before = base.manifest.update
     counts = dict.fromkeys(("inserted", "deleted", "vertices_new", "vertices_gone"), 0)
     told = {**counts, "repeated": 0, "present": 0, "absent": 0, "in_both": 0}
     events.emit("update_planned", base=str(base.place), way="changes", reason=REASON, **told)
@@ -84,7 +84,7 @@ def take_over_unchanged(
         base=str(base.place),
         base_run=base.manifest.run,
         full_run=base.manifest.run if before is None else before.full_run,
-        nights=nights,
+        nights=1 if before is None else before.nights + 1,
         way="changes",
         reason=REASON,
         changed=0,
@@ -141,14 +141,24 @@ def same_tracks(base: Result, lineage: Lineage) -> TracksRecord | None:
     return TracksRecord(previous=earlier, continued=dense.dn_graphs, again=0, new=0, next=lineage.first)
 
 
-def _is_same(call: Call, base: Result, source: Source, known: str | None, digests: Sequence[str] | None) -> bool:
-    """Whether the earlier result is the one that this call would make."""
+def is_full_run_due(settings: Settings, base: Result) -> bool:
+    """Whether λ is to be found from nothing after so many nights since it was."""
+    before = base.manifest.update
+    nights = 1 if before is None else before.nights + 1
+    return settings.nightly.incremental != "always" and nights >= settings.nightly.full_every
+
+
+def is_same(settings: Settings, base: Result, source: Source, known: str | None, digests: Sequence[str] | None) -> bool:
+    """Whether the earlier result is the one that a run with these settings would make.
+
+    `known` is the fingerprint of the input, and `digests` [files] are those of `digests_of`.
+    """
     then = base.manifest
-    if differences(then, call.settings):
+    if differences(then, settings):
         return False
     if known is not None and known == then.input.fingerprint:
         return True
-    if digests is None or call.settings.input.vertices is not None or then.input.vertices is not None:
+    if digests is None or settings.input.vertices is not None or then.input.vertices is not None:
         return False
     if Counter(digests) != Counter(file.sha256 for file in then.input.files):
         return False

@@ -13,7 +13,10 @@ import pytest
 
 import runs
 from edgemill.pipeline import Result, mine
+from edgemill.pipeline.calls.plan_update import UpdatePlan, plan_update
+from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.settings.models import InputSettings
+from edgemill.pipeline.settings.sources import settings_of
 from edgemill.pipeline.updating import updating
 from edgemill.pipeline.updating.carrying.unchanged import digests_of
 from edgemill.tasks.errors import InputError
@@ -123,3 +126,32 @@ def test_inputs_without_digests(tuesday: Path) -> None:
     settings = InputSettings(path=str(tuesday), where="src > 3")
     source = open_source(str(tuesday), None, None, {}, form=settings.form)
     assert source.where is not None and digests_of(source) is None
+
+
+def planned(base: Result, folder: Path, **other: Any) -> UpdatePlan | None:
+    options = {"cluster.device": "cpu", "nightly.incremental": "auto", "nightly.previous": str(base.path)}
+    paths = {"input.path": str(folder), "output.path": str(folder.parent / "out")}
+    programs = {"programs.run": ("lambda", "components")}
+    own = settings_of(options | paths | programs | other)
+    return plan_update(own, open_input(own))
+
+
+def test_plans(base: Result, tuesday: Path) -> None:
+    found = planned(base, tuesday)
+    assert found == UpdatePlan(str(base.path), "unchanged", "nothing has changed", 0, 0)
+    assert found.describe() == f"all files are taken over: nothing has changed (since {base.path})"
+    runs.write_rows(tuesday / "z.parquet", [*CLIQUES[:49], (500, 501)])
+    expected = {
+        "vertex programs run over the whole graph": {},
+        "several workers compute": {"programs.run": ("lambda",), "cluster.workers": 2},
+    }
+    for reason, other in expected.items():
+        assert planned(base, tuesday, **other) == UpdatePlan(str(base.path), "run", reason)
+    changed = planned(base, tuesday, **{"programs.run": ("lambda",)})
+    assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("changes", 1, 1)
+    assert changed.reason.startswith("1.79% of the edges changed, in about ")
+    due = planned(base, tuesday, **{"programs.run": ("lambda",), "nightly.full_every": 1})
+    assert due is not None and due.way == "whole" and "full_every" in due.reason
+    assert planned(base, tuesday, **{"nightly.previous": None, "nightly.incremental": "never"}) is None
+    nothing = planned(base, tuesday, **{"nightly.previous": None})
+    assert nothing is not None and nothing.reason == "there is no earlier result"
