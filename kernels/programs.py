@@ -68,9 +68,9 @@ def row_extremes(
 
 def first_active_sources(
     rows: InRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
-) -> tuple[IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, int]:
     """Of the `receiving` rows, a mask, or of all rows: those with a source in the mask `active` [sources], ascending,
-    and the first such source of each, both int32.
+    and the first such source of each, both int32; and the number of entries of the receiving rows.
 
     Reads a row up to that source.
     """

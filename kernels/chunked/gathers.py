@@ -56,8 +56,10 @@ class ChunkGathers:
 
     def first_active_sources(
         self, rows: ChunkedRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
-    ) -> tuple[IntArray, IntArray]:
-        """The receiving rows with an active source, and the first of each. Chunks without both are skipped."""
+    ) -> tuple[IntArray, IntArray, int]:
+        """The receiving rows with an active source, the first of each, and the entries of all receiving rows. Chunks
+        without both are skipped.
+        """
         best = np.full_like(active, -1, np.int32, shape=(rows.rows,))
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
         for part in parts_of(rows, selected, rows.segments.wanted(active)):
@@ -68,10 +70,10 @@ class ChunkGathers:
             elif part.selected is not None:
                 mask = np.full_like(active, False, shape=(rows.rows,))
                 mask[part.selected] = True
-            found, first = self._twin.first_active_sources(part.rows, mask, active)
+            found, first, _ = self._twin.first_active_sources(part.rows, mask, active)
             best[found + np.int32(part.first)] = first
         came = np.flatnonzero(best >= 0).astype(np.int32)
-        return came, best[came]
+        return came, best[came], self._twin.count_entries(rows, receiving)
 
     def row_modes(self, rows: ChunkedRows, selected: IntArray | None, values: NDArray[Any], none: int) -> NDArray[Any]:
         """The smallest most frequent value of each row."""

@@ -22,6 +22,10 @@ rows are read.
 """
 VALUE_FACTOR = 1
 """The same on the CPU for values: then a row is read to its end, and for `first` only up to a sender."""
+SCAN_ENTRIES = 4
+"""To look at a row that does not receive takes the time of this many entries in PUSH_FACTOR."""
+SAMPLED = 2**14
+"""Of more senders than this, the entries are estimated on the CPU, from about this many."""
 
 
 class Gatherer(ABC):
@@ -113,6 +117,9 @@ class GatherChanged(Gatherer):
         self.values: Array | None = None
         self.largest = combine == "max"
         self.factor = PUSH_FACTOR if combine == "first" or block.on_device else VALUE_FACTOR
+        self.by_left = combine == "first" and not block.on_device
+        self.left = len(block.rows)
+        """About how many entries vertices have that have not sent, for `first` on the CPU."""
 
     def packets(self, values: Array, moved: IntArray) -> list[Words]:
         return self.mirrors.packets(self._values(values, moved), moved)
@@ -124,22 +131,29 @@ class GatherChanged(Gatherer):
     def gather(
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
-        rows, transposed = self.block.rows, self.transpose()
+        rows = self.block.rows
         position, received = self.mirrors.take_moved(packets, moved, self._values(values, moved))
         if self.program.combine == "first":
             received = position
-        pushed = gathers.count_selected(transposed, position)
+        pushed = self._entries_of(position)
+        self.left = max(self.left - pushed, 0)
         if PUSH_FACTOR * PUSH_FACTOR * pushed < len(rows):  # too few to evaluate `receives` for all
-            return self._push(vertices, pushed, position, received)
+            return self._push(vertices, position, received)
+        if self.by_left and self.factor * pushed < self.left + SCAN_ENTRIES * rows.rows:
+            return self._push(vertices, position, received)
         receiving = self.calls.receives(vertices)
-        read = gathers.count_entries(rows, receiving)
-        if self.factor * pushed < read:
-            return self._push(vertices, pushed, position, received)
-        self.entries += read
+        if not self.by_left and self.factor * pushed < gathers.count_entries(rows, receiving):
+            return self._push(vertices, position, received)
         return self._pull(vertices, receiving, position, received)
 
-    def _push(self, vertices: Vertices, pushed: int, position: IntArray, received: Array) -> tuple[IntArray, Any]:
-        self.entries += pushed
+    def _entries_of(self, position: IntArray) -> int:
+        """About how many entries have these sources. Only the direction depends on it, and so no result."""
+        apart = 1 if self.block.on_device else max(1, len(position) // SAMPLED)
+        sampled = position[::apart]
+        return gathers.count_selected(self.transpose(), sampled) * len(position) // max(len(sampled), 1)
+
+    def _push(self, vertices: Vertices, position: IntArray, received: Array) -> tuple[IntArray, Any]:
+        self.entries += gathers.count_selected(self.transpose(), position)
         neutral = neutral_value(received.dtype, self.largest)
         if self.out is None:
             self.out = np.full_like(self.block.number, neutral, received.dtype)
@@ -171,9 +185,11 @@ class GatherChanged(Gatherer):
         if self.program.combine == "first":
             active = np.zeros_like(sources, np.bool_)
             active[position] = True
-            came, first = gathers.first_active_sources(rows, receiving, active)
+            came, first, read = gathers.first_active_sources(rows, receiving, active)
+            self.entries += read
             return came, self._numbers(first)
         selected = None if receiving is None else np.flatnonzero(receiving).astype(np.int32)
+        self.entries += len(rows) if selected is None else gathers.count_selected(rows, selected)
         neutral = neutral_value(received.dtype, self.largest)
         if self.values is None:
             self.values = np.empty_like(sources, received.dtype)

@@ -111,8 +111,6 @@ class Mirrors:
     def out_degrees(self, transposed: InRows | None) -> NDArray[np.int64]:
         """[own] number of entries, over all groups, whose source is the own vertex."""
         block = self.block
-        if block.symmetric:
-            return np.diff(block.rows.offsets)
         if transposed is None:
             counts = gathers.source_counts(block.rows, len(block.sources))
         else:

@@ -87,9 +87,11 @@ def test_extremes(kind: str, along: str, selected: Any, largest: bool) -> None:
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.3])
 def test_first_active_sources(receiving: Any, share: float) -> None:
     rows, active = made(LENGTHS), RANDOM.random(SOURCES) < share
-    found = programs.first_active_sources(put_rows(rows), put(receiving), put(active))
-    for own, other in zip(programs.first_active_sources(rows, receiving, active), found, strict=True):
-        assert np.array_equal(own, GPU.get(other))
+    *found, read = programs.first_active_sources(put_rows(rows), put(receiving), put(active))
+    *own, entries = programs.first_active_sources(rows, receiving, active)
+    assert read == entries
+    for one, other in zip(own, found, strict=True):
+        assert np.array_equal(one, GPU.get(other))
     assert programs.count_entries(put_rows(rows), put(receiving)) == programs.count_entries(rows, receiving)
 
 

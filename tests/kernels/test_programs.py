@@ -95,10 +95,12 @@ def test_push_and_pull_agree(data: st.DataObject) -> None:
     assert best.tolist() == source.tolist()
     active = np.isfinite(values)
     first = {row: next((s for s in entries(rows, row) if active[s]), -1) for row in range(len(lengths))}
-    found, reached = programs.first_active_sources(rows, None, active)
+    found, reached, read = programs.first_active_sources(rows, None, active)
+    assert read == len(rows)
     assert dict(zip(found.tolist(), reached.tolist(), strict=True)) == {r: s for r, s in first.items() if s >= 0}
     receiving = np.array([data.draw(st.booleans()) for _ in lengths])
-    some, sources = programs.first_active_sources(rows, receiving, active)
+    some, sources, read = programs.first_active_sources(rows, receiving, active)
+    assert read == programs.count_entries(rows, receiving)
     assert (some.tolist(), sources.tolist()) == (found[receiving[found]].tolist(), reached[receiving[found]].tolist())
     assert programs.count_entries(rows, receiving) == int(np.diff(rows.offsets)[receiving].sum())
 

@@ -13,7 +13,8 @@ from ..arrays.places import places
 from .chunks import chunk_starts, even_chunks, packed, threads_for
 
 _ALL = np.zeros(0, np.bool_)
-_1, _3, _7 = np.uint32(1), np.uint32(3), np.uint32(7)
+_1, _5, _31 = np.uint32(1), np.uint32(5), np.uint32(31)
+_ONE = np.uint64(1)
 
 
 @cached_njit(parallel=True)
@@ -36,20 +37,23 @@ def _count_selected(offsets, cuts, selected, counts):
 
 
 @cached_njit(parallel=True)
-def _first(offsets, cuts, source, receiving, active, counts, rows, best):
+def _first(offsets, cuts, source, receiving, active, counts, entries, rows, best):
     """`active` has a bit for each source, since caches hold eight times as many bits as bytes."""
     for chunk in prange(cuts.size - 1):
-        slot = cuts[chunk]
+        slot, count = cuts[chunk], np.uint64(0)
         for row in range(cuts[chunk], cuts[chunk + 1]):
             if receiving.size == 0 or receiving[row]:
-                for q in range(offsets[row], offsets[row + 1]):
+                q, end = offsets[row], offsets[row + 1]
+                count += end - q
+                while q < end:
                     s = source[q]
-                    if active[s >> _3] >> (s & _7) & _1:
+                    if active[s >> _5] & (_1 << (s & _31)):
                         rows[slot] = row
                         best[slot] = s
                         slot += 1
                         break
-        counts[chunk] = slot - cuts[chunk]
+                    q += _ONE
+        counts[chunk], entries[chunk] = slot - cuts[chunk], count
 
 
 def count_selected(rows: InRows, selected: IntArray) -> int:
@@ -74,13 +78,14 @@ def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:
 
 def first_active_sources(
     rows: InRows, receiving: NDArray[np.bool_] | None, active: NDArray[np.bool_]
-) -> tuple[IntArray, IntArray]:
-    """The receiving rows with an active source, and the first of each."""
+) -> tuple[IntArray, IntArray, int]:
+    """The receiving rows with an active source, the first of each, and the entries of all receiving rows."""
     found, best = np.empty(rows.rows, np.int32), np.empty(rows.rows, np.int32)
     offsets, source, first = places(rows.offsets), places(rows.source), places(best)
-    bits = np.packbits(active, bitorder="little")
+    bits = np.zeros(-(-len(active) // 32), np.uint32)
+    bits.view(np.uint8)[: -(-len(active) // 8)] = np.packbits(active, bitorder="little")
     with threads_for(len(rows)):
         cuts = chunk_starts(rows.offsets, None)
-        counts = np.empty(len(cuts) - 1, np.int64)
-        _first(offsets, cuts, source, _ALL if receiving is None else receiving, bits, counts, found, first)
-    return packed(found, cuts, counts), packed(best, cuts, counts)
+        counts, entries = np.empty(len(cuts) - 1, np.int64), np.empty(len(cuts) - 1, np.int64)
+        _first(offsets, cuts, source, _ALL if receiving is None else receiving, bits, counts, entries, found, first)
+    return packed(found, cuts, counts), packed(best, cuts, counts), int(entries.sum())

@@ -31,8 +31,8 @@ def count_entries(rows: InRows, receiving: Any) -> int:
     return len(rows) if receiving is None else int((cupy.diff(rows.offsets) * receiving).sum())
 
 
-def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any, Any]:
-    """The receiving rows with an active source, and the first of each."""
+def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any, Any, int]:
+    """The receiving rows with an active source, the first of each, and the entries of all receiving rows."""
     count, which = rows.rows, 0 if receiving is None else receiving
     best, rest, left = cupy.empty(count, np.int32), cupy.empty(count, np.int32), cupy.zeros(1, np.uint32)
     source.kernel("programs/first:try_rows")(
@@ -44,4 +44,4 @@ def first_active_sources(rows: InRows, receiving: Any, active: Any) -> tuple[Any
         (source.grid(32 * count, BLOCK),), (BLOCK,), (rows.offsets, rows.source, active, best, rest, left)
     )
     found = cupy.flatnonzero(best >= 0).astype(np.int32)
-    return found, best[found]
+    return found, best[found], count_entries(rows, receiving)

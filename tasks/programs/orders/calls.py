@@ -123,8 +123,14 @@ class Calls:
 
     def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
         """See `Program.start`. The arrays are new."""
-        state, moved = self._changes("start", v, self.program.start)
-        return {name: values.copy() for name, values in state.items()}, moved
+
+        def compute(part: Vertices, _: slice) -> dict[str, Array]:
+            new, moved = self._changes("start", part, self.program.start)
+            return {**{name: values.copy() for name, values in new.items()}, "": moved}
+
+        state = in_pieces(v, compute)
+        moved = state.pop("")
+        return state, moved
 
     def emit(self, v: Vertices) -> Array:
         """See `Program.emit`."""

@@ -75,6 +75,8 @@ class BlockState:
             raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")
         self.gatherer: Gatherer = _gatherer(self.calls, self.block, self.mirrors)
         self.gatherer.transposed = transposed
+        if "out_degree" not in self.facts and self.block.symmetric:
+            self.facts["out_degree"] = self.facts["in_degree"]
         if "out_degree" not in self.facts:
             if program.senders == "changed":
                 self.gatherer.transpose()

@@ -35,7 +35,9 @@ class BreadthFirst(Program):
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Only the source is reached."""
         here = v.number == self.source
-        return {"level": np.where(here, 0, -1), "parent": np.where(here, v.number, -1)}, here
+        level, parent = v.full(-1, "int32"), v.full(-1, "int64")
+        level[here], parent[here] = 0, self.source
+        return {"level": level, "parent": parent}, here
 
     def emit(self, v: Vertices) -> Array:
         """Not used: only which vertices send matters."""
