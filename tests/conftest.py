@@ -42,10 +42,11 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(pool, "1")
 
-# Clusters stay for the tests to come. Dask would look at their threads and loops up to 100 times a second, which takes
-# a tenth of a core for each process of tests.
-os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__INTERVAL", "1s")
-os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "1s")
+# Clusters stay for the tests to come. Dask would look at their threads, loops and memory up to 100 times a second,
+# which takes a tenth of a core for each process of tests.
+for interval in ("WORKER__PROFILE__INTERVAL", "ADMIN__TICK__INTERVAL", "WORKER__MEMORY__MONITOR_INTERVAL"):
+    os.environ.setdefault(f"DASK_DISTRIBUTED__{interval}", "1s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "10s")
 
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
