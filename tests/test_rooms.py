@@ -23,6 +23,7 @@ MORE_IMPORTS = {
     "pipeline/estimates/estimating.py": "composes an estimate",
     "pipeline/plan/choice.py": "weighs facts of input, cluster and settings",
     "pipeline/programs/running.py": "composes the stage programs",
+    "pipeline/results/explore/api.py": "answers every kind of request",
     "pipeline/run/full.py": "composes a run that computes everything",
     "pipeline/run/mining.py": "composes a run",
     "pipeline/run/tables.py": "composes the stages after the graph",

@@ -85,14 +85,15 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
 def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_json: bool) -> None:
     """List the groups that contain a vertex.
 
-    They are the groups of the result OUT that contain VERTEX, from the innermost to its connected component. Write --
-    before an id that looks like an option.
+    They are the groups of the result OUT that contain VERTEX, from the innermost to its connected component. Of a
+    result without λ, the command shows the values of VERTEX. Write -- before an id that looks like an option.
     """
     from dataclasses import asdict
 
     from ..results import queries
     from ..results.group_tables import groups_table, vertex_line
     from ..results.groups.attributes import labels_of
+    from ..results.groups.values import json_row
     from ..results.result import Result
     from ..results.terminal_table import print_whole
 
@@ -100,6 +101,10 @@ def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_js
         raise click.UsageError("--level selects one group: leave out --count")
     result = Result(out)
     found = queries.find_vertex(result, vertex)
+    if not result.manifest.has_lambda and level is None and count is None:
+        values = {"id": found.id, "degree": found.degree, **found.values}
+        print_json([json_row(values)]) if as_json else print_whole(console(), vertex_line(found))
+        return
     if level is None:
         groups = queries.groups_of(result, found, count)
     else:
@@ -123,19 +128,35 @@ def groups_of(out: str, vertex: str, count: int | None, level: int | None, as_js
 @click.argument("new")
 @click.option("--output", metavar="FOLDER", help="Write the changes as Parquet to a new folder or URL.")
 @click.option("--overwrite", is_flag=True, help="Replace FOLDER if it holds an earlier comparison.")
+@click.option(
+    "--tolerance",
+    type=float,
+    default=1e-9,
+    show_default=True,
+    metavar="SHARE",
+    help="Floats of programs that differ by at most this share of the larger one are unchanged.",
+)
 @json_rows
 @debug
-def diff(old: str, new: str, output: str | None, overwrite: bool, as_json: bool) -> None:
+def diff(old: str, new: str, output: str | None, overwrite: bool, tolerance: float, as_json: bool) -> None:
     """Compare two results.
 
-    Counts the edges and DN-graphs that appeared, vanished, rose or fell in λ from OLD to NEW. DN-graphs are matched by
-    their members. The exit code is 0 whether or not anything changed.
+    Counts the edges and DN-graphs that appeared, vanished, rose or fell in λ from OLD to NEW, and the vertices whose
+    columns of vertex programs changed. DN-graphs are matched by their members. The exit code is 0 whether or not
+    anything changed.
     """
     from ..results.compare.diff import diff as compare
-    from ..results.group_tables import changes_table
+    from ..results.group_tables import changes_table, columns_table
     from ..results.terminal_table import print_whole
 
-    found = compare(old, new, output, overwrite)
+    found = compare(old, new, output, overwrite, tolerance)
     for notice in found.notices:
         echo(f"Notice: {one_line(notice)}", err=True)
-    print_json([found.as_dict()]) if as_json else print_whole(console(), changes_table(found))
+    if as_json:
+        print_json([found.as_dict()])
+        return
+    print_whole(console(), changes_table(found))
+    if found.vertices is not None:
+        echo("")
+        print_whole(console(), columns_table(found.vertices))
+        echo(f"Floats that differ by at most {found.vertices.tolerance:g} of the larger one are unchanged.")

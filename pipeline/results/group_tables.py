@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ..messages.escaping import one_line
 from .compare.diff import Diff
+from .compare.vertex_changes import ColumnChanges, VertexChanges
 from .groups.members import MEMBER_COLUMNS
 from .groups.values import as_text
 from .program_columns import ColumnSummary, Range
@@ -64,10 +65,12 @@ def truss_table(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def vertex_line(vertex: Vertex, label: str | None = None) -> Text:
-    """A vertex in one line: its id, label, λ, degree and triangles."""
+    """A vertex in one line: its id, label, λ, degree, triangles and the values of programs."""
     name = as_text(vertex.id) if label is None else f"{as_text(vertex.id)} ({label})"
-    added = "".join(f", {column} {value_text(value)}" for column, value in vertex.values.items())
-    counts = f"lambda {vertex.lam:,}, degree {vertex.degree:,}, {vertex.triangles:,} triangles"
+    added = "".join(f", {column} {value_text(value) or 'none'}" for column, value in vertex.values.items())
+    counts = f"degree {vertex.degree:,}"
+    if vertex.lam is not None and vertex.triangles is not None:
+        counts = f"lambda {vertex.lam:,}, {counts}, {vertex.triangles:,} triangles"
     return Text(one_line(f"vertex {name}: {counts}{added}"))
 
 
@@ -121,15 +124,38 @@ def groups_table(groups: Iterable[Group]) -> Table:
 
 def changes_table(found: Diff) -> Table:
     """Counts of changes, a row for each kind of change. The table fits a terminal, whatever the numbers."""
-    sides = [(title, changes) for title, changes in (("edges", found.edges), ("DN-graphs", found.dn_graphs)) if changes]
-    table = grid("", *(f"{title}>" for title, _ in sides))
-    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "reshaped"):
-        counts = [getattr(changes, name) for _, changes in sides]
+    given = {"edges": found.edges, "DN-graphs": found.dn_graphs, "vertices": found.vertices}
+    sides = {title: changes for title, changes in given.items() if changes is not None}
+    table = grid("", *(f"{title}>" for title in sides))
+    for name in ("old", "new", "unchanged", "appeared", "vanished", "rose", "fell", "changed", "reshaped"):
+        counts = [getattr(changes, name, None) for changes in sides.values()]
         if any(count is not None for count in counts):
             table.add_row(name, *("" if count is None else f"{count:,}" for count in counts))
     for name, count in ({} if found.groups is None else asdict(found.groups)).items():
-        table.add_row(name, "", f"{count:,}")
+        table.add_row(name, *(f"{count:,}" if title == "DN-graphs" else "" for title in sides))
     return table
+
+
+def columns_table(found: VertexChanges) -> Table:
+    """The changes of each column of programs. A column without a number has no rows that rose or fell."""
+    names = ("changed", "rose", "fell", "gained", "lost")
+    table = grid("column", *(f"{name}>" for name in names), "largest change")
+    for column in found.columns:
+        counts = (getattr(column, name) for name in names)
+        table.add_row(
+            Text(one_line(column.name)),
+            *("" if count is None else f"{count:,}" for count in counts),
+            Text(one_line(change_text(column))),
+        )
+    return table
+
+
+def change_text(column: ColumnChanges) -> str:
+    """The largest change of a column, or the first one of a column without numbers; empty if there is none."""
+    if not column.largest:
+        return ""
+    first = column.largest[0]
+    return f"vertex {as_text(first.id)}: {value_text(first.old)} → {value_text(first.new)}"
 
 
 def _names(row: dict[str, Any]) -> str:

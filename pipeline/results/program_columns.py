@@ -6,6 +6,7 @@ A column of ids, such as components, groups the vertices that have the same id. 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...tasks.errors import UsageError
-from ..programs.catalogue import CATALOGUE
+from ..programs.catalogue import CATALOGUE, Column
 from .read_errors import read_errors
 from .result import Result
 from .streaming import stream
@@ -59,6 +60,18 @@ class ColumnSummary:
     others: int
     """Vertices without a finite value."""
 
+    @property
+    def constant(self) -> str:
+        """A sentence if all vertices have one value, or are in one group; else empty."""
+        if self.others or len(self.ranges) != 1:
+            return ""
+        own = self.ranges[0]
+        if self.groups == 1:
+            return f"{self.name} is {self.top[0][0]} for all vertices"
+        if self.groups is None and own.first == own.last:
+            return f"{self.name} is {own.first:g} for all vertices"
+        return ""
+
 
 def summaries(result: Result, most: int) -> list[ColumnSummary]:
     """All columns of the programs of a result, with `most` top rows each. Reads each column once or twice.
@@ -67,14 +80,23 @@ def summaries(result: Result, most: int) -> list[ColumnSummary]:
     """
     found = []
     for record in result.manifest.programs:
-        columns = CATALOGUE[record.name].columns if record.name in CATALOGUE else ()
-        known = {column.name: column for column in columns}
         for name in record.columns:
-            own = known.get(name)
+            own = _known(record.name, name)
             text = not _is_number(result.vertices.schema.field(name).type)
-            describe = _of_ids if text or (own is not None and own.kind == "id") else _of_values
+            describe = _of_ids if text or holds_ids(record.name, name) else _of_values
             found.append(describe(result, record.name, name, "" if own is None else own.meaning, most))
     return found
+
+
+def holds_ids(program: str, column: str) -> bool:
+    """Whether a column of a program of edgemill holds ids of vertices. Of other programs that is not known."""
+    own = _known(program, column)
+    return own is not None and own.kind == "id"
+
+
+def _known(program: str, column: str) -> Column | None:
+    columns = CATALOGUE[program].columns if program in CATALOGUE else ()
+    return next((own for own in columns if own.name == column), None)
 
 
 def top_vertices(result: Result, name: str, most: int) -> pa.Table:
@@ -95,6 +117,20 @@ def top_vertices(result: Result, name: str, most: int) -> pa.Table:
             if sum(map(len, waiting)) >= PENDING_ROWS:
                 kept, waiting = _largest(kept, waiting, name, most), []
     return _largest(kept, waiting, name, most)
+
+
+def facts_text(facts: Mapping[str, Any]) -> str:
+    """Facts of a program on one line, without those that are long lists."""
+    parts = []
+    for name, fact in facts.items():
+        if isinstance(fact, list):
+            if len(fact) != 2 or name.startswith("hop_plot"):
+                continue
+            low, high = fact
+            fact = low if low == high else f"{low} to {'?' if high is None else high}"
+        value = f"{fact:,.6g}" if isinstance(fact, float) else str(fact)
+        parts.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(parts)
 
 
 def _largest(kept: pa.Table, waiting: list[pa.RecordBatch], name: str, most: int) -> pa.Table:

@@ -61,10 +61,11 @@ def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table
 def find_vertex(result: ResultOrPath, vertex: AnyId) -> Vertex:
     """The vertex with the id `vertex`. An integer or a UUID may be given as text, as on a command line.
 
-    Raises UsageError if there is no such vertex, or if the result has no groups; InputError for damage.
+    Raises UsageError if there is no such vertex, or if the result has λ and no groups; InputError for damage.
     """
     result = open_result(result)
-    _ = result.hierarchy  # raises if the result has no groups
+    if result.manifest.has_lambda:
+        _ = result.hierarchy  # raises if the result has no groups
     key = parse_vertex_id(vertex, result)
     found = find(result, Vertex, key)
     if found is None:
@@ -78,6 +79,7 @@ def groups_of(result: ResultOrPath, vertex: Vertex | AnyId, count: int | None = 
     Raises as `find_vertex` does.
     """
     result = open_result(result)
+    _ = result.hierarchy  # raises if the result has no groups
     if not isinstance(vertex, Vertex):
         vertex = find_vertex(result, vertex)
     around = enumerate(islice(path_to_root(result, vertex.component), count))
@@ -116,6 +118,7 @@ def group_at(result: ResultOrPath, vertex: Vertex | SupportsIndex | str, level: 
     if level < 0:
         raise UsageError(f"level must be at least 0, got {level}")
     result = open_result(result)
+    _ = result.hierarchy  # raises if the result has no groups
     if not isinstance(vertex, Vertex):
         vertex = find_vertex(result, vertex)
     found: Component | None = None

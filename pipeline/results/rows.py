@@ -22,11 +22,12 @@ class Vertex:
     id: int | str
     """A UUID is text."""
     degree: int
-    triangles: int
-    lam: int
-    """The largest λ of its edges."""
+    triangles: int | None
+    """None in a result without λ."""
+    lam: int | None
+    """The largest λ of its edges; None in a result without λ."""
     component: int | None
-    """The innermost group that contains it; None for a vertex without edges."""
+    """The innermost group that contains it; None for a vertex without edges, and in a result without λ."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The columns of vertex programs, by name."""
 
@@ -87,10 +88,12 @@ def find(result: Result, kind: type[Row], id: int | str | bytes) -> Row | None:
     if row is None:
         return None
     values = {name: display_id(value) for name, value in row.items()}
-    added = {
-        name: values.pop(name) for program in result.manifest.programs for name in program.columns if name in values
-    }
-    return kind(*values.values(), *([added] if added else []))
+    if kind is not Vertex:
+        return kind(*values.values())
+    added = {name: values[name] for program in result.manifest.programs for name in program.columns}
+    return kind(
+        values["id"], values["degree"], values.get("triangles"), values.get("lambda"), values.get("component"), added
+    )
 
 
 def path_to_root(result: Result, component: int | None) -> Iterator[Component]:

@@ -23,8 +23,9 @@ from ...output.new_path import new_file, new_folder
 from ..result import Result
 from .dn_graph_changes import DN_GRAPH_SCHEMA, changed_dn_graphs
 from .edge_changes import CHANGES, VALUE_COLUMNS, changed_edges, edge_schema
+from .vertex_changes import TOLERANCE, VertexChanges, VertexComparison, shared_columns
 
-EDGES, DN_GRAPHS, SUMMARY = "edges.parquet", "dn_graphs.parquet", "diff.json"
+EDGES, DN_GRAPHS, VERTICES, SUMMARY = "edges.parquet", "dn_graphs.parquet", "vertices.parquet", "diff.json"
 
 GROUP_ROWS = 1 << 20
 """Approximate number of rows of a row group."""
@@ -57,16 +58,20 @@ class Diff:
     old: str
     """Folder or URL of the old result."""
     new: str
-    edges: Changes
+    edges: Changes | None
+    """None if a result has no exact λ; `notices` names it."""
     dn_graphs: Changes | None
     """None if a result has no table of DN-graphs; `notices` names it."""
     groups: Fates | None
     """The fates of the DN-graphs by their members: born, died, merged, split. None if `dn_graphs` is."""
+    vertices: VertexChanges | None
+    """None if the results share no column of a program."""
     notices: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as in diff.json."""
-        return asdict(self) | {"notices": list(self.notices)}
+        """JSON values, as in diff.json."""
+        vertices = None if self.vertices is None else self.vertices.as_dict()
+        return asdict(self) | {"vertices": vertices, "notices": list(self.notices)}
 
 
 @dataclass
@@ -101,8 +106,7 @@ class LargestChanges:
 
 def compare(old: Result, new: Result, largest: LargestChanges) -> Diff:
     """Compare two results as `diff` does, and collect the largest changes in `largest`."""
-    _refuse_unlike(old, new)
-    return _compare(old, new, None, largest)
+    return _compare(_Plan(old, new, TOLERANCE), None, largest)
 
 
 def diff(
@@ -110,77 +114,111 @@ def diff(
     new: Result | Folder | str | os.PathLike[str],
     output: Folder | str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    tolerance: float = TOLERANCE,
 ) -> Diff:
-    """Compare two results: edges by their ids, DN-graphs by their members (see `changed_dn_graphs` and `Fates`).
+    """Compare two results: edges by their ids, DN-graphs by their members (see `changed_dn_graphs` and `Fates`), and
+    the columns of vertex programs that both have, by the ids of vertices.
 
-    `output` is a new folder or fsspec URL for edges.parquet and dn_graphs.parquet, the changed rows, and diff.json, the
-    counts; `overwrite` replaces the output of an earlier comparison. Edges and vertices are read in blocks.
+    Edges and DN-graphs are compared if both results have exact λ. Floats of programs are unchanged if they differ by at
+    most `tolerance` times the larger absolute value.
 
-    Raises UsageError if a result did not converge, if the types of ids or the names of the id columns differ, if an id
-    column has the name of a column of changes, or if `output` exists or cannot be written. Raises InputError for
-    damage.
+    `output` is a new folder or fsspec URL for edges.parquet, dn_graphs.parquet and vertices.parquet, the changed rows
+    of what is compared, and diff.json, the counts; `overwrite` replaces the output of an earlier comparison. Edges and
+    vertices are read in blocks.
+
+    Raises UsageError if there is nothing to compare: no exact λ in both results, and no column of a program that both
+    have; if the types of ids differ, or the names of the id columns of edges; if an id column has the name of a column
+    of changes; for a negative tolerance; or if `output` exists or cannot be written. Raises InputError for damage.
     """
     before, after = (side if isinstance(side, Result) else Result(side) for side in (old, new))
-    _refuse_unlike(before, after)
+    plan = _Plan(before, after, tolerance)
     if output is None:
-        return _compare(before, after, None)
-    with new_folder(output, (EDGES, DN_GRAPHS, SUMMARY), overwrite, (before.place, after.place)) as folder:
-        found = _compare(before, after, folder)
+        return _compare(plan, None)
+    with new_folder(output, (EDGES, DN_GRAPHS, VERTICES, SUMMARY), overwrite, (before.place, after.place)) as folder:
+        found = _compare(plan, folder)
         with new_file(folder / SUMMARY) as file:
             file.write(json.dumps(found.as_dict(), indent=1).encode() + b"\n")
     return found
 
 
-def _refuse_unlike(old: Result, new: Result) -> None:
-    for result in (old, new):
-        if not result.manifest.exact:
-            why = "did not converge" if result.manifest.has_lambda else "was made without λ"
-            raise UsageError(f"{result.place} {why}: there is no λ to compare")
-    for what, attribute in {
-        "type of ids": "id_type",
-        "source column": "source_column",
-        "target column": "target_column",
-    }.items():
+class _Plan:
+    """What is compared of two results. Raises UsageError as `diff` does."""
+
+    def __init__(self, old: Result, new: Result, tolerance: float) -> None:
+        self.old, self.new = old, new
+        without = [
+            f"{side.place} {'did not converge' if side.manifest.has_lambda else 'was made without λ'}"
+            for side in (old, new)
+            if not side.manifest.exact
+        ]
+        _refuse_unlike(old, new, ("id_type",))
+        columns, notices = shared_columns(old, new)
+        if without and not columns:
+            raise UsageError(f"{without[0]}: there is no λ to compare, and no program that both results have")
+        if without and not all(side.manifest.has_lambda is False for side in (old, new)):
+            notices = [f"{why}: only vertices are compared" for why in without] + notices
+        self.edges = not without
+        if self.edges:
+            _refuse_unlike(old, new, ("source_column", "target_column"))
+        self.notices = notices
+        self.vertices = VertexComparison(old, new, columns, tolerance) if columns else None
+
+
+def _refuse_unlike(old: Result, new: Result, attributes: tuple[str, ...]) -> None:
+    for attribute in attributes:
+        what = {"id_type": "type of ids"}.get(attribute, attribute.replace("_", " "))
         old_value, new_value = (getattr(result.manifest.input, attribute) for result in (old, new))
         if old_value != new_value:
             raise UsageError(
                 f"{old.place} and {new.place} cannot be compared: the {what} is {old_value} in one, {new_value} in the "
                 "other"
             )
-    columns = new.manifest.input
-    for name in (columns.source_column, columns.target_column):
-        if name in VALUE_COLUMNS:
+        if attribute != "id_type" and new_value in VALUE_COLUMNS:
             raise UsageError(
-                f"column {name!r} of {new.place} has a name that a comparison uses for changes: rename it in the input"
+                f"column {new_value!r} of {new.place} has a name that a comparison uses for changes: rename it in the "
+                "input"
             )
 
 
-def _compare(old: Result, new: Result, folder: Path | None, largest: LargestChanges | None = None) -> Diff:
-    notices = [
-        f"{result.place} has no DN-graphs, as an earlier release made it: only edges are compared"
-        for result in (old, new)
-        if result.manifest.dense is None
-    ]
-    rows = changed_edges(old, new)
-    rows = largest.of_edges(rows) if largest else rows
-    counts = _tally(rows, edge_schema(new), folder and folder / EDGES)
-    edges = _changes(old.manifest.counts.edges, new.manifest.counts.edges, counts, CHANGES)
-    dn_graphs = groups = None
-    if old.manifest.dense is not None and new.manifest.dense is not None:
+def _compare(plan: _Plan, folder: Path | None, largest: LargestChanges | None = None) -> Diff:
+    old, new = plan.old, plan.new
+    notices = list(plan.notices)
+    edges = dn_graphs = groups = vertices = None
+    if plan.edges:
+        notices += [
+            f"{result.place} has no DN-graphs, as an earlier release made it: only edges are compared"
+            for result in (old, new)
+            if result.manifest.dense is None
+        ]
+        rows = changed_edges(old, new)
+        rows = largest.of_edges(rows) if largest else rows
+        counts = _tally(rows, edge_schema(new), folder and folder / EDGES)
+        edges = _changes(old.manifest.counts.edges, new.manifest.counts.edges, counts, CHANGES)
+    if plan.edges and old.manifest.dense is not None and new.manifest.dense is not None:
         changed, groups = changed_dn_graphs(old, new)
         rows = iter([changed])
         rows = largest.of_dn_graphs(rows) if largest else rows
         counts = _tally(rows, DN_GRAPH_SCHEMA, folder and folder / DN_GRAPHS)
         totals = old.manifest.dense.dn_graphs, new.manifest.dense.dn_graphs
         dn_graphs = _changes(*totals, counts, (*CHANGES, "reshaped"))
-    return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, tuple(notices))
+    if plan.vertices is not None:
+        counts = _tally(plan.vertices.changed(), plan.vertices.schema, folder and folder / VERTICES)
+        _refuse_damage(old.manifest.counts.vertices, new.manifest.counts.vertices, counts)
+        vertices = plan.vertices.found()
+    return Diff(str(old.place), str(new.place), edges, dn_graphs, groups, vertices, tuple(notices))
 
 
 def _changes(old: int, new: int, counts: Counter[str], names: tuple[str, ...]) -> Changes:
+    unchanged = _refuse_damage(old, new, counts)
+    return Changes(old, new, unchanged, **{name: counts[name] for name in names})
+
+
+def _refuse_damage(old: int, new: int, counts: Counter[str]) -> int:
+    """The number of unchanged rows. Raises InputError if both tables lead to another one."""
     unchanged = old - (counts.total() - counts["appeared"])
     if unchanged < 0 or unchanged != new - (counts.total() - counts["vanished"]):
         raise InputError(f"a result is damaged: of {old:,} and {new:,} rows, {dict(counts)} changed")
-    return Changes(old, new, unchanged, **{name: counts[name] for name in names})
+    return unchanged
 
 
 def _tally(tables: Iterator[pa.Table], schema: pa.Schema, path: Path | None) -> Counter[str]:

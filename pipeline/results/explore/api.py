@@ -14,6 +14,7 @@ from ....tasks.errors import EdgemillError
 from ....tasks.ids.display import display_id
 from ....tasks.storage.stores import store_errors
 from ...output.manifest import MANIFEST_NAME
+from ..group_tables import value_text
 from ..groups.attributes import label_column, labels_of
 from ..result import Result
 from ..rows import DNGraph, parse_int64
@@ -142,6 +143,7 @@ class Api:
             "degree": vertex.degree,
             "triangles": vertex.triangles,
             "lambda": vertex.lam,
+            "values": {name: value_text(value) for name, value in vertex.values.items()},
             "dn_graph": _dn_graph(inner) if inner else None,
             "groups": [as_json(group) for group in groups[:_MOST_PATH]],
             "larger": max(0, len(groups) - _MOST_PATH),

@@ -42,6 +42,12 @@ class Queries:
 
     def __init__(self, result: Result) -> None:
         self.result = result
+        if not result.manifest.has_lambda:
+            names = ",".join(record.name for record in result.manifest.programs)
+            raise UsageError(
+                f"{result.place} was made without λ, and the explorer shows dense groups: edgemill show, top --by "
+                f"COLUMN, of and report show columns of programs; for groups run again with --programs lambda,{names}"
+            )
         _ = result.hierarchy, result.dn_graphs, result.dn_graph_members  # raise at the start, not in a query
         _ = result.vertices, result.edges
 

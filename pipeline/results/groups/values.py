@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -27,4 +27,9 @@ def json_rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
     """The rows of a table as JSON values, one at a time."""
     for batch in table.to_batches():
         for row in batch.to_pylist():
-            yield {name: json_value(value) for name, value in row.items()}
+            yield json_row(row)
+
+
+def json_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a row as JSON values."""
+    return {name: json_value(value) for name, value in row.items()}

@@ -95,6 +95,9 @@ def _columns(result: Result) -> list[str]:
         return [f"<p>The columns of programs cannot be read: {shown(error, 300)}</p>"]
     tables = []
     for column in found:
+        if column.constant:
+            tables.append(f"<p>{shown(column.constant)}</p>")
+            continue
         head = ["vertex", column.name]
         if column.groups is not None:
             head = [f"{column.name}, {column.groups:,} in all", "vertices"]

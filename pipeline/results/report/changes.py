@@ -11,13 +11,15 @@ from ...messages.exits import message
 from ...monitor.events import Events
 from ...nightly.night import PreviousResult
 from ..compare.diff import Changes, Diff, LargestChanges, compare
+from ..compare.vertex_changes import ColumnChanges, VertexChanges
+from ..group_tables import value_text
 from ..result import Result
 from .parts import Section, Table, clipped, number, share
 
 MOST_EDGES = 5
 """Edges of each kind of change."""
 MOST_DN_GRAPHS = 15
-_KINDS = ("appeared", "vanished", "rose", "fell", "reshaped")
+_KINDS = ("appeared", "vanished", "rose", "fell", "changed", "reshaped")
 _COUNTS = {"old": "before", "new": "now", "unchanged": "unchanged"} | {kind: kind for kind in _KINDS}
 """Counts of a comparison, each with its name on the page."""
 
@@ -53,7 +55,9 @@ def compare_nights(
         reason = message(error).replace(str(result.place), "this one")  # an unpublished result has a temporary path
         events.emit("comparison_failed", before=str(earlier.place) if earlier else None, reason=reason)
         return SinceLastNight(earlier, None, largest, reason)
-    counts = {name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs", "groups")}
+    counts = {
+        name: part for name, part in found.as_dict().items() if name in ("edges", "dn_graphs", "groups", "vertices")
+    }
     events.emit("compared", before=str(earlier.place), seconds=round(time.perf_counter() - start, 3), **counts)
     return SinceLastNight(earlier, found, largest)
 
@@ -69,12 +73,10 @@ def changes(since: SinceLastNight) -> Section:
         return Section("changes", title, text, [], [])
     text = [f"Compared with {night}."]
     text += [f"{clipped(notice)}." for notice in found.notices]
-    sides = {} if found.dn_graphs is None else {"dense groups": found.dn_graphs}
-    sides["edges"] = found.edges
-    counts = [
-        (title, *("" if getattr(side, name) is None else number(getattr(side, name)) for side in sides.values()))
-        for name, title in _COUNTS.items()
-    ]
+    given = {"dense groups": found.dn_graphs, "edges": found.edges, "vertices": found.vertices}
+    sides = {name: side for name, side in given.items() if side is not None}
+    counts = [(title, *(_count(side, name) for side in sides.values())) for name, title in _COUNTS.items()]
+    counts = [row for row in counts if any(row[1:])]
     tables = [Table("What changed", ("", *(f"{name}>" for name in sides)), counts)]
     if found.groups is not None:
         fates = [(name, number(count)) for name, count in asdict(found.groups).items()]
@@ -110,7 +112,7 @@ def changes(since: SinceLastNight) -> Section:
                 _note(found.dn_graphs, len(largest.dn_graphs), "dn_graphs.parquet"),
             )
         )
-    if largest.edges is not None:
+    if found.edges is not None and largest.edges is not None:
         ends = largest.edges.column_names[:2]
         tables.append(
             Table(
@@ -123,8 +125,32 @@ def changes(since: SinceLastNight) -> Section:
                 _note(found.edges, len(largest.edges), "edges.parquet"),
             )
         )
-    text.append(f"{share(found.edges.unchanged, found.edges.new) or 'None'} of the edges are unchanged.")
+    if found.vertices is not None:
+        tables += _columns(found.vertices)
+    for name, side in sides.items():
+        if name != "dense groups":
+            text.append(f"{share(side.unchanged, side.new) or 'None'} of the {name} are unchanged.")
     return Section("changes", title, text, [], tables, beside=len(tables))
+
+
+def _columns(found: VertexChanges) -> list[Table]:
+    """How often each column of programs changed, and the largest changes."""
+    names = ("changed", "rose", "fell", "gained", "lost")
+    rows = [(clipped(column.name), *(_count(column, name) for name in names)) for column in found.columns]
+    note = f"Floats that differ by at most {found.tolerance:g} of the larger one are unchanged."
+    values = [
+        (clipped(column.name), clipped(value.id), *(clipped(value_text(end)) for end in (value.old, value.new)))
+        for column in found.columns
+        for value in column.largest
+    ]
+    tables = [Table("Columns of programs, by vertices", ("column", *(f"{name}>" for name in names)), rows, note)]
+    header = ("column", "vertex", "before>", "now>")
+    return [*tables, *([Table("The largest changes of each column", header, values)] if values else [])]
+
+
+def _count(side: Changes | VertexChanges | ColumnChanges, name: str) -> str:
+    count = getattr(side, name, None)
+    return "" if count is None else number(count)
 
 
 def _track(row: Mapping[str, Any]) -> str:
@@ -146,5 +172,5 @@ def _both(row: Mapping[str, Any], name: str) -> tuple[str, str]:
 
 
 def _note(row: Changes, shown: int, file: str) -> str:
-    more = sum(getattr(row, kind) or 0 for kind in _KINDS) - shown
+    more = sum(getattr(row, kind, None) or 0 for kind in _KINDS) - shown
     return f"{number(more)} more: edgemill diff OLD NEW --output FOLDER writes {file}." if more else ""

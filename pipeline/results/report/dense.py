@@ -10,14 +10,14 @@ from ....tasks.storage.passwords import without_passwords
 from ...output.manifest import ProgramRecord
 from ..group_tables import range_text, value_text
 from ..groups.attributes import labels_of
-from ..program_columns import ColumnSummary, summaries
+from ..program_columns import ColumnSummary, facts_text, summaries
 from ..result import Result
 from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
 from .groups import Groups, groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
-from .parts import Names, Section, Table, clipped, counted, duration, number, share
+from .parts import Chart, Names, Section, Table, clipped, counted, duration, number, share
 
 MOST_BRANCHES = 15
 MOST_GROUPS = 15
@@ -207,8 +207,25 @@ def _section(at: int, record: ProgramRecord, columns: list[ColumnSummary], verti
     ended = "" if record.converged else " A limit ended it before it had converged."
     text = [f"{counted(record.supersteps, 'superstep')} in {duration(record.seconds)}.{ended}"]
     text += [f"{clipped(column.name)}: {column.meaning}" for column in columns if column.meaning]
-    tables = [table for column in columns for table in (_first(column), _spread(column, vertices))]
-    return Section(f"program{chr(ord('a') + at)}", f"Program {clipped(record.name)}", text, [], tables, len(tables))
+    text += [f"{clipped(facts_text(record.facts))}."] * bool(record.facts)
+    text += [f"{clipped(column.constant)}." for column in columns if column.constant]
+    tables = [
+        table for column in columns if not column.constant for table in (_first(column), _spread(column, vertices))
+    ]
+    title = f"Program {clipped(record.name)}"
+    return Section(f"program{chr(ord('a') + at)}", title, text, _hop_plot(record), tables, len(tables))
+
+
+def _hop_plot(record: ProgramRecord) -> list[Chart]:
+    """The numbers of pairs by distance, if the program counted them."""
+    pairs = [round(count) for count in record.facts.get("hop_plot", [])]
+    if len(pairs) < 2:
+        return []
+    about = "Ordered pairs of vertices by the number of edges on a shortest path between them."
+    distances = range(1, len(pairs) + 1)
+    return [
+        curves("Hop plot", about, distances, {"pairs": pairs}, ("distance", "pairs"), logarithmic=True, steps=False)
+    ]
 
 
 def _first(column: ColumnSummary) -> Table:

@@ -96,6 +96,9 @@ def _rows(manifest: Manifest, path: str, report: str | None) -> dict[str, str]:
         rows["lambda max"] = f"{manifest.lam.max:,}{high}"
     if manifest.dense:
         rows["DN-graphs"] = f"{manifest.dense.dn_graphs:,}"
+    if manifest.programs:
+        limits = {True: "", False: " (ended by a limit)"}
+        rows["programs"] = ", ".join(f"{one.name}{limits[one.converged]}" for one in manifest.programs)
     if dropped := dropped_rows(counts):
         rows["dropped"] = dropped
     rows |= {"seconds": f"{manifest.seconds:.2f}", "output": path}

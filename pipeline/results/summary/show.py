@@ -14,7 +14,7 @@ from rich.text import Text
 from ...messages.escaping import one_line
 from ...output.manifest import Manifest
 from ..group_tables import distribution, top_of_column
-from ..program_columns import ColumnSummary, summaries
+from ..program_columns import ColumnSummary, facts_text, summaries
 from ..result import Result
 from ..terminal_table import grid
 from .run_end import dropped_rows, groups_grid, groups_title, print_section
@@ -47,12 +47,14 @@ def print_result(
     if groups:
         print_section(console, groups_title(manifest, len(groups)), groups_grid(groups))
         console.print()
-    print_section(console, "result", _counts(manifest, path, detail))
+    print_section(console, "result", _counts(manifest, path, detail, columns))
     sections = []
     if manifest.has_lambda and manifest.lam.histogram:
         title = "edges by lambda" if manifest.exact else "edges by lambda, lower ends"
         sections.append((title, _histogram(manifest.lam.histogram)))
     for column in columns:
+        if column.constant:
+            continue  # in one line with the facts of its program
         sections.append((_title(column), top_of_column(column)))
         if detail and column.ranges:
             sections.append((f"distribution of {one_line(column.name)}", distribution(column)))
@@ -72,7 +74,7 @@ def _title(column: ColumnSummary) -> str:
     return f"{name}: {column.groups:,} group{'' if column.groups == 1 else 's'}, the largest first"
 
 
-def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
+def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[ColumnSummary]) -> Table:
     counts, files = manifest.counts, manifest.input.files
     table = Table.grid(padding=(0, 3))
     table.add_row("output", Text(one_line(path)))
@@ -80,12 +82,12 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
         state = f"NOT CONVERGED: {'; '.join(manifest.unfinished)}"
         table.add_row("state", Text(one_line(state), "bold red"))
     table.add_row("finished", f"{manifest.finished:%Y-%m-%d %H:%M:%S} UTC after {manifest.seconds:.2f} s")
-    columns = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
+    ids = f"{manifest.input.source_column}, {manifest.input.target_column} ({manifest.input.id_type})"
     size, plural = sum(file.bytes for file in files), "" if len(files) == 1 else "s"
     table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
-    read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {columns}"
+    read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {ids}"
     if manifest.input.frame is not None:
-        read = f"{manifest.input.frame}, from Python; columns {columns}"
+        read = f"{manifest.input.frame}, from Python; columns {ids}"
     table.add_row("input", Text(one_line(read)))
     if manifest.input.where is not None:
         left = manifest.input.where.files_left_out
@@ -113,25 +115,12 @@ def _counts(manifest: Manifest, path: str, detail: bool) -> Table:
         ran = [f"{one.name} ({', '.join(one.columns)}; supersteps: {one.supersteps:,})" for one in manifest.programs]
         table.add_row("programs", Text(one_line(", ".join(ran))))
         for one in manifest.programs:
-            if one.facts:
-                table.add_row(f"  {one.name}", Text(one_line(facts_text(one.facts))))
+            equal = [column.constant for column in columns if column.program == one.name and column.constant]
+            if told := ", ".join([facts_text(one.facts)] * bool(one.facts) + equal):
+                table.add_row(f"  {one.name}", Text(one_line(told)))
     if detail:
         table.add_row("device", Text(one_line(manifest.device)))
     return table
-
-
-def facts_text(facts: Mapping[str, Any]) -> str:
-    """Facts of a program on one line, without those that are long lists."""
-    parts = []
-    for name, fact in facts.items():
-        if isinstance(fact, list):
-            if len(fact) != 2 or name.startswith("hop_plot"):
-                continue
-            low, high = fact
-            fact = low if low == high else f"{low} to {'?' if high is None else high}"
-        value = f"{fact:,.6g}" if isinstance(fact, float) else str(fact)
-        parts.append(f"{name.replace('_', ' ')} {value}")
-    return ", ".join(parts)
 
 
 def _histogram(histogram: list[tuple[int, int]]) -> Table:

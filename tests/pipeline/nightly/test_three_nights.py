@@ -146,6 +146,7 @@ def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
     shown = [[getattr(part, kind) for part in (found.dn_graphs, found.edges)] for kind in kinds]
     cells = [["" if count is None else f"{count:,}" for count in row] for row in shown]
     assert [row[1:] for row in page.tables["What changed"][1:]] == cells
+    assert found.edges is not None
     assert found.edges.appeared >= 12
     assert found.edges.vanished >= 20
     assert sorted(os.listdir(tmp_path)) == ["edges", "nightly.yaml", "results"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from distributed import Client
 
 import runs
-from edgemill.pipeline import Result, UsageError, diff, find_vertex, ktruss, load_settings, make_plan, mine, top
+from edgemill.pipeline import Result, UsageError, diff, groups_of, ktruss, load_settings, make_plan, mine, top
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
@@ -69,7 +69,7 @@ def test_nothing_of_lambda_is_computed(alone: Result) -> None:
         lambda result: result.manifest.lam,
         lambda result: result.manifest.bounding,
         lambda result: top(result, "lambda"),
-        lambda result: find_vertex(result, 1),
+        lambda result: groups_of(result, 1),
         lambda result: ktruss(result, 3),
         lambda result: result.vertices.to_networkx(),
     ],
@@ -79,9 +79,11 @@ def test_what_needs_lambda_names_the_programs(ask: Any, alone: Result) -> None:
         ask(alone)
 
 
-def test_lambda_is_not_compared(alone: Result, beside: Result) -> None:
-    with pytest.raises(UsageError, match=r"was made without λ"):
-        diff(alone, beside)
+def test_columns_are_compared_without_lambda(alone: Result, beside: Result) -> None:
+    found = diff(alone, beside)
+    assert found.edges is None and found.vertices is not None
+    assert found.vertices.unchanged == found.vertices.old == found.vertices.new
+    assert {column.name for column in found.vertices.columns} == {"degree", "pagerank", "weak_component", "coreness"}
 
 
 def test_it_is_checked_by_its_input(rows: Path, alone: Result) -> None:

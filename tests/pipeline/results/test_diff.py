@@ -225,7 +225,7 @@ def test_no_digit_is_cut_off(columns: int) -> None:
         return written.getvalue().splitlines()
 
     many = Changes(*[10**13] * 8)
-    lines = printed(changes_table(Diff("old", "new", many, many, Fates(*[10**13] * 7), ())))
+    lines = printed(changes_table(Diff("old", "new", many, many, Fates(*[10**13] * 7), None, ())))
     assert [line.split()[1:] for line in lines[1:]] == [["10,000,000,000,000"] * 2] * 8 + [["10,000,000,000,000"]] * 7
     assert max(map(len, lines)) <= 60
     row = dict.fromkeys(("id", "lambda", "vertices", "edges", "triangles", "parent"), 10**15) | {"density": 0.5}

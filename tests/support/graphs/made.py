@@ -22,6 +22,7 @@ from edgemill.pipeline.output.manifest import (
     LambdaRecord,
     Manifest,
     OutputRecord,
+    ProgramRecord,
     TracksRecord,
     VerticesRecord,
     versions,
@@ -47,8 +48,14 @@ def made(
     attributes: Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]] | None = None,
     label: str | None = None,
     tracks: bool = True,
+    programs: Mapping[str, Mapping[str, tuple[pa.DataType, Mapping[Any, Any]]]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    searched: bool = True,
 ) -> Result:
     """A result with these λ (source < target) and vertices without edges. Supports are made up.
+
+    `programs` are the columns of each, as types and values by vertex; `settings` are the parameters of all of them.
+    Without `searched` the result has no λ, as that of a run of programs alone.
 
     `attributes` are types and values by vertex, of which `label` is shown beside ids.
 
@@ -107,6 +114,12 @@ def made(
             "dn_graph": (pa.int64(), [graph for graph, _ in members]),
             "vertex": (kind, [vertex for _, vertex in members]),
         }
+    if not searched:
+        columns = {"vertices": {name: columns["vertices"][name] for name in ("id", "degree")}}
+        dense = tracks = False
+    for program in (programs or {}).values():
+        for name, (type, values) in program.items():
+            columns["vertices"][name] = type, [values.get(id) for id in ids]
     if attributes is not None:
         given = {name: (type, [values.get(id) for id in ids]) for name, (type, values) in attributes.items()}
         columns["attributes"] = {"id": (kind, ids), **given}
@@ -138,10 +151,12 @@ def made(
             triangles=0,
         ),
         partitions=[],
-        how_bounded=BoundingRecord(method="peel", steps=1, exchanges=0, evaluations=0),
+        how_bounded=BoundingRecord(method="peel", steps=1, exchanges=0, evaluations=0) if searched else None,
         exchanges=[],
         stages=[],
-        lambda_low=LambdaRecord(max=max(lam.values(), default=0), sum=sum(lam.values()), histogram=histogram),
+        lambda_low=LambdaRecord(max=max(lam.values(), default=0), sum=sum(lam.values()), histogram=histogram)
+        if searched
+        else None,
         lambda_high=None if converged else LambdaRecord(max=len(lam), sum=0, histogram=[]),
         converged=converged,
         dense=DenseRecord(
@@ -156,9 +171,26 @@ def made(
         if dense and tracks
         else None,
         outputs=outputs,
+        programs=[_program_record(name, [*own], settings or {}) for name, own in (programs or {}).items()],
     )
     write_manifest(folder, manifest)
     return Result(folder)
+
+
+def _program_record(name: str, columns: list[str], settings: Mapping[str, Any]) -> ProgramRecord:
+    return ProgramRecord(
+        name=name,
+        parameters=dict(settings),
+        columns=columns,
+        supersteps=3,
+        converged=True,
+        moved=0,
+        groups=1,
+        carrier="memory",
+        entries=10,
+        bytes=0,
+        seconds=0.5,
+    )
 
 
 def _vertices_record(

@@ -154,7 +154,8 @@ async function showVertex(id) {
       more.push(rest);
     }
     const where = vertex.dn_graph ? [] : [element("p", {}, inner ? "It is in no DN-graph. Its innermost group contains denser groups without it." : "It has no edges and is in no group.")];
-    facts([["λ", number(vertex.lambda)], ["degree", number(vertex.degree)], ["triangles", number(vertex.triangles)]], ...where, ...(rows.length ? [groups, ...more] : []));
+    const own = [["λ", number(vertex.lambda)], ["degree", number(vertex.degree)], ["triangles", number(vertex.triangles)]];
+    facts([...own, ...Object.entries(vertex.values).map(([name, value]) => [name, value || "none"])], ...where, ...(rows.length ? [groups, ...more] : []));
     paint();
   };
 }
