@@ -28,19 +28,21 @@ CLIQUES = 1024
 """Number of cliques. It makes all arrays large: CuPy has other kernels for small ones."""
 
 
-def run_clique(method: str, partitions: int, space: MemorySpace, compact_rows: bool = False) -> list[Intervals]:
+def run_clique(
+    method: str, partitions: int, space: MemorySpace, whole: bool = False, compact_rows: bool = False
+) -> list[Intervals]:
     """λ of the cliques by `method`, in two partitions, or in one if `partitions` is 1, over arrays in `space`.
 
-    Messages go one way only. `compact_rows` is for peeling on a GPU, which takes plain rows otherwise. Peeling has one
+    Messages go one way only. `whole` is for peeling on a GPU, in plain rows or in `compact_rows`. Peeling has one
     partition here: several are peeled as shards, which `tasks.shards` warms.
     """
     count = 1 if method == "peel" else min(partitions, 2)
     owned = [_owned(p, count) for p in range(count)]
     if space is MemorySpace.DEVICE:
         owned = list(map(ingest.owned_to_device, owned))
-        if method == "peel":
-            graph = whole_graph(owned[0])
-            return [peel_intervals(graph, peel(graph, most_plain=0 if compact_rows else None))]
+    if whole:
+        graph = whole_graph(owned[0])
+        return [peel_intervals(graph, peel(graph, most_plain=0 if compact_rows else None))]
     lists = [send_lists(edges, count) for edges in owned]
     counted = [count_triangles(edges, collect(p, lists)) for p, edges in enumerate(owned)]
     replies = [found.replies for found in counted]

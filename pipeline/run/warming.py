@@ -21,7 +21,7 @@ def warm_workers(run: RunContext) -> None:
             reports = engine.on_every_worker(warm, plan.method, plan.partitions, on_gpu, text)
         if on_gpu and plan.finds_lambda:
             for compact_rows in (False, True)[: 1 + plan.compact_rows]:
-                engine.on_every_worker(_run_clique, plan.method, plan.partitions, compact_rows)
+                engine.on_every_worker(_run_clique, plan.method, plan.partitions, plan.is_whole, compact_rows)
         if plan.ingest_on_device:
             engine.on_every_worker(run_stages, MemorySpace.DEVICE)
         if on_gpu and plan.partitions > 1:
@@ -35,6 +35,6 @@ def warm_workers(run: RunContext) -> None:
     run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 
-def _run_clique(method: str, partitions: int, compact_rows: bool) -> None:
+def _run_clique(method: str, partitions: int, whole: bool, compact_rows: bool) -> None:
     # The result stays on the worker: this process may have no GPU.
-    run_clique(method, partitions, MemorySpace.DEVICE, compact_rows)
+    run_clique(method, partitions, MemorySpace.DEVICE, whole, compact_rows)

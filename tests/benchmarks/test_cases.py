@@ -85,7 +85,7 @@ def test_programs(tiny: Graph) -> None:
         outcome = times.outcomes[0]
         (state,) = [
             kind
-            for kind in ("level", "distance", "rank", "component", "label", "core", "clustering")
+            for kind in ("level", "distance", "rank", "component", "label", "core", "clustering", "betweenness")
             if kind in outcome.state
         ]
         wrong = replace(outcome, state=outcome.state | {state: outcome.state[state] + len(block.number)})

@@ -25,8 +25,9 @@ def test_lambda_of_a_clique(method: str, partitions: int, place: str) -> None:
 
 
 @pytest.mark.gpu
-def test_lambda_of_a_clique_in_compact_rows() -> None:
-    (found,) = run_clique("peel", 1, MemorySpace.DEVICE, compact_rows=True)
+@pytest.mark.parametrize("compact_rows", [False, True])
+def test_lambda_of_a_whole_graph(compact_rows: bool) -> None:
+    (found,) = run_clique("peel", 1, MemorySpace.DEVICE, whole=True, compact_rows=compact_rows)
     low = kernels.to_host(found.low).tolist()
     assert low == [CLIQUE - 2] * (CLIQUES * CLIQUE * (CLIQUE - 1) // 2)
 

@@ -40,7 +40,8 @@ def compile_kernels(on_gpu: bool) -> float:
         warm("band", _PARTITIONS, on_gpu=True)
         for method, partitions in (("peel", 1), ("band", _PARTITIONS)):
             run_clique(method, partitions, MemorySpace.DEVICE)
-        run_clique("peel", 1, MemorySpace.DEVICE, compact_rows=True)
+        for compact_rows in (False, True):
+            run_clique("peel", 1, MemorySpace.DEVICE, whole=True, compact_rows=compact_rows)
         run_stages(MemorySpace.DEVICE)
         warm_shards_on_gpu()
     return time.perf_counter() - start

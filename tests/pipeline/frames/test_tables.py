@@ -16,7 +16,7 @@ import lakes
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.run import mining
+from edgemill.pipeline.run import full
 from known_graphs import FACEBOOK
 
 
@@ -77,7 +77,7 @@ def test_nothing_to_do_until_there_is_a_new_version(tmp_path: Path, monkeypatch:
     folder, out = lakes.delta(tmp_path / "t", lakes.FIRST), tmp_path / "out"
     assert run(folder, out).exit_code == 0
     with monkeypatch.context() as patched:
-        patched.setattr(mining, "connect", None)  # connecting would fail
+        patched.setattr(full, "connect", None)  # connecting would fail
         for arguments in ([], ["--table-version", 0]):
             again = run(folder, out, *arguments)
             assert (again.exit_code, "nothing to do" in again.output) == (0, True)

@@ -26,7 +26,7 @@ from edgemill.pipeline.output.lock import FolderLock
 from edgemill.pipeline.output.lock_owner import LockOwner
 from edgemill.pipeline.output.manifest import is_result
 from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
-from edgemill.pipeline.run import mining
+from edgemill.pipeline.run import full
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.storage.folders import Folder, folder_at
 from edgemill.tasks.storage.pointer import pointer_target, set_pointer
@@ -577,7 +577,7 @@ def test_what_a_killed_night_did_not_do_its_repeat_does(
     assert run(edges, out, "2026-11-20", *PLAIN).exit_code == 0
     assert (out / "latest").readlink() == Path("2026-11-19")
     monkeypatch.undo()
-    monkeypatch.setattr(mining, "connect", None)
+    monkeypatch.setattr(full, "connect", None)
     done = run(edges, out, "2026-11-20", "--set", "nightly.keep=1", *PLAIN)
     assert (done.exit_code, done.stdout.startswith("nothing to do: ")) == (0, True)
     assert sorted(os.listdir(out)) == ["2026-11-20", "latest"]

@@ -67,10 +67,6 @@ def test_pages_show_them(result: Result) -> None:
 
 
 def test_a_vertex_has_its_values(result: Result) -> None:
-    if not result.manifest.has_lambda:
-        with pytest.raises(UsageError, match="lambda"):
-            find_vertex(result, 36)
-        return
     vertex = find_vertex(result, 36)
     assert (vertex.degree, vertex.values["weak_component"], vertex.values["coreness"]) == (1, 34, 1)
     told = CliRunner().invoke(edgemill, ["of", result.place.url, "36"])

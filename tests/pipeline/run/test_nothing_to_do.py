@@ -17,7 +17,7 @@ from edgemill.pipeline import Result, UsageError, mine
 from edgemill.pipeline.checkpoint.index import checkpoint_place
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.messages.setting_names import with_flags
-from edgemill.pipeline.run import mining
+from edgemill.pipeline.run import full
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.storage.folders import folder_at
 
@@ -62,7 +62,7 @@ def stamps(out: Path) -> dict[str, int]:
 def test_the_same_again(
     rows: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    monkeypatch.setattr(mining, "connect", None)  # connecting would fail
+    monkeypatch.setattr(full, "connect", None)  # connecting would fail
     before, events = stamps(out), len(log(out))
     again = run(rows, out, *arguments)
     assert (again.exit_code, again.stderr) == (0, "")

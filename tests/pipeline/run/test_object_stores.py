@@ -30,7 +30,7 @@ from edgemill.pipeline.monitor.status import status_of
 from edgemill.pipeline.output.lock_owner import LockOwner
 from edgemill.pipeline.output.new_path import new_file, new_folder
 from edgemill.pipeline.output.store_lock import LOCK_NAME, StoreLock
-from edgemill.pipeline.run import mining
+from edgemill.pipeline.run import full
 from edgemill.tasks.errors import EdgemillError, StoreLost
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.ingest.reading import read_rows
@@ -296,7 +296,7 @@ def test_edges_from_a_store(
     files = [file.path for file in result.manifest.input.files]
     assert files == [f"s3://bucket/edges/{path.name}" for path in sorted(rows.iterdir())]
     with monkeypatch.context() as patch:
-        patch.setattr(mining, "_run", None)
+        patch.setattr(full, "_run", None)
         assert run(source.url, out, client, **options).manifest == result.manifest
     name = next(rows.iterdir()).name
     source.write(name, (source.read(name) or b"") * 1)
@@ -319,7 +319,7 @@ def test_overwrite(rows: Path, plain: Result, out: Folder, client: Client) -> No
 
 def test_nothing_to_do(rows: Path, out: Folder, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(rows, out, client)
-    monkeypatch.setattr(mining, "_run", None)
+    monkeypatch.setattr(full, "_run", None)
     assert run(rows, out, client).manifest == first.manifest
     assert log(first)[-1]["event"] == "nothing_to_do"
     assert log(first)[-1]["result"] == first.manifest.run
@@ -333,7 +333,7 @@ def test_a_store_that_goes_away_while_it_is_asked_for_a_result(
     """Whichever read it is: that is for a retry, and neither another result that is in the way nor one to make anew."""
     out = Folder("memory://goes-away/there")
     run(rows, out, client)
-    monkeypatch.setattr(mining, "_run", None)
+    monkeypatch.setattr(full, "_run", None)
     files, read = type(out.files), type(out.files).cat_file
     lost = 0
     for at in itertools.count(1):

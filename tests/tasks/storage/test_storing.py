@@ -27,7 +27,8 @@ from edgemill.tasks.bound.peel import Peeled
 from edgemill.tasks.bounding_values import TYPES, restore, store
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.graph.subgraph import Subgraph
-from edgemill.tasks.ingest import rows_to_publish
+from edgemill.tasks.graph.whole_graph import WholeGraph
+from edgemill.tasks.ingest import OwnedEdges, rows_to_publish
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.shards import Figures, ShardEdges, ShardOnGpu, ShardState
 from edgemill.tasks.shards.supports import BucketSupports
@@ -95,6 +96,9 @@ def test_restored_values_are_equal(
     with foreign.with_kernels():
         space = MemorySpace.DEVICE if elsewhere and not strings else MemorySpace.HOST
         kept = values(folder, strings, partitions, space, rows)
+        owned = next(value for value in kept if isinstance(value, OwnedEdges))
+        subgraph = next(value for value in kept if isinstance(value, Subgraph))
+        kept.append(WholeGraph(owned.partition, owned.offsets, owned.high, subgraph.support, subgraph.counts))
         assert {type(value).__name__ for value in kept} == TYPES.keys() - {"PartitionCounts", "Topology"}
         for i, value in enumerate(kept):
             file = store(value, str(folder / f"{i}.zip"), {})
