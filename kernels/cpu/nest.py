@@ -1,11 +1,23 @@
-"""Connected components at all levels, by one union-find from the highest level down."""
+"""Connected components at all levels, by one union-find from the highest level down.
+
+Of many edges only those of a maximum spanning forest can join components, and one edge of each component at each of its
+levels is enough to find it. So the union-find takes these few, and all others find their components in parallel.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numba import prange
 
 from ..graph import IntArray, LongArray, Nested
 from ..runtime.cache import cached_njit
+from .forest import mark_forest
+
+MANY = 1 << 15
+"""From this number of edges on, a spanning forest is found first."""
+SEEN_BITS = 20
+"""Bits of a slot in the table of components and levels that were seen."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @cached_njit
@@ -92,9 +104,95 @@ def _nest(low, high, level, vertices):
     return of_vertex, of_edge, levels[:found].copy(), least[:found].copy(), parent[:found].copy()
 
 
+@cached_njit
+def _ancestors(levels, parent):
+    """The level, the parent and a further ancestor of each component; the last entries stand for none.
+
+    Any ancestor is O(log depth) steps away by the two ancestors (Myers, "An applicative random-access stack", 1983).
+    """
+    none = levels.size
+    level, up, far, depth = np.empty((4, none + 1), np.int32)
+    level[none], up[none], far[none], depth[none] = -1, none, none, 0
+    for x in range(none - 1, -1, -1):
+        p = parent[x] if parent[x] >= 0 else none
+        middle = far[p]
+        level[x], up[x], depth[x] = levels[x], p, depth[p] + 1
+        is_even = depth[p] - depth[middle] == depth[middle] - depth[far[middle]]
+        far[x] = far[middle] if is_even else p
+    return level, up, far
+
+
+@cached_njit
+def _component(x, y, k, level, up, far):
+    """The largest component of level ≥ k that contains the components x and y, one of which it may be."""
+    if level[y] < level[x]:
+        x = y
+    while True:
+        other = np.uintp(far[x])
+        if level[other] < k:
+            other = np.uintp(up[x])
+            if level[other] < k:
+                return x
+        x = other
+
+
+@cached_njit(parallel=True)
+def _components(low, high, level, of_vertex, ancestors, seen, found, chosen):
+    """The largest component of each edge's level or more that contains the edge.
+
+    Marks in `chosen` at least one edge of each level that its component lacks. `seen` has some of the pairs of a
+    component and a level of which an edge is marked. A slot that is overwritten costs a further mark.
+    """
+    levels, up, far = ancestors
+    for e in prange(level.size):
+        k = level[e]
+        ends = np.uintp(of_vertex[np.uintp(low[e])]), np.uintp(of_vertex[np.uintp(high[e])])
+        x = _component(*ends, k, levels, up, far)
+        found[e] = x
+        if levels[x] != k:
+            pair = (np.int64(x) << 32) | np.int64(k)
+            slot = np.uint64(pair) * _MIX >> np.uint64(64 - SEEN_BITS)
+            if seen[slot] != pair:
+                seen[slot] = pair
+                chosen[e] = True
+
+
+@cached_njit(parallel=True)
+def _renumber(low, high, level, of_vertex, ancestors, levels_before, number, found):
+    """The same after the components have got the levels that they lacked: `number` has the new numbers of those."""
+    levels, up, far = ancestors
+    for e in prange(level.size):
+        x = np.uintp(found[e])
+        if levels_before[x] == level[e]:
+            found[e] = number[x]
+        else:
+            ends = np.uintp(of_vertex[np.uintp(low[e])]), np.uintp(of_vertex[np.uintp(high[e])])
+            found[e] = _component(*ends, level[e], levels, up, far)
+
+
 def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
     """The components of all levels; see `kernels.nest`."""
-    of_vertex, of_edge, levels, least, parent = _nest(low, high, level, vertices)
+    if len(level) < MANY:
+        return _numbered(*_nest(low, high, level, vertices))
+    return nest_many(low, high, level, vertices)
+
+
+def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
+    """As `nest`, in parallel but for two union-finds over few edges."""
+    chosen = mark_forest(low, high, level, vertices) | (low == high)
+    of_vertex, _, before, least_before, parent = _nest(low[chosen], high[chosen], level[chosen], vertices)
+    of_edge, seen = np.empty(len(level), np.int32), np.full(1 << SEEN_BITS, -1, np.int64)
+    _components(low, high, level, of_vertex, _ancestors(before, parent), seen, of_edge, chosen)
+    of_vertex, _, levels, least, parent = _nest(low[chosen], high[chosen], level[chosen], vertices)
+    keys = (levels.astype(np.int64) << 32) | least
+    order = np.argsort(keys)
+    number = order[np.searchsorted(keys[order], (before.astype(np.int64) << 32) | least_before)].astype(np.int32)
+    _renumber(low, high, level, of_vertex, _ancestors(levels, parent), before, number, of_edge)
+    return _numbered(of_vertex, of_edge, levels, least, parent)
+
+
+def _numbered(of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: IntArray, parent: IntArray) -> Nested:
+    """The components in their order."""
     ascending = np.lexsort((least, -levels))
     number = np.empty(len(levels) + 1, np.int32)
     number[ascending] = np.arange(len(levels), dtype=np.int32)

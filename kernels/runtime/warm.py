@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import cpu
 from ..cpu.arrays.strings import hash_strings, sort_strings
-from ..cpu.nest import subtree_minima, subtree_sums
+from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
 from ..graph import Topology
 
@@ -39,6 +39,7 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False)
         hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
     one = np.ones(1, np.int32)
     parent = cpu.nest(one, one, one, 2).parent
+    nest_many(one, one, one, 2)
     subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
     if on_gpu:
         from ..gpu.tables import compile_all

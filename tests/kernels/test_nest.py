@@ -12,7 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 from backends import BACKENDS, Backend
 from edgemill import kernels
-from edgemill.kernels.cpu.nest import subtree_minima, subtree_sums
+from edgemill.kernels.cpu.forest import mark_forest
+from edgemill.kernels.cpu.nest import nest_many, subtree_minima, subtree_sums
 from edgemill.kernels.graph import Nested
 from examples import examples
 
@@ -80,6 +81,21 @@ def test_drawn(backend: Backend, drawn: Drawn) -> None:
     check(edges, 20, nested(backend, edges, 20))
 
 
+@given(
+    drawn=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19), st.integers(0, 6)), max_size=60),
+)
+@settings(max_examples=examples(200))
+def test_by_a_forest(drawn: Drawn) -> None:
+    """Components from a spanning forest, which large graphs have, and the forest itself."""
+    edges = np.array(drawn, np.int32).reshape(-1, 3)
+    low, high, level = edges.T.copy()
+    check(edges, 20, nest_many(low, high, level, 20))
+    forest = mark_forest(low, high, level, 20)
+    for k in range(7):
+        trees = 20 - len(np.unique(components(edges[level >= k], 20)))
+        assert np.count_nonzero(forest & (level >= k)) == trees
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("levels", [1, 7, 300])
 def test_many_at_once(backend: Backend, levels: int) -> None:
@@ -94,7 +110,7 @@ def test_many_at_once(backend: Backend, levels: int) -> None:
     if levels <= 7:
         check(edges, vertices, found)
     low, high, level = edges.T.copy()
-    again = kernels.nest(low, high, level, vertices)
+    again = nest_many(low, high, level, vertices)
     for name in ("vertex", "edge", "level", "least", "parent"):
         assert np.array_equal(getattr(found, name), getattr(again, name)), name
 
