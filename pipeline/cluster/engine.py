@@ -268,8 +268,10 @@ class Engine:
         `futures` must be in memory when this is called, and may be released when it returns.
         """
         key_split.cache_clear()
-        client, in_process = self.session.client, self.shares_memory
-        holders = {} if in_process else client.who_has(futures)
+        client = self.session.client
+        # A result lies on one worker, also where several workers share the memory of this process.
+        alone = self.shares_memory and len(self.session.workers) == 1
+        holders = {} if alone else client.who_has(futures)
         tasks = [(ResultKey(future.key), function, *own) for future, own in zip(futures, arguments, strict=True)]
         detached = self._start(name, held_or_made, tasks, [list(holders.get(future.key, ())) for future in futures])
         self.wait(detached)

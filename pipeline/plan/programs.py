@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from ...tasks.programs import Program
+from ...tasks.programs.orders.calls import takes_weights
 from ...tasks.programs.program import View
 from ...tasks.programs.shipped import Betweenness, Distances, PageRank
 from ...tasks.programs.streaming import StreamCost
@@ -68,7 +69,7 @@ def _planned(name: str, settings: Settings) -> PlannedProgram:
     return PlannedProgram(
         name,
         program.view,
-        bool(program.along) or program.weighs,
+        takes_weights(program, settings.input.weight_column is not None),
         program.senders == "changed" and not program.spreads,
         program.relaxed is not None,
         VERTEX_BYTES,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...tasks.programs import AnyProgram
+from ...tasks.programs.orders.calls import needs_weights
 from ...tasks.programs.shipped import (
     Betweenness,
     BreadthFirst,
@@ -77,4 +78,4 @@ def topology_limit(settings: Settings) -> int | None:
 def refuses_negative_weights(settings: Settings) -> bool:
     """Whether a requested program forbids weights below 0."""
     programs = [program_of(name, settings) for name in requested_programs(settings)]
-    return any(program.nonnegative and (program.along or program.weighs) for program in programs)
+    return any(program.nonnegative and needs_weights(program) for program in programs)

@@ -27,7 +27,7 @@ from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Order, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
-from ...tasks.programs.orders.calls import KINDS
+from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
 from ...tasks.programs.warm import warm_program
 from ...tasks.publish.tables import TableColumn
@@ -61,7 +61,8 @@ def warm_programs(engine: Engine, settings: Settings) -> None:
     """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
     _check_workers(engine, settings)
     programs = [program_of(name, settings) for name in requested_programs(settings)]
-    engine.on_every_worker(_warm, programs, _space(engine))
+    weighted = settings.input.weight_column is not None
+    engine.on_every_worker(_warm, programs, _space(engine), weighted)
 
 
 def _check_workers(engine: Engine, settings: Settings) -> None:
@@ -74,9 +75,9 @@ def _check_workers(engine: Engine, settings: Settings) -> None:
             raise UsageError(f"worker {address}: {why.removeprefix('programs.own: ')}")
 
 
-def _warm(programs: Sequence[Program], space: MemorySpace) -> None:
+def _warm(programs: Sequence[Program], space: MemorySpace, weighted: bool) -> None:
     for program in programs:
-        warm_program(program, space)
+        warm_program(program, space, weighted=weighted)
 
 
 def _space(engine: Engine) -> MemorySpace:
@@ -111,7 +112,7 @@ def run_programs(
                 program = program_of(name, settings, numbers)
                 # The entries of an undirected graph are the same by all views.
                 view = program.view if source.directed else "both"
-                weighted = bool(program.along) or program.weighs
+                weighted = takes_weights(program, settings.input.weight_column is not None)
                 if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
                     graph = cut_graph(engine, buckets, home, source.directed, view, weighted)

@@ -16,7 +16,7 @@ from ..messages.escaping import has_controls
 from ..messages.suggesting import did_you_mean
 from .dates import escape_braces, has_date, parse_day, replace_date
 from .models import SECTIONS, Settings
-from .own_sections import model_for
+from .own_sections import model_for, vertices_of_own
 from .vertex_ids import AS_TEXT
 
 SHORT_NAMES: Mapping[str, str] = {
@@ -87,12 +87,18 @@ def load_settings(
     tree = {} if config is None else _read_yaml(Path(config))
     for name, value in (overrides or {}).items():
         _assign(tree, name, value)
+    of_own: dict[str, str] = {}
     for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        if not equals or not name.strip():
+        name, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals or not name:
             raise UsageError(f"--set takes a.b=c, got {assignment!r}")
-        name = name.strip()
-        _assign(tree, name, text.strip() if name in AS_TEXT else _parse(text, f"--set {name}"))
+        if name.partition(".")[0] in SECTIONS:
+            _assign(tree, name, text if name in AS_TEXT else _parse(text, f"--set {name}"))
+        else:
+            of_own[name] = text
+    as_text = vertices_of_own(tree) if of_own else ()
+    for name, text in of_own.items():
+        _assign(tree, name, text if name in as_text else _parse(text, f"--set {name}"))
     _replace_dates(tree, required="nightly.date" in (overrides or {}))
     return _validated(tree, "" if config is None else f" (settings file {config})")
 
@@ -246,7 +252,13 @@ def _validated(tree: dict[str, Any], origin: str) -> Settings:
         raise UsageError("; ".join(messages) + origin) from error
     for name, program in found.own_programs.items():
         given = getattr(found, name).model_dump() if name in own else {}
-        program.make(given | dict.fromkeys(program.vertices, 0))
+        made = program.make(given | dict.fromkeys(program.vertices, 0))
+        if found.input.weight_column is None and (made.along or made.weighs):
+            why = f"`along` is {made.along!r}" if made.along else "`weighs` is true"
+            raise UsageError(
+                f"the program {name} needs weights ({why} in {program.place}), and the edges have none: name their "
+                "column with --weight-column"
+            )
     return found
 
 

@@ -30,7 +30,7 @@ class Vertices:
     Attributes are the arrays of the program's state; `number`, the dense number, which ascends with the id;
     `in_degree`, the number of entries in the vertex's row; `out_degree`, the number of entries with the vertex as
     source; and, for a program that `weighs`, `out_weight`, the sum of these entries' weights. Programs must not write
-    to them; arrays of NumPy refuse it.
+    to them: arrays of NumPy refuse it, and those of CuPy are copies for programs of the user.
     """
 
     total: int
@@ -38,16 +38,23 @@ class Vertices:
     step: int
     """Number of completed supersteps."""
 
-    def __init__(self, arrays: Mapping[str, Array], total: int, step: int, rows: Array | None = None) -> None:
+    def __init__(
+        self, arrays: Mapping[str, Array], total: int, step: int, rows: Array | None = None, guarded: bool = False
+    ) -> None:
         self.total, self.step = total, step
+        self.guarded = guarded
+        """Whether `changed` tells of writes to the arrays, which are copies then. CuPy has no read-only arrays."""
         self._arrays, self._rows = arrays, rows
+        self._before: dict[str, Array] = {}
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("_") or name not in self._arrays:
             raise AttributeError(f"vertices have {', '.join(self._arrays)}, no {name}")
         whole = self._arrays[name]
         found: Array = whole.view() if self._rows is None else whole[self._rows]
-        if isinstance(found, np.ndarray):
+        if self.guarded:
+            self._before[name], found = found, found.copy()
+        elif isinstance(found, np.ndarray):
             found.flags.writeable = False
         self.__dict__[name] = found
         return found
@@ -57,13 +64,22 @@ class Vertices:
 
     def at(self, rows: Array) -> Vertices:
         """The vertices at some rows. Only for an object with all vertices of a block."""
-        return Vertices(self._arrays, self.total, self.step, rows)
+        return Vertices(self._arrays, self.total, self.step, rows, self.guarded)
+
+    def changed(self) -> str | None:
+        """The name of an array that was changed after it was read, if the vertices are `guarded`."""
+        for name, before in self._before.items():
+            bits = f"u{before.itemsize}"
+            if bool((self.__dict__[name].view(bits) != before.view(bits)).any()):
+                return name
+        return None
 
     def part(self, piece: slice) -> Vertices:
         """Some of these vertices, next to each other."""
         if self._rows is not None:
             return self.at(self._rows[piece])
-        return Vertices({name: whole[piece] for name, whole in self._arrays.items()}, self.total, self.step)
+        cut = {name: whole[piece] for name, whole in self._arrays.items()}
+        return Vertices(cut, self.total, self.step, None, self.guarded)
 
     @property
     def on_host(self) -> bool:

@@ -11,7 +11,7 @@ from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
 from .block import Entries
 from .local_runs import AnyProgram, cut_blocks, run_blocks
-from .program import Program
+from .orders.calls import takes_weights
 from .running import Order
 
 VERTICES = 600
@@ -24,11 +24,13 @@ def warm_program(
     *,
     blocks: int = 1,
     directed: bool = False,
+    weighted: bool = False,
     order: Order = "synchronous",
 ) -> int:
     """Run a program in `space`, in one block or two; one batch, if it searches from sources. Returns the number of
     supersteps.
 
+    A program that can use weights gets some, if the edges of the run are `weighted`.
     The graph is a path with VERTICES vertices, and the vertex in its middle is joined to all that follow: from vertex
     0, a search changes one vertex in each superstep, and then half of all.
     """
@@ -36,7 +38,7 @@ def warm_program(
     rest = number[middle + 2 :]
     source = np.concatenate((number[:-1], np.full_like(rest, middle)))
     target = np.concatenate((number[1:], rest))
-    weight = np.ones(len(source)) if isinstance(program, Program) and program.along else None
+    weight = np.ones(len(source)) if takes_weights(program, weighted) else None
     most = 1 if isinstance(program, SourceProgram) else VERTICES
     home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
     made = cut_blocks(Entries(source, target, weight), VERTICES, home, directed, program.view)

@@ -102,7 +102,8 @@ class GatherEntries(Gatherer):
         weight = None if rows.weight is None else rows.weight[part.entry]
         numbers = self.block.sources[source]
         if has_messages(self.program):
-            sent = Vertices({"value": values[source], "number": numbers}, vertices.total, vertices.step)
+            ends = {"value": values[source], "number": numbers}
+            sent = Vertices(ends, vertices.total, vertices.step, guarded=vertices.guarded)
             value = sendable(self.calls.message(sent, weight, vertices.at(part.rows[part.row])))
         else:
             value = values[source]

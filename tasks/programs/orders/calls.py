@@ -36,17 +36,33 @@ BOUNDED = ("min", "max", "argmin")
 IN_ANY_ORDER = ("min", "max", "hindex")
 """Combinations of monotone programs."""
 
+_WRITES = "writes to {} that it is given: change a copy instead, such as v.number.copy()"
+
 
 def name_of(program: Program) -> str:
     """The name of a program in messages."""
     kind = type(program)
-    is_shipped = kind.__module__.startswith("edgemill.")
-    return kind.__qualname__ if is_shipped else f"{kind.__module__}:{kind.__qualname__}"
+    return kind.__qualname__ if is_shipped(program) else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def is_shipped(program: Program) -> bool:
+    """Whether it is a program of edgemill, not one of the user."""
+    return type(program).__module__.startswith("edgemill.")
 
 
 def has_messages(program: Program) -> bool:
     """Whether the program defines `message`."""
     return type(program).message is not Program.message
+
+
+def needs_weights(program: Any) -> bool:
+    """Whether the program, a Program or SourceProgram, cannot run on edges without weights."""
+    return bool(program.along or program.weighs)
+
+
+def takes_weights(program: Any, there: bool) -> bool:
+    """Whether the program gets weights, if they are `there`: `message` has them as an argument."""
+    return needs_weights(program) or (there and isinstance(program, Program) and has_messages(program))
 
 
 def has_windows(program: Program) -> bool:
@@ -198,15 +214,23 @@ class Calls:
 
     def _call(self, function: str, v: Vertices, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return call(*arguments)
+            found = call(*arguments)
         except (EdgemillError, MemoryError):
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            if isinstance(error, ValueError) and "read-only" in str(error):
+                what = _WRITES.format("an array")
+            elif function == "message" and arguments[1] is None:
+                what += "; the edges have no weights, so `weight` is None"
             raise ProgramError(
                 f"program {name_of(self.program)}, `{function}` in superstep {v.step}: "
                 f"{what}{_place(error, self.program)}"
             ) from error
+        for one in arguments:
+            if isinstance(one, Vertices) and (changed := one.changed()) is not None:
+                self.refuse(function, v, _WRITES.format(f"the array {changed!r}"))
+        return found
 
     def _optional(self, function: str, v: Vertices, call: Callable[..., Any], kinds: str) -> Array | None:
         found = self._call(function, v, call, v)

@@ -16,7 +16,7 @@ from ..links import GatherLinks
 from ..mirrors import Mirrors
 from ..program import Array, Program, Totals, Vertices
 from ..spreading import GatherSpread
-from .calls import Calls, check_declaration, has_messages, name_of
+from .calls import Calls, check_declaration, has_messages, is_shipped, name_of, needs_weights
 
 
 class BlockState:
@@ -48,7 +48,8 @@ class BlockState:
 
     def vertices(self) -> Vertices:
         """All vertices of the block."""
-        return Vertices({**self.facts, **self.state}, self.block.vertices, self.step)
+        guarded = self.block.on_device and not is_shipped(self.program)
+        return Vertices({**self.facts, **self.state}, self.block.vertices, self.step, guarded=guarded)
 
     def emit(self, vertices: Vertices) -> Array:
         """What the vertices that send now emit, of all `vertices`; for 'first', which ignores it, their rows."""
@@ -71,7 +72,7 @@ class BlockState:
     def _begin(self, program: Program, transposed: InRows | None) -> None:
         check_declaration(program)
         self.program, self.calls = program, Calls(program)
-        if (program.along or program.weighs) and self.block.rows.weight is None:
+        if needs_weights(program) and self.block.rows.weight is None:
             raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")
         self.gatherer: Gatherer = _gatherer(self.calls, self.block, self.mirrors)
         self.gatherer.transposed = transposed

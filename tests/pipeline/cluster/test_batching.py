@@ -14,6 +14,7 @@ from edgemill.pipeline.cluster.batching import shorten_interval
 from edgemill.pipeline.cluster.connecting.start import connect
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.settings.models import ClusterSettings
+from edgemill.tasks.errors import StateLost
 
 
 def test_intervals_of_a_cluster_started_here_are_short() -> None:
@@ -24,6 +25,18 @@ def test_intervals_of_a_cluster_started_here_are_short() -> None:
         scheduler = cluster.scheduler
         streams = [client.scheduler_comm, *scheduler.stream_comms.values(), scheduler.client_comms[client.id]]
         assert [stream.interval for stream in streams] == [0.001] * 3
+
+
+def _lost() -> int:
+    raise StateLost("the result was on the other worker")
+
+
+def test_workers_of_this_process_keep_their_own_results() -> None:
+    with runs.cluster(n_workers=2, processes=False, threads_per_worker=1) as client:
+        engine = Engine.connect(client, "kept")
+        made = [engine.map("sum", sum, [((i, 1),)], [i % 2])[0] for i in range(8)]
+        engine.wait(made)
+        assert engine.gather(engine.cut_lineage("sum-held", made, _lost, [()] * 8)) == list(range(1, 9))
 
 
 def test_a_run_restores_the_interval_of_its_callers_client(

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -25,6 +26,31 @@ EDGES = [(1, 2), (2, 3), (3, 4), (4, 5), (1, 3), (8, 9)]
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "programs": ("reach",)}
 REACH: dict[str, Any] = {"program": ("my_programs:Reach",), "reach.source": 1, "reach.most": 2}
 
+CARRYING = """
+import edgemill
+
+class Carried(edgemill.Program):
+    state = {"carried": "float64"}
+    combine = "sum"
+    steps = 1
+
+    def start(self, v):
+        return {"carried": v.full(0.0)}, v.full(True, "bool")
+
+    def emit(self, v):
+        return v.full(2.0)
+
+    def message(self, source, weight, target):
+        return source.value * weight
+
+    def apply(self, v, got, t):
+        return {"carried": got}, got > 0
+
+class Along(Carried):
+    along = "multiply"
+    message = edgemill.Program.message
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,6 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "parts.py").write_text(
         "import edgemill\n\nclass Without(edgemill.Program):\n    pass\n\ntext = 'text'\n", encoding="utf-8"
     )
+    (made / "carrying.py").write_text(CARRYING, encoding="utf-8")
     return made
 
 
@@ -113,6 +140,25 @@ def test_fields_are_settings(tmp_path: Path) -> None:
     named: Any = load("near.source=7", own=("near=my_programs:Reach", "components:Smallest"), run="near,components")
     assert named.programs.vertex_programs == ("components", "near", "smallest")
     assert [column.name for column in named.entry("near").columns] == ["near_hops", "near_via"]
+
+
+def test_ids_on_the_command_line_stay_text() -> None:
+    settings: Any = load("reach.source=0123", "reach.most=2", "reach.most=4")
+    assert settings.reach.model_dump() == {"source": "0123", "most": 4}
+    for text in ("yes", "1e3", "2026-01-01", "[a: b", "null"):
+        assert load(f"near.source={text}", own=("near=my_programs:Reach",), run="near").near.source == text
+
+
+def test_programs_that_use_weights(tmp_path: Path) -> None:
+    edges = pa.table({"src": [1, 2], "dst": [2, 3], "w": [1.0, 3.0]})
+    how: dict[str, Any] = HOW | {"programs": ("carried", "along"), "program": ("carrying:Carried", "carrying:Along")}
+    table = mine(edges, tmp_path / "out", weight_column="w", **how).vertices.to_table().to_pydict()
+    assert table["carried"] == table["along"] == [2, 8, 6]
+    with pytest.raises(UsageError, match=r"along needs weights \(`along` is 'multiply' in carrying:Along\)"):
+        mine(edges.drop_columns("w"), tmp_path / "other", **how)
+    without = how | {"programs": ("carried",), "program": ("carrying:Carried",)}
+    with pytest.raises(ProgramError, match=r"`message` in superstep 0: .*; the edges have no weights, so `weight` is"):
+        mine(edges.drop_columns("w"), tmp_path / "other", **without)
 
 
 @pytest.mark.parametrize(

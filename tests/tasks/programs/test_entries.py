@@ -193,17 +193,36 @@ class Faulty(Messages):
         ("moved", "`apply` in superstep 0: the second array is <U5, not numbers"),
         ("attribute", "AttributeError: vertices have number, in_degree, out_degree, got, source, no speed"),
         ("total", "AttributeError: the program has no total mass (test_entries.py, line"),
-        ("write", "ValueError: assignment destination is read-only"),
+        ("write", "`apply` in superstep 0: writes to "),
     ],
 )
 def test_an_error_names_program_function_superstep_and_line(mistake: str, message: str, blocks: int) -> None:
-    if mistake in ("moved", "write") and Where.space is MemorySpace.DEVICE:
-        pytest.skip("CuPy has no strings and no arrays that refuse writing")
+    if mistake == "moved" and Where.space is MemorySpace.DEVICE:
+        pytest.skip("CuPy has no strings")
     graph = Drawn(4, ((0, 1), (2, 1), (1, 2), (3, 2), (2, 3), (1, 3)), (1.0,) * 6, True)
     with pytest.raises(ProgramError, match=re.escape(message)) as raised:
         by_blocks(Faulty(mistake=mistake), graph, blocks)
     assert str(raised.value).startswith(f"program {__name__}:Faulty, `")
     assert raised.value.exit_code == 9
+
+
+def test_a_write_to_copies_is_found() -> None:
+    """As on GPUs, where no array refuses it."""
+    whole = {"number": np.arange(4), "got": np.array([np.nan, 1.0, 2.0, -0.0])}
+    for vertices in (Vertices(whole, 4, 0, guarded=True), Vertices(whole, 4, 0, guarded=True).at(np.array([1, 3]))):
+        vertices = vertices.part(slice(0, 2))
+        vertices.number.sum()
+        vertices.got.sum()
+        assert vertices.changed() is None
+        with pytest.raises(ProgramError, match="`apply` in superstep 0: writes to the array 'got' that it is given"):
+            Calls(Faulty(mistake="write")).apply(vertices, np.zeros(2), Totals({}), {}, None)
+    assert np.isnan(whole["got"][0]) and whole["got"][1:].tolist() == [1, 2, 0]
+
+
+def test_weights_that_a_message_lacks() -> None:
+    vertices = Vertices({"value": np.arange(3.0), "number": np.arange(3)}, 3, 0)
+    with pytest.raises(ProgramError, match="the edges have no weights, so `weight` is None"):
+        Calls(Messages()).message(vertices, None, vertices)
 
 
 def test_integers_must_fit_their_type() -> None:
