@@ -6,6 +6,7 @@ import numpy as np
 
 from ...kernels.cpu.update import among
 from ...kernels.graph import Topology
+from ..device import MemorySpace
 from .dynamic import DynamicRows
 from .order import order_of
 from .updating import update_order
@@ -27,10 +28,10 @@ def warm_updates() -> None:
         update_order(before, order, np.arange(before.edges) == 0, added)
 
 
-def warm_dynamic_rows() -> None:
+def warm_dynamic_rows(space: MemorySpace = MemorySpace.HOST) -> None:
     """Call the kernels of rows that take batches."""
-    low, high = (end.astype(np.int32) for end in np.triu_indices(CLIQUE, 1))
-    rows = DynamicRows(CLIQUE)
+    low, high = (space.place(end.astype(np.int32)) for end in np.triu_indices(CLIQUE, 1))
+    rows = DynamicRows(CLIQUE, space=space)
     rows.insert(low, high)
     rows.delete(low[:1], high[:1])
     rows.supports_of(low[1:], high[1:])

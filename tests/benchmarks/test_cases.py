@@ -33,6 +33,7 @@ from benchmarks.common.graphs import Answers, Graph, WrongAnswer, graph
 from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 from benchmarks.updates import dynamic, update
 
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.update.updating import Updated, update_order
@@ -253,5 +254,5 @@ def test_a_wrong_update_ends_the_benchmark(tiny: Graph, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("kind", ["uniform", "rmat"])
 def test_dynamic(tiny: Graph, kind: str) -> None:
-    (row,) = dynamic.rows_of(tiny.name, update.simple_edges(tiny), [kind], [20], seconds=0.01)
+    (row,) = dynamic.rows_of(tiny.name, update.simple_edges(tiny), [kind], [20], 0.01, MemorySpace.HOST)
     assert len(row) == len(dynamic.HEAD) and row[2:4] == [kind, "20"] and float(row[4]) > 0

@@ -27,6 +27,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "shards/third_vertex": TABLES,
     "compact/build": [{}],
     "compact/peel": [{}],
+    "dynamic_rows": [{}],
     "fixpoint": [{}],
     "intersect": TABLES,
     "nest": [{}],
