@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...runtime.cache import cached_njit
 
 
-@cached_njit
+@cached_njit(inline="always")
 def push(heap, value):
     """Add a value."""
     heap[0] += 1
@@ -16,7 +16,7 @@ def push(heap, value):
     heap[i] = value
 
 
-@cached_njit
+@cached_njit(inline="always")
 def pop(heap):
     """Take the least value out."""
     least = heap[1]

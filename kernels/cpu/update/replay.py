@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Adjacency, IntArray
+from ...graph import Adjacency, AnyArray, IntArray
 from ...runtime.cache import cached_njit
+from ..arrays.borrowed import borrowed
 from .heap import pop, push
 from .merging import Union
 from .order_counts import KEY_BITS
@@ -31,12 +32,18 @@ and its level before.
 """
 AWAITED, DELAYED, FALLING, FALLEN = range(4)
 """States: to be checked at its time, stands with a count, is queued to fall, has fallen."""
-TOUCHED, RECORDS, FALLS, QUEUED, STANDING, AWAITING = range(6)
-"""Places in `size`: touched edges, records, edges that fell anew, the end of the queue, edges that stand, events."""
+TOUCHED, RECORDS, FALLS, QUEUED, STANDING, LEVEL, LOOKED, MORE_TOUCHED, MORE_RECORDS = range(9)
+"""Places in `size`: touched edges, records, edges that fell anew, the end of the queue, edges that stand, the level,
+triangles looked at; the touched edges and the records for which there must be room before the replay goes on.
+"""
 DONE, LEAST = 6, 7
 """Columns of a record: 1 when it has ended, and the least level that its edges had before. Columns 0 to 2 are its
 edges, 3 to 5 the next entries of their lists. Entry 3 x record + p + 1 is that of its edge p; 0 ends a list.
 """
+FINISHED, NO_ROOM, OVER = range(3)
+"""Why a pass ends: all edges have fallen; arrays must grow; too many triangles were looked at."""
+SPARE = 1024
+"""Touched edges and records for which there is room at first, besides those of the added edges; at least 1."""
 
 
 @cached_njit
@@ -70,7 +77,7 @@ def _search_later(neighbour, edge, a, a_stop, b, b_stop, key, now, to_f, to_g):
     return hits
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _touch(x, key, place, touched, size):
     """The place of an edge among the touched ones."""
     i = place[x]
@@ -89,21 +96,20 @@ def _touch(x, key, place, touched, size):
     return i
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _list(i, record, p, touched, records):
     """Put a record, whose edge p is the touched edge i, into the list of i."""
     records[record, 3 + p] = touched[i, HEAD]
     touched[i, HEAD] = 3 * record + p + 1
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _await(x, record, p, level, key, place, touched, records, events, heap, size):
     """List a record at an edge that is still to fall as scheduled, and have that edge checked at its time."""
     new = place[x] == 0
     i = _touch(x, key, place, touched, size)
     _list(i, record, p, touched, records)
     if new:
-        size[AWAITING] += 1
         own = touched[i, OLD]
         if own == level:
             push(heap, ((key[x] & 0x7FFFFFFF) << KEY_BITS) | i)
@@ -112,7 +118,7 @@ def _await(x, record, p, level, key, place, touched, records, events, heap, size
             events[own] = i
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _stand(i, touched, waiting):
     """Put a standing edge among those of its count."""
     count = touched[i, COUNT]
@@ -124,7 +130,7 @@ def _stand(i, touched, waiting):
     waiting[count] = i
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _leave(i, touched, waiting):
     """Take a standing edge from those of its count."""
     before = touched[i, PREVIOUS]
@@ -137,7 +143,7 @@ def _leave(i, touched, waiting):
         touched[after, PREVIOUS] = before
 
 
-@cached_njit
+@cached_njit(inline="always")
 def _end_records(i, level, key, place, touched, records, waiting, queue, count, size):
     """End the records of an edge that falls. Standing edges lose a triangle, and may be queued to fall."""
     entry = touched[i, HEAD]
@@ -174,71 +180,41 @@ def _end_records(i, level, key, place, touched, records, waiting, queue, count, 
                     _stand(j, touched, waiting)
 
 
-@cached_njit
-def _fall(level, after, key, place, touched, records, waiting, queue, falls, count, remainder, size):
-    """Let the queued edges fall, and those that fall by it."""
-    first = 0
-    while first < size[QUEUED]:
-        i = queue[first]
-        first += 1
-        x = touched[i, EDGE]
-        remainder[x] = touched[i, COUNT]
-        if touched[i, OLD] < level:
-            count[x] = touched[i, START] if touched[i, SINCE] == level else touched[i, COUNT]
-        _end_records(i, level, key, place, touched, records, waiting, queue, count, size)
-        touched[i, STATE] = FALLEN
-        key[x] = -1
-        n = size[FALLS]
-        falls[n, 0] = x
-        falls[n, 1] = level
-        falls[n, 2] = after
-        size[FALLS] += 1
-        size[STANDING] -= 1
-    size[QUEUED] = 0
+@cached_njit(inline="always")
+def _fall(i, level, after, key, touched, falls, count, remainder, size):
+    """Write the fall of an edge that stood."""
+    x = touched[i, EDGE]
+    remainder[x] = touched[i, COUNT]
+    if touched[i, OLD] < level:
+        count[x] = touched[i, START] if touched[i, SINCE] == level else touched[i, COUNT]
+    key[x] = -1
+    n = size[FALLS]
+    falls[n, 0] = x
+    falls[n, 1] = level
+    falls[n, 2] = after
+    size[FALLS] += 1
+    size[STANDING] -= 1
 
 
 @cached_njit
-def _more(array, used, room):
-    """An array with at least `room` rows and the first `used` rows of this one."""
-    larger = np.empty((max(room, 2 * array.shape[0]), array.shape[1]), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@cached_njit
-def _more_numbers(array, used, room):
-    larger = np.empty(max(room, 2 * array.size), array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@cached_njit
-def _replay(added, triples, low, high, begin, length, neighbour, edge, key, count, remainder, change, highest, most):
-    """Returns the edges that fell anew, with levels and times, and the triangles looked at."""
-    widest = 0
-    for v in range(length.size):
-        widest = max(widest, length[v])
-    to_f = np.empty(widest + 1, np.uint32)
-    to_g = np.empty(widest + 1, np.uint32)
-    place = np.zeros(low.size, np.int32)
-    size = np.zeros(6, np.int64)
-    touched = np.empty((2 * added.size + triples.shape[0] + 1024, 9), np.int32)
-    records = np.empty((2 * triples.shape[0] + 1024, 8), np.int32)
-    levels = max(highest, widest) + 2
-    events = np.zeros(levels, np.int32)
-    waiting = np.zeros(levels, np.int32)
-    heap = np.zeros(touched.shape[0] + 1, np.int64)
-    queue = np.empty(touched.shape[0], np.int32)
-    falls = np.empty((touched.shape[0], 3), np.int32)
-    looked = 0
+def _begin(added, triples, key, change, place, touched, records, events, waiting, heap, size):
+    """List the triangles of the added edges, which stand from now on."""
+    key = borrowed(key)
+    place = borrowed(place)
+    touched = borrowed(touched)
+    records = borrowed(records)
+    events = borrowed(events)
+    waiting = borrowed(waiting)
+    heap = borrowed(heap)
+    size = borrowed(size)
     for x in added:
         key[x] = -1
         i = _touch(x, key, place, touched, size)
         touched[i, STATE] = DELAYED
         key[x] = STANDS
     size[STANDING] = added.size
+    size[RECORDS] = triples.shape[0]
     for record in range(triples.shape[0]):
-        size[RECORDS] += 1
         records[record, DONE] = 0
         records[record, LEAST] = -1
         first = -1
@@ -257,51 +233,84 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
             _await(x, record, first, -1, key, place, touched, records, events, heap, size)
     for x in added:
         _stand(place[x], touched, waiting)
-    level = 0
+
+
+@cached_njit
+def _replay(ends, rows, state, place, touched, records, events, waiting, heap, queue, falls, to_f, to_g, size, most):
+    """Go on until all edges have fallen, an array has no room, or more than `most` triangles were looked at."""
+    low = borrowed(ends[0])
+    high = borrowed(ends[1])
+    begin = borrowed(rows[0])
+    length = borrowed(rows[1])
+    neighbour = borrowed(rows[2])
+    edge = borrowed(rows[3])
+    key = borrowed(state[0])
+    count = borrowed(state[1])
+    remainder = borrowed(state[2])
+    place = borrowed(place)
+    touched = borrowed(touched)
+    records = borrowed(records)
+    events = borrowed(events)
+    waiting = borrowed(waiting)
+    heap = borrowed(heap)
+    queue = borrowed(queue)
+    falls = borrowed(falls)
+    to_f = borrowed(to_f)
+    to_g = borrowed(to_g)
+    size = borrowed(size)
+    level = size[LEVEL]
     while size[STANDING]:
-        if not events[level] and not waiting[level]:
+        if not events[level] and not waiting[level] and not heap[0]:
             level += 1
             continue
+        after = np.int32(-1)
         i = waiting[level]
+        waiting[level] = 0
         while i:
             queue[size[QUEUED]] = i
             size[QUEUED] += 1
             touched[i, STATE] = FALLING
             i = touched[i, NEXT]
-        waiting[level] = 0
-        _fall(level, -1, key, place, touched, records, waiting, queue, falls, count, remainder, size)
         i = events[level]
         events[level] = 0
         while i:
             push(heap, ((key[touched[i, EDGE]] & 0x7FFFFFFF) << KEY_BITS) | i)
             i = touched[i, NEXT]
-        while heap[0]:
-            item = pop(heap)
-            i = np.int32(item & 0xFFFFFFFF)
-            time = np.int32(item >> KEY_BITS)
-            size[AWAITING] -= 1
+        while True:
+            first = 0
+            while first < size[QUEUED]:
+                i = queue[first]
+                first += 1
+                if touched[i, STATE] == FALLING:
+                    _fall(i, level, after, key, touched, falls, count, remainder, size)
+                _end_records(i, level, key, place, touched, records, waiting, queue, count, size)
+                touched[i, STATE] = FALLEN
+            size[QUEUED] = 0
+            if not heap[0]:
+                break
+            i = np.int32(heap[1] & 0xFFFFFFFF)
             x = touched[i, EDGE]
-            now = key[x]
-            stand = remainder[x]
+            new = remainder[x]
+            stand = new
             entry = touched[i, HEAD]
             while entry:
                 record = (entry - 1) // 3
                 stand += 1 - records[record, DONE]
                 entry = records[record, 3 + (entry - 1) % 3]
+            if stand > level and (
+                size[RECORDS] + new > records.shape[0] or size[TOUCHED] + stand + 1 > touched.shape[0]
+            ):
+                size[LEVEL] = level
+                size[MORE_RECORDS] = size[RECORDS] + new
+                size[MORE_TOUCHED] = size[TOUCHED] + stand + 1
+                return NO_ROOM
+            after = np.int32(pop(heap) >> KEY_BITS)
             if stand <= level:
                 remainder[x] = stand
-                _end_records(i, level, key, place, touched, records, waiting, queue, count, size)
-                touched[i, STATE] = FALLEN
-                _fall(level, time, key, place, touched, records, waiting, queue, falls, count, remainder, size)
+                queue[0] = i
+                size[QUEUED] = 1
                 continue
-            new = remainder[x]
-            if size[RECORDS] + new > records.shape[0]:
-                records = _more(records, size[RECORDS], size[RECORDS] + new)
-            if size[TOUCHED] + stand + 1 > touched.shape[0]:
-                touched = _more(touched, size[TOUCHED] + 1, size[TOUCHED] + stand + 1)
-                heap = _more_numbers(heap, heap[0] + 1, touched.shape[0] + 1)
-                queue = _more_numbers(queue, 0, touched.shape[0])
-                falls = _more(falls, size[FALLS], touched.shape[0])
+            now = key[x]
             touched[i, STATE] = DELAYED
             touched[i, COUNT] = stand
             key[x] = STANDS
@@ -325,9 +334,9 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
             if a_stop - a > b_stop - b:
                 a, a_stop, b, b_stop = b, b_stop, a, a_stop
             hits = _search_later(neighbour, edge, a, a_stop, b, b_stop, key, now, to_f, to_g)
-            looked += hits
-            if looked > most:
-                return falls[:0], looked
+            size[LOOKED] += hits
+            if size[LOOKED] > most:
+                return OVER
             for h in range(hits):
                 f = to_f[h]
                 g = to_g[h]
@@ -340,12 +349,22 @@ def _replay(added, triples, low, high, begin, length, neighbour, edge, key, coun
                     records[record, 1] = f
                     records[record, 2] = g
                     _list(i, record, 0, touched, records)
-                    if key[f] < key[g]:
-                        _await(f, record, 1, level, key, place, touched, records, events, heap, size)
-                    else:
-                        _await(g, record, 2, level, key, place, touched, records, events, heap, size)
+                    p = 1
+                    if key[g] < key[f]:
+                        f = g
+                        p = 2
+                    _await(f, record, p, level, key, place, touched, records, events, heap, size)
         level += 1
-    return falls[: size[FALLS]], looked
+    return FINISHED
+
+
+def _more(array: AnyArray, used: int, room: int) -> AnyArray:
+    """The array, or one with at least `room` rows and the first `used` rows of this one."""
+    if room <= len(array):
+        return array
+    larger = np.empty((max(room, 2 * len(array)), *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 def replay(union: Union, rows: Adjacency, triples: IntArray, highest: int, most: int) -> tuple[IntArray, int]:
@@ -355,7 +374,24 @@ def replay(union: Union, rows: Adjacency, triples: IntArray, highest: int, most:
     in the order in which they fell, int32 [edges, 3]: edge, level, time of the scheduled edge after which it fell (-1:
     before all of the level); and the number of triangles looked at. Stops when that exceeds `most`.
     """
-    arrays = union.edges.low, union.edges.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
-    state = union.key, union.count, union.remainder, union.change
-    falls, looked = _replay(union.added, triples, *arrays, *state, highest, most)
-    return falls, looked
+    levels = max(highest, rows.widest) + 2
+    events, waiting = np.zeros(levels, np.int32), np.zeros(levels, np.int32)
+    touched = np.empty((2 * len(union.added) + len(triples) + SPARE, 9), np.int32)
+    records = np.empty((2 * len(triples) + SPARE, 8), np.int32)
+    heap, queue = np.zeros(len(touched) + 1, np.int64), np.empty(len(touched), np.int32)
+    falls = np.empty((len(touched), 3), np.int32)
+    place, size = np.zeros(union.edges.edges, np.int32), np.zeros(9, np.int64)
+    ends = union.edges.low, union.edges.high
+    lists = rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)
+    found = np.empty((2, rows.widest + 1), np.uint32)
+    state = union.key, union.count, union.remainder
+    _begin(union.added, triples, union.key, union.change, place, touched, records, events, waiting, heap, size)
+    while True:
+        arrays = place, touched, records, events, waiting, heap, queue, falls
+        why = _replay(ends, lists, state, *arrays, *found, size, most)
+        if why != NO_ROOM:
+            return falls[: size[FALLS] if why == FINISHED else 0], int(size[LOOKED])
+        records = _more(records, size[RECORDS], size[MORE_RECORDS])
+        touched = _more(touched, size[TOUCHED] + 1, size[MORE_TOUCHED])
+        heap = _more(heap, heap[0] + 1, len(touched) + 1)
+        queue, falls = _more(queue, 0, len(touched)), _more(falls, size[FALLS], len(touched))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 import oracles
 import strategies
+from edgemill.kernels.cpu.update import replay
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.update.order import Order, find_violation, order_of
 from edgemill.tasks.update.updating import OverBudget, Updated, update_order
@@ -120,6 +122,16 @@ def test_a_budget_ends_the_update() -> None:
         update_order(edges, order, np.zeros(28, np.bool_), star, 5)
     assert stopped.value.triangles >= 5
     assert update_order(edges, order, np.zeros(28, np.bool_), star, 10**6).triangles > 5
+
+
+def test_arrays_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for nothing but the added edge: its record and those of the delayed edges, several times."""
+    kernel = sys.modules[replay.__module__]
+    monkeypatch.setattr(kernel, "SPARE", 1)
+    edges = topology(set(combinations(range(30), 2)) - {(0, 1)}, 30)
+    order = order_of(edges, np.full(edges.edges, 27, np.int32))
+    found = update_order(edges, order, np.zeros(edges.edges, np.bool_), topology({(0, 1)}, 30))
+    assert set(found.order.lam.tolist()) == {28} and find_violation(found.edges, found.order) is None
 
 
 def test_nothing_changes_nothing() -> None:
