@@ -5,10 +5,10 @@
 R-MAT graphs, edge factor 16, are generated, cleaned and put in degree order on the device before the time is taken.
 *Support* is the stage triangulate: counting triangles. *λ* is peeling, including its rows and their hash tables. Times
 are medians of the repeats; kernels are compiled. Bytes are the peak of CuPy's memory pool for each edge, including the
-oriented edges. With --bytes CuPy may take that many bytes for each edge, so that peeling starts in compact rows if
-plain rows do not fit. With --check that many edges drawn at random are checked: an edge with λ = k has at least k
-triangles whose other edges have λ ≥ k, and at most k whose other edges have λ > k. With --profile operations are timed
-separately, with a synchronization after each.
+oriented edges, but not mapped host memory. With --bytes CuPy may take that many bytes for each edge, so that peeling
+starts in compact rows if plain rows do not fit. With --check that many edges drawn at random are checked: an edge with
+λ = k has at least k triangles whose other edges have λ ≥ k, and at most k whose other edges have λ > k. With --profile
+operations are timed separately, with a synchronization after each.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from benchmarks.gpus.check_lambda import check_lambda
 from benchmarks.gpus.graphs import rmat
 from edgemill.kernels.gpu import peel as peeling
 from edgemill.kernels.gpu.runtime.launch import Rounds
-from edgemill.kernels.gpu.whole_peel import WholePeeling
+from edgemill.kernels.gpu.whole.peeling import WholePeeling
 from edgemill.tasks.bound.peel import peel
+from edgemill.tasks.device import MemorySpace, move_arrays
 from edgemill.tasks.graph.whole_graph import WholeGraph, whole_graph
-from edgemill.tasks.ingest import OwnedEdges
+from edgemill.tasks.ingest import OwnedEdges, owned_to_device
 
 HEAD = (
     "scale",
@@ -78,12 +79,17 @@ def profile(spent: Spent) -> None:
     Rounds.launch = timed("launch", Rounds.launch)  # type: ignore[method-assign]
 
 
-def sample(owned: OwnedEdges) -> tuple[float, float, WholeGraph, Any]:
-    """One pass: seconds of support and of λ, and the answers: supports and λ of all edges."""
+def sample(given: OwnedEdges) -> tuple[float, float, WholeGraph, Any]:
+    """One pass: seconds of support and of λ, and the answers: supports and λ of all edges.
+
+    The edges are copied from host memory before, so that only these arrays are in the pool.
+    """
+    owned = owned_to_device(given)
     stream = cupy.cuda.get_current_stream()
     stream.synchronize()
     start = time.perf_counter()
     graph = whole_graph(owned)
+    del owned
     stream.synchronize()
     middle = time.perf_counter()
     found = peel(graph)
@@ -120,12 +126,12 @@ def report(options: argparse.Namespace) -> list[list[str]]:
         profile(spent)
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{device}, CuPy {cupy.__version__}")
-    sample(rmat(12))
+    sample(move_arrays(rmat(12), MemorySpace.HOST))
     pool = cupy.get_default_memory_pool()
     lines: list[list[str]] = []
     for scale in map(int, options.scales.split(",")):
         pool.set_limit(size=0)
-        owned = rmat(scale)
+        owned = move_arrays(rmat(scale), MemorySpace.HOST)
         pool.free_all_blocks()
         spent.clear()
         pool.set_limit(size=options.bytes * len(owned))

@@ -2,7 +2,7 @@
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.shard_sums` and `kernels.cpu.shards.meeting`.
 Start with `peel`, then `runtime.source`, which compiles the CUDA sources of `kernels.cuda`. Modules have the names of
-their counterparts in `kernels.cpu`. What exists on GPUs alone (`compact_rows`, and mail and peeling in `shards`) is
+their counterparts in `kernels.cpu`. What exists on GPUs alone (`whole`, and mail and peeling in `shards`) is
 imported from its module.
 """
 

@@ -4,6 +4,7 @@ intersect.cu.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -12,8 +13,15 @@ import numpy as np
 from . import tables
 from .rows import row_numbers
 from .runtime import source
+from .whole.room import room
 
 _BLOCK = 256
+PART_BYTES = 14
+"""Bytes of an edge while its list is processed: its list (4), its side (1), its place in a group (8), and rounding."""
+PART_VERTEX_BYTES = 48
+"""Bytes of a vertex at the same time."""
+MOST_PARTS = 64
+"""Most parts of a graph: each has arrays for all vertices, and builds tables of its own."""
 
 
 def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> tuple[Any, Any, Any]:
@@ -27,11 +35,29 @@ def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> 
 
 
 def supports(offsets: Any, high: Any) -> Any:
-    """The triangles of each edge of a whole graph, int32 [edges]; `offsets` and `high` are its oriented CSR."""
+    """The triangles of each edge of a whole graph, int32 [edges]; `offsets` and `high` are its oriented CSR.
+
+    If memory is scarce the lists of vertices are processed in several parts, each with arrays of its own.
+    """
     support = cupy.zeros(len(high), np.int32)
-    if len(high):
-        _find(offsets, high, offsets, high, 0, support, support, 0)  # no edge is another partition's
+    for first, last, begin, end in _parts(offsets, len(high)):
+        # Views: no edge is another partition's, and an edge's place in its list is its number.
+        members, gain = high[begin:end], support[begin:end]
+        _find(offsets[first : last + 1] - begin, members, offsets, high, 0, support, gain, 0)
     return support
+
+
+def _parts(offsets: Any, edges: int) -> list[tuple[int, int, int, int]]:
+    """Parts of the lists that fit the memory: first and last + 1 of the vertices, and of the edges."""
+    vertices = len(offsets) - 1
+    taken = PART_BYTES * edges
+    free = room(taken + PART_VERTEX_BYTES * vertices) - PART_VERTEX_BYTES * vertices
+    parts = min(MOST_PARTS, max(1, -(-taken // max(free, 1)))) if edges else 0
+    shares = cupy.asarray([edges * part // parts for part in range(1, parts)], np.int64)
+    cuts = sorted({*cupy.searchsorted(offsets, shares, side="right").get().tolist(), vertices} - {0}) if parts else []
+    ends = [0, *offsets[cupy.asarray(cuts, np.int64)].get().tolist()]
+    both = zip(pairwise([0, *cuts]), pairwise(ends), strict=True)
+    return [(*of_vertices, *of_edges) for of_vertices, of_edges in both if of_edges[1] > of_edges[0]]
 
 
 def _find(starts: Any, members: Any, offsets: Any, high: Any, homes: Any, support: Any, gain: Any, outer: Any) -> None:

@@ -44,15 +44,17 @@ MOST_TELLING = 2**20
 LEAVING_BYTES, MESSAGE_BYTES = 8, 16
 """Bytes in a mailbox of a removed edge, and of a message about a half."""
 
-COMPACT_FINDING_BYTES = 36
-"""Bytes of an edge of one partition while triangles are found: 14 for its bucket and its row in the result, and up to
-22 by count: its end, its triangles, its row, and its place in the groups of intersect.cu.
+COMPACT_FINDING_BYTES = 26
+"""Bytes of an edge of one partition while triangles are found: 14 for its bucket and its row in the result, its end,
+its triangles, and its share of the part of the lists that is processed at a time.
 """
-COMPACT_EDGE_BYTES = 22
-"""Bytes of any edge while edges are peeled in compact rows: the same 14, its triangles (4) and λ (4)."""
+COMPACT_EDGE_BYTES = 14
+"""Bytes of any edge while edges are peeled in compact rows: the same 14. Its end, its triangles and λ are in mapped
+host memory if need be.
+"""
 COMPACT_CLOSED_BYTES = 28
 """Bytes of an edge with triangles in the same phase: its rows (22.7), its share of lists (2.5), and of the part of the
-rows that is rebuilt at a time. All of this was 35 bytes an edge of R-MAT 24 without the 14 (docs/performance.md).
+rows that is rebuilt at a time. All of this was 22.4 bytes an edge of R-MAT 24 without the 14 (docs/performance.md).
 """
 COMPACT_VERTEX_BYTES = 72
 """Bytes of a vertex in the same phase: its id, its degree, and the offsets of its rows while they are rebuilt."""

@@ -37,14 +37,19 @@ class WholeGraph(SizedArrays):
 
 
 def whole_graph(owned: OwnedEdges) -> WholeGraph:
-    """Count the triangles of the only partition, on the GPU. Raises OutOfRoom as `check_supports` does."""
+    """Count the triangles of the only partition, on the GPU. Raises OutOfRoom as `check_supports` does.
+
+    Ends and triangles are in mapped host memory if the device has no room for peeling beside them.
+    """
     from ...kernels.gpu.intersect import supports  # imports CuPy
+    from ...kernels.gpu.whole.peeling import beside_peeling
 
     support = supports(owned.offsets, owned.high)
     check_supports(support)
     edges, local = len(owned), int(np.count_nonzero(support))
     counts = PartitionCounts(owned.partition, edges, 0, edges, 0, 0, len(owned.rank), local)
-    return WholeGraph(owned.partition, owned.offsets, owned.high, support, counts)
+    high, support = beside_peeling(len(owned.offsets) - 1, local, owned.high, support)
+    return WholeGraph(owned.partition, owned.offsets, high, support, counts)
 
 
 def without_ghosts(subgraph: Subgraph) -> WholeGraph:

@@ -2,15 +2,15 @@
 //
 // measure  one thread an edge: adds one to the length of both its rows.
 // place    one thread a vertex: where its row begins, from running sums, and the row of every TILE-th bucket.
-// fill     one thread an edge: two entries, each with half of its count. Reads 8 bytes, and for each entry one or more buckets (32),
-//          in which it takes a slot by compare and swap.
+// fill     one thread an edge: two entries, each with half of its count, in rows of `first` to before `last`. Reads 8 bytes, and for
+//          each entry one or more buckets (32), in which it takes a slot by compare and swap. `key` starts at the bucket `base`.
 // measure_left, move   one thread a slot: the length of each row without removed edges, and the remaining entries in new rows.
 // known    one thread an edge: λ of removed edges, and the remaining triangles of the others.
 //
 // Edges     come as a CSR of lower ends: edge e leads from the row that `offsets` gives to high[e]. `known` is λ, or for an edge that
-//           stands its triangles, times -1; rows get the latter. Numbers of edges have 64 bits.
+//           stands its triangles, times -1; rows get the latter. Numbers of edges have 64 bits. Kernels get `edges` edges from
+//           `begin` on: `high` and `known` have these alone.
 #include "compact/rows.cuh"
-#include "compact/word.cuh"
 
 __device__ __forceinline__ int64 first_thread() {
     return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -25,11 +25,12 @@ __device__ __forceinline__ uint32 lower_end(const int64* __restrict__ offsets, i
 }
 
 extern "C" __global__ void measure(
-    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, const int* __restrict__ known,
+    int64 begin, int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high,
+    const int* __restrict__ known,
     uint32* length) {
     for (int64 e = first_thread(); e - (threadIdx.x & 31) < edges; e += all_threads()) {
         const bool given = e < edges && known[e] < 0;
-        const uint32 u = given ? lower_end(offsets, vertices, e) : EMPTY;
+        const uint32 u = given ? lower_end(offsets, vertices, begin + e) : EMPTY;
         // Edges of one low end are adjacent.
         const uint32 peers = __match_any_sync(ALL_LANES, u);
         if (given && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[u], static_cast<uint32>(__popc(peers)));
@@ -47,16 +48,23 @@ extern "C" __global__ void place(int64 vertices, const int64* __restrict__ stop,
     }
 }
 
-// `slot` and `filter` start at the bucket `base`.
-__device__ __forceinline__ void put(const Row& row, int64 base, uint2* slot, uint32* filter, uint32 neighbour, int word) {
+// Where entries are put. The arrays may begin at a later bucket than the rows: then the pointers are moved back.
+struct Target {
+    uint32* key;
+    int* word;
+    uint32* filter;
+};
+
+__device__ __forceinline__ void put(const Row& row, const Target& to, uint32 neighbour, int word) {
     uint32 at = home_of(neighbour, row.buckets);
-    const int64 home = row.begin - base + at;
-    atomicOr(&filter[home >> 1], 1u << (filter_bit(neighbour) + 16 * (home & 1)));
+    const int64 home = row.begin + at;
+    atomicOr(&to.filter[home >> 1], 1u << (filter_bit(neighbour) + 16 * (home & 1)));
     while (true) {
-        uint2* const bucket = slot + 4 * (row.begin - base + at);
-        for (int s = 0; s < 4; ++s) {
-            if (__ldcg(&bucket[s].x) != EMPTY || atomicCAS(&bucket[s].x, EMPTY, neighbour) != EMPTY) continue;
-            bucket[s].y = static_cast<uint32>(word);
+        const int64 bucket = 4 * (row.begin + at);
+        for (int64 slot = bucket; slot < bucket + 4; ++slot) {
+            uint32* const key = &to.key[STRIDE * slot];
+            if (__ldcg(key) != EMPTY || atomicCAS(key, EMPTY, neighbour) != EMPTY) continue;
+            to.word[STRIDE * slot] = word;
             return;
         }
         at = at + 1 == row.buckets ? 0 : at + 1;
@@ -64,50 +72,53 @@ __device__ __forceinline__ void put(const Row& row, int64 base, uint2* slot, uin
 }
 
 extern "C" __global__ void fill(
-    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, const int* __restrict__ known,
-    const Row* __restrict__ row, uint2* slot, uint32* filter) {
+    int64 begin, int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high,
+    const int* __restrict__ known,
+    const Row* __restrict__ row, uint32 first, uint32 last, int64 base, uint32* key, int* word, uint32* filter) {
+    const Target to = {key - 4 * STRIDE * base, word, filter};
     for (int64 e = first_thread(); e < edges; e += all_threads()) {
         if (known[e] >= 0) continue;
         const int all = -known[e], half = all >> 1;
-        const uint32 u = lower_end(offsets, vertices, e), v = high[e];
-        put(row[u], 0, slot, filter, v, half);
-        put(row[v], 0, slot, filter, u, all - half);
+        const uint32 u = lower_end(offsets, vertices, begin + e), v = high[e];
+        if (u >= first && u < last) put(row[u], to, v, half);
+        if (v >= first && v < last) put(row[v], to, u, all - half);
     }
 }
 
 extern "C" __global__ void measure_left(
-    const Row* __restrict__ row, uint2* slot, const uint32* __restrict__ row_at, int64 slots, uint32* length) {
-    const Rows rows = {row, slot, nullptr};
+    const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const uint32* __restrict__ row_at, int64 slots, uint32* length) {
+    const Rows rows = rows_of(row, key, word, far_key, far, nullptr);
     for (int64 i = first_thread(); i - (threadIdx.x & 31) < slots; i += all_threads()) {
-        const uint2 mine = i < slots ? slot[i] : make_uint2(EMPTY, 0);
-        const bool stays = mine.x != EMPTY && stands(static_cast<int>(mine.y));
+        const bool stays = i < slots && stands(*word_at(rows, i));
         const uint32 v = stays ? row_of_bucket(rows, row_at, i / 4) : EMPTY;
         const uint32 peers = __match_any_sync(ALL_LANES, v);
         if (stays && (threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(&length[v], static_cast<uint32>(__popc(peers)));
     }
 }
 
-// Entries of the buckets from `first` to before `last` go to rows `moved`, whose buckets from `base` on are `to` and `filter`.
+// Entries of the buckets from `first` to before `last` go to rows `moved`, whose buckets from `base` on are `new_key`, `new_word` and
+// `new_filter`. `base` is even.
 extern "C" __global__ void move(
-    const Row* __restrict__ row, uint2* slot, const uint32* __restrict__ row_at, int64 first, int64 last,
-    const Row* __restrict__ moved, int64 base, uint2* to, uint32* filter) {
-    const Rows rows = {row, slot, nullptr};
+    const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const uint32* __restrict__ row_at, int64 first, int64 last,
+    const Row* __restrict__ moved, int64 base, uint32* new_key, int* new_word, uint32* new_filter) {
+    const Rows rows = rows_of(row, key, word, far_key, far, nullptr);
+    const Target to = {new_key - 4 * STRIDE * base, new_word - 4 * STRIDE * base, new_filter - base / 2};
     for (int64 i = 4 * first + first_thread(); i < 4 * last; i += all_threads()) {
-        const uint2 mine = slot[i];
-        if (mine.x == EMPTY || !stands(static_cast<int>(mine.y))) continue;
-        put(moved[row_of_bucket(rows, row_at, i / 4)], base, to, filter, mine.x, static_cast<int>(mine.y));
+        const int mine = *word_at(rows, i);
+        if (stands(mine)) put(moved[row_of_bucket(rows, row_at, i / 4)], to, key_at(rows, i), mine);
     }
 }
 
 // `known` is λ, or below 0 for an edge that stands. An edge that has left the rows gets λ: level `starts[k].y` starts in round
 // `starts[k].x`. One that stands gets its remaining triangles, times -1, if `counts` is true.
 extern "C" __global__ void known(
-    int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high,
-    const Row* __restrict__ row, uint2* slot, const uint2* __restrict__ starts, int levels, bool counts, int* known) {
-    const Rows rows = {row, slot, nullptr};
+    int64 begin, int64 edges, const int64* __restrict__ offsets, int64 vertices, const uint32* __restrict__ high, int* known,
+    const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const uint2* __restrict__ starts, int levels,
+    bool counts) {
+    const Rows rows = rows_of(row, key, word, far_key, far, nullptr);
     for (int64 e = first_thread(); e < edges; e += all_threads()) {
         if (known[e] >= 0) continue;
-        const uint32 u = lower_end(offsets, vertices, e), v = high[e];
+        const uint32 u = lower_end(offsets, vertices, begin + e), v = high[e];
         const Row here = row[u];
         const int word = find(rows, here, v).word;
         if (!stands(word)) {

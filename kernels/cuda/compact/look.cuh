@@ -1,6 +1,6 @@
 // Looking at words between two rounds: which edges leave next, whose halves are made equal, and who keeps a count.
 //
-// Reads     at the start of a window of levels, and after rounds in which many edges left, all slots (8 bytes each); at other levels
+// Reads     at the start of a window of levels, and after rounds in which many edges left, all words; at other levels
 //           noted edges; after other rounds the edges that gave an alarm. An edge that is looked at takes a lookup of its other
 //           entry.
 #pragma once
@@ -17,25 +17,25 @@ __device__ __noinline__ int look_at(
     bool claimed = false, note = false;
     if (given) {
         own = 4 * rows.row[edge.x].begin + edge.y;
-        const uint2 slot = __ldcg(&rows.slot[own]);
-        before = static_cast<int>(slot.y);
+        before = __ldcg(word_at(rows, own));
         if (is_keeper(before)) {
             sum = before - KEEPER;
             note = notes && sum > limits.level;
             if (sum <= limits.level) {
-                const Row row = rows.row[slot.x];
+                const Row row = rows.row[key_at(rows, own)];
                 other = 4 * row.begin + find(rows, row, edge.x).at;
                 claimed = atomicCAS(word_at(rows, own), before, LOCKED) == before;
             }
         } else if (is_split(before) && before <= limits.alarm) {
-            const Row row = rows.row[slot.x];
+            const uint32 neighbour = key_at(rows, own);
+            const Row row = rows.row[neighbour];
             const uint32 at = find(rows, row, edge.x).at;
             other = 4 * row.begin + at;
-            if (slot.x < edge.x) {
+            if (neighbour < edge.x) {
                 const int64 mine = own;
                 own = other;
                 other = mine;
-                edge = make_uint2(slot.x, at);
+                edge = make_uint2(neighbour, at);
             }
             before = __ldcg(word_at(rows, own));
             claimed = is_split(before) && atomicCAS(word_at(rows, own), before, LOCKED) == before;
@@ -103,18 +103,17 @@ __device__ __noinline__ void look_at_all(
     const int lane = threadIdx.x & 31;
     int least = NOTHING, many = 0;
     for (int64 first = warp * 32 * LOOKS; first < slots; first += warps * 32 * LOOKS) {
-        uint2 slot[LOOKS];
+        int word[LOOKS];
 #pragma unroll
         for (int k = 0; k < LOOKS; ++k) {
             const int64 at = first + 32 * k + lane;
-            slot[k] = at < slots ? __ldcg(&rows.slot[at]) : make_uint2(EMPTY, 0);
+            word[k] = at < slots ? __ldcg(word_at(rows, at)) : VACANT;
         }
 #pragma unroll
         for (int k = 0; k < LOOKS; ++k) {
-            const int word = static_cast<int>(slot[k].y);
-            const bool here = slot[k].x != EMPTY, low = is_split(word) && word <= limits.alarm;
-            const bool keeps = here && (low || is_keeper(word));
-            if (here && is_split(word) && !low) least = min(least, 2 * word);
+            const bool low = is_split(word[k]) && word[k] <= limits.alarm;
+            const bool keeps = low || is_keeper(word[k]);
+            if (is_split(word[k]) && !low) least = min(least, 2 * word[k]);
             const uint32 lanes = __ballot_sync(ALL_LANES, keeps);
             if (keeps) kept[many + __popc(lanes & ((1u << lane) - 1))] = first + 32 * k + lane;
             many += __popc(lanes);
@@ -132,7 +131,7 @@ __device__ __forceinline__ void mark(const Rows& rows, const Lists& lists, int w
     for (uint32 i = thread; i < to - from; i += threads) {
         const uint2 edge = __ldcg(&lists.ring[(from + i) & (lists.ring_room - 1)]);
         const int64 own = 4 * rows.row[edge.x].begin + edge.y;
-        const uint32 neighbour = rows.slot[own].x;
+        const uint32 neighbour = key_at(rows, own);
         const Row row = rows.row[neighbour];
         *word_at(rows, own) = word;
         *word_at(rows, 4 * row.begin + find(rows, row, edge.x).at) = word;

@@ -25,13 +25,13 @@ __device__ __forceinline__ bool cut(Said& said, const Lists& lists, uint32 base,
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) peel(
-    const Row* __restrict__ row, uint2* slot, const unsigned short* __restrict__ filter, const uint32* __restrict__ row_at,
-    int64 slots, State* state, Meeting* meeting, uint2* ring, uint32 ring_room, uint2* alarm, uint32 alarm_room, uint2* noted,
+    const Row* __restrict__ row, uint32* key, int* word, uint32* far_key, int64 far, const unsigned short* __restrict__ filter,
+    const uint32* __restrict__ row_at, int64 slots, State* state, Meeting* meeting, uint2* ring, uint32 ring_room, uint2* alarm, uint32 alarm_room, uint2* noted,
     uint32 noted_room, uint4* heavy, uint2* starts, unsigned long long stop_at, uint32 most_rounds) {
     extern __shared__ char shared[];
     Work& work = reinterpret_cast<Work*>(shared)[threadIdx.x >> 5];
     int64* const kept = reinterpret_cast<int64*>(work.wanted);
-    const Rows rows = {row, slot, filter};
+    const Rows rows = rows_of(row, key, word, far_key, far, filter);
     const Lists lists = {state, ring, alarm, noted, ring_room, alarm_room, noted_room, heavy};
     const uint32 thread = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long left = state->left;

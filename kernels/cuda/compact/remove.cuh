@@ -69,7 +69,7 @@ __device__ __forceinline__ void take_note(const Ground& ground, int before, uint
 // One lane looks up the rows of an edge; gives the units of the shorter one.
 __device__ __forceinline__ int look_up(Work& work, int place, uint2 edge, const Rows& rows) {
     const Row one = rows.row[edge.x];
-    const uint32 neighbour = rows.slot[4 * one.begin + edge.y].x;
+    const uint32 neighbour = key_at(rows, 4 * one.begin + edge.y);
     const Row two = rows.row[neighbour];
     const bool swap = one.buckets > two.buckets;
     work.shorter[place] = swap ? two : one;
@@ -92,7 +92,7 @@ __device__ __noinline__ void tell_keepers(const Work& work, int reports, const G
     const int lane = threadIdx.x & 31, base = max(reports - PASS, 0);
     uint2 report[BATCH];
     Row row[BATCH];
-    uint4 first[BATCH], second[BATCH];
+    Bucket read[BATCH];
     uint32 at[BATCH];
     bool given[BATCH];
 #pragma unroll
@@ -107,14 +107,12 @@ __device__ __noinline__ void tell_keepers(const Work& work, int reports, const G
     for (int k = 0; k < BATCH; ++k) {
         if (!given[k]) continue;
         at[k] = home_of(report[k].y, row[k].buckets);
-        const uint2* const bucket = ground.rows.slot + 4 * (row[k].begin + at[k]);
-        first[k] = two_slots(bucket);
-        second[k] = two_slots(bucket + 2);
+        read[k] = read_bucket(keys_of(ground.rows, row[k]), at[k]);
     }
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
         if (!given[k]) continue;
-        at[k] = found_in(first[k], second[k], at[k], report[k].y).at;
+        at[k] = found_in(read[k], words_of(ground.rows, row[k]), at[k], report[k].y).at;
         if (at[k] == EMPTY) at[k] = find(ground.rows, row[k], report[k].y).at;
     }
     if (ground.limits.silent) {
@@ -149,7 +147,7 @@ __device__ __forceinline__ void tell(const Work& work, Kept& kept, int most, con
 __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground) {
     __syncwarp();
     const int lane = threadIdx.x & 31, base = max(kept.wanted - PASS, 0), leaves = leaves_in(ground.limits.round);
-    uint4 first[BATCH], second[BATCH];
+    Bucket read[BATCH];
     uint32 bucket[BATCH], place[BATCH];
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
@@ -159,9 +157,7 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
         const Row& longer = work.longer[place[k] % FIRST_FAR];
         bucket[k] = home_of(work.wanted[h].x, longer.buckets) + place[k] / FIRST_FAR;
         if (bucket[k] >= longer.buckets) bucket[k] -= longer.buckets;
-        const uint2* const slots = ground.rows.slot + 4 * (longer.begin + bucket[k]);
-        first[k] = two_slots(slots);
-        second[k] = two_slots(slots + 2);
+        read[k] = read_bucket(keys_of(ground.rows, longer), bucket[k]);
     }
     uint32 f[BATCH], g[BATCH];  // slots that lose, EMPTY for none
     bool again[BATCH];
@@ -174,8 +170,8 @@ __device__ __noinline__ Kept search(Work& work, Kept kept, const Ground& ground)
         bool tells_f = false, tells_g = false;
         if (place[k] != NO_PLACE) {
             const uint2 mine = work.wanted[h];
-            Found found = found_in(first[k], second[k], bucket[k], mine.x);
-            if (found.at == EMPTY && second[k].z != EMPTY) {
+            Found found = found_in(read[k], words_of(ground.rows, work.longer[i]), bucket[k], mine.x);
+            if (found.at == EMPTY && is_full(read[k])) {
                 again[k] = place[k] / FIRST_FAR < FARTHEST;
                 if (!again[k]) found = find(ground.rows, work.longer[i], mine.x);
             }
@@ -250,11 +246,7 @@ __device__ __forceinline__ void take_unit(
     const uint32 slots = 4 * work.shorter[i].buckets, v = work.probed[i];
     uint2 mine[ENTRIES];
     bool passes[ENTRIES];
-#pragma unroll
-    for (int k = 0; k < ENTRIES; ++k) {
-        const uint32 j = start + k * 32 + lane;
-        mine[k] = j < slots ? __ldcg(&ground.rows.slot[from + j]) : make_uint2(EMPTY, 0);
-    }
+    read_slots(ground.rows, from, start + lane, slots, leaves, mine);
 #pragma unroll
     for (int k = 0; k < ENTRIES; ++k) {
         const int word = static_cast<int>(mine[k].y);

@@ -4,6 +4,10 @@
 // of them are a bucket: 32 bytes, which memory moves together. A bucket's slots fill in order; what finds four taken goes on to
 // the next bucket. One bucket at least is not full, and entries stay where they are until rows are built anew (build.cu).
 //
+// APART     keys and words are in arrays of their own, and the keys of the first `far` slots in mapped host memory: those of the
+//           shortest rows, since vertices are in degree order. It is the longer of two rows in which neighbours are looked up. A key
+//           is read only where the word may matter, and a word only where its key was found. Otherwise each word is beside its key.
+//
 // The place of a key is its hash times the length of the row, so that all rows are in the order of the hash. When one row is
 // streamed and its neighbours are looked up in another one, neighbouring lanes look at neighbouring buckets.
 //
@@ -12,6 +16,12 @@
 // An edge is named by one of its two entries: a vertex, and which slot of its row (uint2).
 #pragma once
 #include "common.cuh"
+#include "compact/word.cuh"
+
+#ifndef APART
+#define APART 0
+#endif
+constexpr int STRIDE = APART ? 1 : 2;  // words of 4 bytes from one key to the next
 
 struct alignas(16) Row {
     int64 begin;
@@ -21,9 +31,33 @@ struct alignas(16) Row {
 
 struct Rows {
     const Row* __restrict__ row;
-    uint2* slot;  // neighbour, word
+    uint32* key;  // neighbours, EMPTY in a free slot
+    int* word;    // VACANT in a free slot
     const unsigned short* __restrict__ filter;
+#if APART
+    uint32* far_key;
+    int64 far;  // the first slot whose key is on the device: a row starts there
+#endif
 };
+
+// `key` has the keys from slot `far` on.
+__device__ __forceinline__ Rows rows_of(
+    const Row* row, uint32* key, int* word, uint32* far_key, int64 far, const unsigned short* filter) {
+#if APART
+    return {row, key - far, word, filter, far_key, far};
+#else
+    return {row, key, word, filter};
+#endif
+}
+
+// The keys that hold that of a slot, and those of its row.
+__device__ __forceinline__ const uint32* keys_with(const Rows& rows, int64 slot) {
+#if APART
+    return slot < rows.far ? rows.far_key : rows.key;
+#else
+    return rows.key;
+#endif
+}
 
 struct Found {
     uint32 at;  // the slot in its row, EMPTY for none
@@ -43,36 +77,100 @@ __device__ __forceinline__ bool may_have(const Rows& rows, const Row& row, uint3
     return rows.filter[row.begin + home_of(neighbour, row.buckets)] >> filter_bit(neighbour) & 1;
 }
 
-// Reads two slots at the same time, while other threads may change words.
-__device__ __forceinline__ uint4 two_slots(const uint2* slot) {
-    return __ldcg(reinterpret_cast<const uint4*>(slot));
+__device__ __forceinline__ uint32 key_at(const Rows& rows, int64 slot) {
+    return __ldcg(&keys_with(rows, slot)[STRIDE * slot]);
 }
 
-__device__ __forceinline__ Found found_in(uint4 first, uint4 second, uint32 bucket, uint32 wanted) {
-    if (first.x == wanted) return {4 * bucket, static_cast<int>(first.y)};
-    if (first.z == wanted) return {4 * bucket + 1, static_cast<int>(first.w)};
-    if (second.x == wanted) return {4 * bucket + 2, static_cast<int>(second.y)};
-    if (second.z == wanted) return {4 * bucket + 3, static_cast<int>(second.w)};
+__device__ __forceinline__ int* word_at(const Rows& rows, int64 slot) {
+    return &rows.word[STRIDE * slot];
+}
+
+// The neighbours and words of the slots start, start + 32, … of a row of `slots` slots, whose first one is `from`. The neighbour is
+// EMPTY if there is no entry, and may be EMPTY if its edge left before this round.
+template <int ENTRIES>
+__device__ __forceinline__ void read_slots(
+    const Rows& rows, int64 from, uint32 start, uint32 slots, int leaves, uint2 (&entry)[ENTRIES]) {
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        const uint32 at = start + 32 * k;
+#if APART
+        entry[k] = make_uint2(EMPTY, at < slots ? __ldcg(word_at(rows, from + at)) : VACANT);
+#else
+        entry[k] = at < slots ? __ldcg(reinterpret_cast<const uint2*>(rows.key) + from + at) : make_uint2(EMPTY, 0);
+#endif
+    }
+#if APART
+#pragma unroll
+    for (int k = 0; k < ENTRIES; ++k) {
+        const int word = static_cast<int>(entry[k].y);
+        if (stands(word) || word == leaves) entry[k].x = key_at(rows, from + start + 32 * k);
+    }
+#endif
+}
+
+// What is read of four slots at once, while other threads may change words.
+struct Bucket {
+#if APART
+    uint4 key;
+#else
+    uint4 first, second;
+#endif
+};
+
+// `key` is the first key of the row.
+__device__ __forceinline__ Bucket read_bucket(const uint32* key, uint32 bucket) {
+    const uint4* const here = reinterpret_cast<const uint4*>(key + 4 * STRIDE * static_cast<int64>(bucket));
+#if APART
+    return {__ldcg(here)};
+#else
+    return {__ldcg(here), __ldcg(here + 1)};
+#endif
+}
+
+__device__ __forceinline__ bool is_full(const Bucket& read) {
+#if APART
+    return read.key.w != EMPTY;
+#else
+    return read.second.z != EMPTY;
+#endif
+}
+
+// `word` is the first word of the row.
+__device__ __forceinline__ Found found_in(const Bucket& read, const int* word, uint32 bucket, uint32 wanted) {
+#if APART
+    const uint4& key = read.key;
+    const int slot = key.x == wanted ? 0 : key.y == wanted ? 1 : key.z == wanted ? 2 : key.w == wanted ? 3 : -1;
+    if (slot < 0) return {EMPTY, 0};
+    return {4 * bucket + slot, __ldcg(&word[4 * static_cast<int64>(bucket) + slot])};
+#else
+    if (read.first.x == wanted) return {4 * bucket, static_cast<int>(read.first.y)};
+    if (read.first.z == wanted) return {4 * bucket + 1, static_cast<int>(read.first.w)};
+    if (read.second.x == wanted) return {4 * bucket + 2, static_cast<int>(read.second.y)};
+    if (read.second.z == wanted) return {4 * bucket + 3, static_cast<int>(read.second.w)};
     return {EMPTY, 0};
+#endif
+}
+
+__device__ __forceinline__ const uint32* keys_of(const Rows& rows, const Row& row) {
+    return keys_with(rows, 4 * row.begin) + 4 * STRIDE * row.begin;
+}
+
+__device__ __forceinline__ const int* words_of(const Rows& rows, const Row& row) {
+    return rows.word + 4 * STRIDE * row.begin;
 }
 
 // Finds a neighbour in a row, from bucket `at` on.
-__device__ __noinline__ Found find_from(const uint2* row, uint32 buckets, uint32 wanted, uint32 at) {
+__device__ __noinline__ Found find_from(const uint32* key, const int* word, uint32 buckets, uint32 wanted, uint32 at) {
     while (true) {
-        const uint2* const bucket = row + 4 * static_cast<int64>(at);
-        const uint4 first = two_slots(bucket), second = two_slots(bucket + 2);
-        const Found found = found_in(first, second, at, wanted);
-        if (found.at != EMPTY || second.z == EMPTY) return found;
+        const Bucket read = read_bucket(key, at);
+        const Found found = found_in(read, word, at, wanted);
+        if (found.at != EMPTY || !is_full(read)) return found;
         at = at + 1 == buckets ? 0 : at + 1;
     }
 }
 
 __device__ __forceinline__ Found find(const Rows& rows, const Row& row, uint32 wanted) {
-    return find_from(rows.slot + 4 * row.begin, row.buckets, wanted, home_of(wanted, row.buckets));
-}
-
-__device__ __forceinline__ int* word_at(const Rows& rows, int64 slot) {
-    return reinterpret_cast<int*>(&rows.slot[slot].y);
+    return find_from(keys_of(rows, row), words_of(rows, row), row.buckets, wanted, home_of(wanted, row.buckets));
 }
 
 // The row that a bucket belongs to: `row_at` has the row of every TILE-th bucket.

@@ -10,6 +10,7 @@
 // reporter   REPORTER: the other entry keeps the count
 // locked     LOCKED, in the entry of the lower end, while one thread changes both
 // leaves     LEAVES + the round in which the edge leaves, which is its level (see `Starts` in state.cuh)
+// vacant     VACANT, in a slot without an entry
 //
 // Words of entries change their kind only between rounds. So the kind that a thread reads is valid for the whole round.
 #pragma once
@@ -20,6 +21,7 @@ constexpr int KEEPER = ROLE;
 constexpr int REPORTER = 2 * ROLE;
 constexpr int LOCKED = 3 * ROLE;
 constexpr int LEAVES = -0x7FFFFFFF - 1;
+constexpr int VACANT = -ROLE - 1;
 
 __device__ __forceinline__ bool stands(int word) {
     return word >= -ROLE;

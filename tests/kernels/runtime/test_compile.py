@@ -25,8 +25,8 @@ VALUES: list[dict[str, int]] = [
 VARIANTS: dict[str, list[dict[str, int]]] = {
     "cascade": [{}],
     "shards/third_vertex": TABLES,
-    "compact/build": [{}],
-    "compact/peel": [{}],
+    "compact/build": [{"APART": apart} for apart in (0, 1)],
+    "compact/peel": [{"APART": apart} for apart in (0, 1)],
     "dynamic_rows": [{}],
     "fixpoint": [{}],
     "intersect": TABLES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import combinations
 from typing import Any
 
@@ -35,6 +36,14 @@ def both(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
     return there, known.low
 
 
+def in_host_memory(rows: strategies.EdgeList) -> tuple[WholeGraph, Any]:
+    """As `both`, where the device has no room: triangles are counted in parts, and the graph is in host memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_module("edgemill.kernels.gpu.intersect"), "room", lambda wanted: 0)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling.room", lambda wanted: 0)
+        return both(rows)
+
+
 def in_one_piece(graph: WholeGraph, most_plain: int | None = 0) -> Any:
     return kernels.to_host(peel_intervals(graph, peel(graph, most_plain=most_plain)).low)
 
@@ -46,20 +55,32 @@ def in_one_piece(graph: WholeGraph, most_plain: int | None = 0) -> Any:
     rounds=st.sampled_from([1, 3, 1000]),
     most_plain=st.sampled_from([0, 5, 30, None]),
     chunk=st.sampled_from([7, 2**26]),
+    far=st.none() | st.integers(0, 2 * VERTICES),
 )
-@settings(max_examples=500)
+@settings(max_examples=600)
 def test_drawn_graphs(
-    rows: strategies.EdgeList, room: int, shrink_at: float, rounds: int, most_plain: int | None, chunk: int
+    rows: strategies.EdgeList,
+    room: int,
+    shrink_at: float,
+    rounds: int,
+    most_plain: int | None,
+    chunk: int,
+    far: int | None,
 ) -> None:
     """With lists that overflow, rows that are built anew time and again, launches of few rounds, and plain rows for
-    the edges that are left at some level.
+    the edges that are left at some level. The keys of the first `far` buckets are in host memory.
     """
-    graph, known = both(rows)
+    graph, known = both(rows) if far is None else in_host_memory(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgemill.kernels.gpu.whole_peel._LEAST_ROOM", room)
-        patch.setattr("edgemill.kernels.gpu.whole_peel.SHRINK_AT", shrink_at)
-        patch.setattr("edgemill.kernels.gpu.whole_peel.MOST_ROUNDS", rounds)
-        patch.setattr("edgemill.kernels.gpu.whole_peel._PART", chunk)
+        if far is not None:
+            patch.setattr("edgemill.kernels.gpu.whole.peeling.compact_rows_fit", lambda vertices, edges: False)
+            patch.setattr("edgemill.kernels.gpu.whole.room.room", lambda wanted: 0)
+            patch.setattr("edgemill.kernels.gpu.whole.compact_rows.room", lambda wanted: wanted - 16 * far)
+            patch.setattr("edgemill.kernels.gpu.whole.peeling.SHRINK_APART_AT", shrink_at)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling._LEAST_ROOM", room)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling.SHRINK_AT", shrink_at)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling.MOST_ROUNDS", rounds)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling._PART", chunk)
         assert np.array_equal(in_one_piece(graph, most_plain), known)
 
 
@@ -70,7 +91,7 @@ def test_one_kind_of_rows_goes_on_from_what_the_other_found(rows: strategies.Edg
     graph, known = both(rows)
     found = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("edgemill.kernels.gpu.whole_peel.MOST_ROUNDS", 1)
+        patch.setattr("edgemill.kernels.gpu.whole.peeling.MOST_ROUNDS", 1)
         patch.setattr("edgemill.kernels.gpu.peel.MAX_ROUNDS", 1)
         while found is None or found.left:
             turns = [*turns[1:], turns[0]]
@@ -92,7 +113,7 @@ def test_a_subgraph_has_the_same_answer(rows: strategies.EdgeList) -> None:
 
 
 def test_free_memory_decides_how_many_edges_fit() -> None:
-    from edgemill.kernels.gpu.whole_peel import PLAIN_BYTES, PLAIN_VERTEX_BYTES, fitting_edges
+    from edgemill.kernels.gpu.whole.peeling import PLAIN_BYTES, PLAIN_VERTEX_BYTES, fitting_edges
 
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
@@ -118,7 +139,10 @@ def test_free_memory_decides_how_many_edges_fit() -> None:
     ],
     ids=["a clique", "two hubs", "a wheel", "no edge"],
 )
-def test_known_shapes(rows: strategies.EdgeList) -> None:
+@pytest.mark.parametrize("host_keys", [False, True])
+def test_known_shapes(rows: strategies.EdgeList, host_keys: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of many units, all of whose edges leave in one round, and none."""
-    graph, known = both(rows)
+    graph, known = in_host_memory(rows) if host_keys else both(rows)
+    if host_keys:
+        monkeypatch.setattr("edgemill.kernels.gpu.whole.peeling.compact_rows_fit", lambda vertices, edges: False)
     assert np.array_equal(in_one_piece(graph), known)

@@ -1,22 +1,25 @@
 """Peeling of a whole graph on one GPU: in compact rows while the others do not fit, and then in those.
 
 Compact rows take a third of the memory and twice the time. They peel the lowest levels, at which most edges and few
-triangles are removed. What is left continues in the rows of `peel`.
+triangles are removed. What is left continues in the rows of `kernels.gpu.peel`. If compact rows do not fit either,
+their keys are in host memory until they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isqrt
 from typing import Any
 
 import cupy
 import numpy as np
 
-from ..graph import GONE, MAX_LOCAL_EDGES, Topology
+from ...graph import GONE, MAX_LOCAL_EDGES, Topology
+from ..peel import Peeling
+from ..runtime import source
+from . import compact_rows
 from .compact_rows import CompactRows
-from .peel import Peeling
-from .runtime import source
+from .room import empty, in_host_memory, near, room
 
 PLAIN_BYTES = 88
 """Bytes of an edge that is peeled in plain rows, at the peak: its ends and its count (12), and 68 to 71 measured."""
@@ -24,6 +27,12 @@ PLAIN_VERTEX_BYTES = 48
 """Bytes of a vertex in plain rows, while they are built."""
 SHRINK_AT = 0.5
 """Compact rows are rebuilt when this share of their edges is left."""
+SHRINK_APART_AT = 0.7
+"""The same while keys are in host memory."""
+_LIST_BYTES = 2.5
+"""Bytes of the lists of an edge in compact rows."""
+_SMALL_BYTES = 2**24
+"""Bytes of their other lists."""
 MOST_ROUNDS = 1000
 """Rounds of one launch. After each launch limits are checked and progress is reported."""
 WARPS = 16
@@ -37,8 +46,8 @@ _LEAST_ROOM = 2**16
 _LEFT, _LEVEL, _LAST, _ROUND, _LEVELS = 0, 2, 3, 4, 5
 """Number of words of `State` in state.cuh."""
 _STATE = 20
-_PART = 2**26
-"""Edges of the graph that are selected at once when they move to plain rows."""
+_PART = 2**24
+"""Edges of the graph that are processed at once between launches."""
 
 
 class WholePeeling:
@@ -60,40 +69,43 @@ class WholePeeling:
         An edge without triangles has λ 0 and is not counted by `left`.
         """
         self._offsets, self._high = offsets, high
-        self.left = int(cupy.count_nonzero(count > 0))
+        self.left = sum(int(cupy.count_nonzero(near(count[part]) > 0)) for part in _parts(len(count)))
         self.level = level
-        self._levels_before = self.levels = levels
+        self.levels = levels
         self._compact: _CompactPhase | None = None
         self._plain: Peeling | None = None
         self._most_plain = MAX_LOCAL_EDGES if most_plain is None else most_plain
         fits = self._fits()  # before more memory is taken: what the pool returns for it are whole blocks
         # λ of removed edges; the triangles of the others, times -1, as of the last time that they were asked for.
-        self._known = -count if low is None else cupy.where(count > 0, -count, low)
+        self._known = empty(len(count), np.int32, compact_bytes(len(offsets) - 1, self.left))
+        for part in _parts(len(count)):
+            values = near(count[part])
+            self._known[part] = -values if low is None else cupy.where(values > 0, -values, near(low[part]))
         if fits:
             self._go_on_in_plain_rows()
         else:
-            self._compact = _CompactPhase(CompactRows(offsets, high, self._known), self.left, level)
+            self._go_on_in_compact_rows()
 
     @property
     def low(self) -> Any:
         """[edges] λ of the removed edges, 0 for the others."""
         if self._compact is not None:
             self._compact.settle(self._known)
-        known = self._known
+        low = self._values(lambda part: cupy.maximum(part, 0)) if self.left else self._known
         if self._plain is not None:
-            known = known if not self.left else known.copy()
-            self._scatter(self._plain.low, known)
+            self._scatter(self._plain.low, low)
             if not self.left:
                 self._plain = None
-        return cupy.maximum(known, 0) if self.left else known
+        return low
 
     @property
     def count(self) -> Any:
         """[edges] remaining triangles; GONE for removed edges."""
         if self._compact is not None:
             self._compact.settle(self._known, counts=True)
-            return cupy.where(self._known < 0, -self._known, np.int32(GONE))
-        count = cupy.full(len(self._high), GONE, np.int32)
+            return self._values(lambda part: cupy.where(part < 0, -part, np.int32(GONE)))
+        count = empty(len(self._known), np.int32, 0)
+        count.fill(GONE)
         if self._plain is not None and self.left:
             self._scatter(self._plain.count, count)
         return count
@@ -105,16 +117,22 @@ class WholePeeling:
             self.left, self.level, self.levels = self._plain.left, self._plain.level, self._plain.levels
         if self._compact is None:
             return
+        before = self._compact.levels
         self._compact.advance(min(self.left - 1, self._fitting()))
         self.left, self.level = self._compact.left, self._compact.level
-        self.levels = self._levels_before + self._compact.levels
+        self.levels += self._compact.levels - before
         if self._fits():
             self._compact.settle(self._known, counts=True)
             self._compact = None
+            cupy.get_default_memory_pool().free_all_blocks()  # so that rows do not get parts of the slots' memory
             self._go_on_in_plain_rows()
-        elif self.left <= SHRINK_AT * self._compact.in_rows:
-            self._compact.settle(self._known)
-            self._compact.shrink()
+        elif self.left <= self._compact.shrink_at:
+            self._compact.settle(self._known, counts=self._compact.apart)
+            if self._compact.apart:
+                self._compact = None
+                self._go_on_in_compact_rows()
+            else:
+                self._compact.shrink()
 
     def _fits(self) -> bool:
         return self.left <= self._fitting()
@@ -123,30 +141,48 @@ class WholePeeling:
         freed = 0 if self._compact is None else self._compact.nbytes
         return min(self._most_plain, fitting_edges(len(self._offsets) - 1, self.left, freed))
 
-    def _not_known(self) -> Iterator[tuple[int, Any]]:
-        """The edges without λ, ascending: the first edge of a part of the graph, and their positions in it."""
-        for first in range(0, len(self._known), _PART):
-            yield first, cupy.flatnonzero(self._known[first : first + _PART] < 0)
+    def _values(self, of: Callable[[Any], Any]) -> Any:
+        """int32 [edges] the values `of` each part of `known`."""
+        values = empty(len(self._known), np.int32, 0)
+        for part in _parts(len(values)):
+            values[part] = of(near(self._known[part]))
+        return values
+
+    def _not_known(self) -> Iterator[tuple[slice, Any, Any]]:
+        """Each part of the graph: its edges, `known` of these, and which of them have no λ, ascending."""
+        for part in _parts(len(self._known)):
+            known = near(self._known[part])
+            yield part, known, cupy.flatnonzero(known < 0)
 
     def _scatter(self, values: Any, to: Any) -> None:
         """Store the values of the edges in plain rows to their positions in `to` [edges]."""
         begun = 0
-        for first, stay in self._not_known():
-            to[first : first + _PART][stay] = values[begun : begun + len(stay)]
+        for part, _, stay in self._not_known():
+            here = to[part]
+            changed = near(here)
+            changed[stay] = values[begun : begun + len(stay)]
+            if changed is not here:
+                here[...] = changed
             begun += len(stay)
+
+    def _go_on_in_compact_rows(self) -> None:
+        vertices = len(self._offsets) - 1
+        spare = None if compact_rows_fit(vertices, self.left) else int(_LIST_BYTES * self.left) + _SMALL_BYTES
+        rows = CompactRows(self._offsets, self._high, self._known, spare)
+        self._compact = _CompactPhase(rows, self.left, self.level)
 
     def _go_on_in_plain_rows(self) -> None:
         if not self.left:
             return
         low, high, count = (cupy.empty(self.left, np.int32) for _ in range(3))
         begun = 0
-        for first, stay in self._not_known():
-            part = slice(begun, begun + len(stay))
+        for part, known, stay in self._not_known():
+            there = slice(begun, begun + len(stay))
             begun += len(stay)
-            high[part] = self._high[first : first + _PART][stay]
-            cupy.negative(self._known[first : first + _PART][stay], out=count[part])
-            stay += first
-            low[part] = cupy.searchsorted(self._offsets, stay, side="right") - 1
+            high[there] = near(self._high[part])[stay]
+            count[there] = -known[stay]
+            stay += part.start
+            low[there] = cupy.searchsorted(self._offsets, stay, side="right") - 1
         topology = Topology(low, high, len(self._offsets) - 1)
         self._plain = Peeling(topology, count, None, self.level, self.levels)
 
@@ -167,20 +203,30 @@ class _CompactPhase:
         self._heavy = cupy.empty((_HEAVY, 4), np.uint32)
 
     @property
+    def shrink_at(self) -> int:
+        """Rows are rebuilt when so many edges or fewer are left."""
+        return int((SHRINK_APART_AT if self.apart else SHRINK_AT) * self.in_rows)
+
+    @property
+    def apart(self) -> bool:
+        """Whether keys are in host memory. Such rows cannot be rebuilt in place."""
+        return bool(self._rows.apart)
+
+    @property
     def nbytes(self) -> int:
-        """Bytes that are free after this phase."""
+        """Bytes of the device that are free after this phase."""
         return self._rows.nbytes + sum(int(one.nbytes) for one in self._lists)
 
     def advance(self, enough: int) -> None:
         """Peel levels until at most `enough` edges are left, or so few that a rebuild of the rows pays off."""
-        kernel = source.kernel("compact/peel:peel", cooperative=True)
+        kernel = source.kernel("compact/peel:peel", cooperative=True, APART=self._rows.apart)
         block = 32 * WARPS
         rows = self._rows
         lists = [word for one in self._lists for word in (one, np.uint32(len(one)))]
         blocks = source.resident(kernel, block, _SHARED)
-        stop_at = max(enough, int(SHRINK_AT * self.in_rows))
+        stop_at = max(enough, self.shrink_at)
         arguments = (
-            *(rows.row, rows.slots, rows.filters, rows.row_at, np.int64(4 * rows.buckets)),
+            *(rows.row, *rows.slots.arguments, rows.filters, rows.row_at, np.int64(4 * rows.buckets)),
             *(self._state, cupy.zeros(8, np.uint32), *lists, self._heavy, self._starts),
             *(np.uint64(stop_at), np.uint32(MOST_ROUNDS)),
         )
@@ -200,25 +246,38 @@ class _CompactPhase:
         self._rows.settle(self._starts, self.levels, known, counts)
 
 
+def _parts(edges: int) -> Iterator[slice]:
+    return (slice(first, min(first + _PART, edges)) for first in range(0, edges, _PART))
+
+
 def fitting_edges(vertices: int, wanted: int = 0, freed: int = 0) -> int:
-    """The number of edges whose plain rows fit the free memory of the device and `freed` bytes.
+    """The number of edges whose plain rows fit the free memory of the device and `freed` bytes; `wanted` are left."""
+    taken = vertices * PLAIN_VERTEX_BYTES
+    free = room(wanted * PLAIN_BYTES + taken, freed)
+    return max(0, min((free - taken) // PLAIN_BYTES, MAX_LOCAL_EDGES))
 
-    If `wanted` edges fit hardly or not, the unused memory of CuPy's pool is returned to the device, and what cannot be
-    returned does not count.
+
+def compact_bytes(vertices: int, edges: int) -> int:
+    """Bytes of the device that compact rows and their lists take."""
+    return int((compact_rows.EDGE_BYTES + _LIST_BYTES) * edges) + compact_rows.VERTEX_BYTES * vertices
+
+
+def beside_peeling(vertices: int, edges: int, high: Any, support: Any) -> tuple[Any, Any]:
+    """Ends and triangles of a graph where they stay while its `edges` edges with triangles are peeled.
+
+    If otherwise compact rows and λ would not fit the device, triangles are moved to mapped host memory, and ends too if
+    that is not enough. Peeling reads the ends more often.
     """
-    pool = cupy.get_default_memory_pool()
-
-    def fitting(free: int) -> int:
-        return max(0, min((free + freed - vertices * PLAIN_VERTEX_BYTES) // PLAIN_BYTES, MAX_LOCAL_EDGES))
-
-    most = fitting(_room(pool) + pool.free_bytes())
-    if most > 2 * wanted:
-        return most
-    pool.free_all_blocks()
-    return fitting(_room(pool))
+    wanted = compact_bytes(vertices, edges) + int(support.nbytes)
+    free = room(wanted)
+    if wanted > free:
+        support = in_host_memory(support)
+    if wanted > free + int(support.nbytes):
+        high = in_host_memory(high)
+    return high, support
 
 
-def _room(pool: Any) -> int:
-    """Bytes that the pool can request from the device."""
-    free = int(cupy.cuda.runtime.memGetInfo()[0])
-    return min(free, pool.get_limit() - pool.total_bytes()) if pool.get_limit() else free
+def compact_rows_fit(vertices: int, edges: int) -> bool:
+    """Whether compact rows of so many edges fit the free memory of the device."""
+    wanted = compact_bytes(vertices, edges)
+    return wanted <= room(wanted)
