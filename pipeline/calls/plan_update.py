@@ -12,7 +12,7 @@ from ..run.inputs.up_to_date import fingerprint
 from ..run.inputs.vertices import open_vertices
 from ..settings.models import Settings
 from ..updating.carrying.unchanged import REASON, digests_of, is_full_run_due, is_same
-from ..updating.deciding import decide
+from ..updating.deciding import decide, with_samples
 from ..updating.eligibility import NotUsable, earlier_result, obstacle
 from ..updating.reading import edge_column
 from ..updating.start import start_from
@@ -32,6 +32,8 @@ class UpdatePlan:
     """Edges that the earlier result lacks; None if they were not counted."""
     deleted: int | None = None
     """Edges of the earlier result that are gone."""
+    expected_triangles: int | None = None
+    """Triangles that finding λ from the changes would look at, by samples; None if none was replayed."""
 
     def describe(self) -> str:
         """One line of text."""
@@ -47,8 +49,8 @@ class UpdatePlan:
 def plan_update(settings: Settings, source: Source) -> UpdatePlan | None:
     """Plan how a run of `source` starts from an earlier result; None if the settings do not ask for it.
 
-    Reads the input and the earlier result, and compares them, unless their files tell enough. Computes no λ. Raises
-    InputError and UsageError as the run does.
+    Reads the input and the earlier result, and compares them, unless their files tell enough. Replays samples of the
+    changed edges. Raises InputError and UsageError as the run does.
     """
     if not settings.nightly.may_start_from_earlier:
         return None
@@ -68,5 +70,7 @@ def plan_update(settings: Settings, source: Source) -> UpdatePlan | None:
     engine = ThreadedEngine("plan", settings.cluster.threads_per_worker)
     start = start_from(settings, Events(), engine, base, source, None)
     always = settings.nightly.incremental == "always"
-    decision = start.whole or decide(start.change, base, edge_column(base, "support"), always)
-    return UpdatePlan(place, decision.way, decision.reason, start.change.added.edges, start.change.lost)
+    change = start.change
+    decision = start.whole or decide(change, base, edge_column(base, "support"), always)
+    decision = with_samples(decision, change, start.order, engine.threads)
+    return UpdatePlan(place, decision.way, decision.reason, change.added.edges, change.lost, decision.expected)

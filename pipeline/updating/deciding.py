@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.runtime.threads import kernel_threads
+from ...tasks.update.estimating import FEWEST, estimate_triangles
 from ...tasks.update.merging import Change
+from ...tasks.update.order import Order
+from ...tasks.update.warm import warm_updates
 from ..results.result import Result
 
 BUDGET = 0.2
 """Share of the triangles of the earlier result that an update may look at before it gives up."""
 MOST_CHANGED = 0.2
 """Share of the edges that may be changed for an update to be tried."""
+
+SAMPLED_FROM = 0.005
+"""Share of the edges from which on a run replays samples of the changed edges first. They cost about as much as a small
+update, and most larger changes at random are over the budget.
+"""
 
 Way = Literal["changes", "whole"]
 
@@ -27,6 +36,8 @@ class Decision:
     reason: str
     most_triangles: int | None = None
     """Triangles that an update may look at; None for no limit."""
+    expected: int | None = None
+    """Triangles that it is expected to look at, by samples; None without samples."""
 
 
 def decide(change: Change, base: Result, support: NDArray[np.int32], always: bool) -> Decision:
@@ -50,3 +61,27 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
     return Decision(
         "changes", f"{share:.2%} of the edges changed, in about {least:,} triangles; the budget is {most:,}", most
     )
+
+
+def is_large(change: Change) -> bool:
+    """Whether so much has changed that a run replays samples before it decides."""
+    return change.size > max(FEWEST, SAMPLED_FROM * change.before.edges)
+
+
+def with_samples(decision: Decision, change: Change, order: Order | None, threads: int) -> Decision:
+    """The decision after samples of the changed edges were replayed alone; the same if λ is not found from changes."""
+    most = decision.most_triangles
+    if most is None or order is None or not change.size:
+        return decision
+    warm_updates()
+    with kernel_threads(threads):
+        found = estimate_triangles(change.before, order, change.removed, change.added, most)
+    told = f"{found.sampled:,} of {change.size:,} changed edges, replayed alone,"
+    if found.is_over:
+        return Decision("whole", f"{told} took over {found.triangles:,} triangles; the budget is {most:,}")
+    about = f"{told} tell of about {found.triangles:,} triangles"
+    if found.triangles > most:
+        return Decision("whole", f"{about}, over the budget of {most:,}", expected=found.triangles)
+    share = change.size / max(change.before.edges, 1)
+    reason = f"{share:.2%} of the edges changed, and {about}; the budget is {most:,}"
+    return replace(decision, reason=reason, expected=found.triangles)

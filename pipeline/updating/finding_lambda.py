@@ -48,7 +48,8 @@ def find_lambda(
         except OverBudget as over:
             spent, most = over.triangles, decision.most_triangles
             events.emit("update_given_up", triangles=spent, most=most)
-            decision = Decision("whole", f"the update was given up after {spent:,} triangles: its budget was {most:,}")
+            why = f"the update was given up after {spent:,} triangles: its budget was {most:,}"
+            decision = Decision("whole", why, expected=decision.expected)
         else:
             known = made.origin >= 0
             support = made.support_change.copy()

@@ -127,6 +127,7 @@ def _record(call: Call, base: Result, made: Made, went: Outcome) -> UpdateRecord
         vertices_gone=change.gone,
         changed=went.changed,
         triangles=went.triangles,
+        expected=went.decision.expected,
         files_kept=made.kept,
     )
 

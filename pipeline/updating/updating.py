@@ -17,7 +17,7 @@ from ..stages.extracting import KnownLambda, extract
 from .batch_input import BatchInput
 from .carrying.state_files import move_state
 from .carrying.unchanged import REASON, lineage_to, same_tracks, take_all
-from .deciding import Decision, decide
+from .deciding import Decision, decide, is_large, with_samples
 from .eligibility import NotUsable, earlier_result, obstacle
 from .finding_lambda import FoundLambda, find_lambda
 from .reading import edge_column
@@ -87,6 +87,9 @@ def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -
     always = call.settings.nightly.incremental == "always"
     support = edge_column(base, "support")
     decision = start.whole or decide(change, base, support, always)
+    if is_large(change):
+        with events.stage("estimate", 0):
+            decision = with_samples(decision, change, start.order, engine.threads)
     _tell(call, Outcome(change, start.rows, start.repeated, decision, None, 0), base)
     found = find_lambda(events, start, support, decision, engine.threads)
     graph = change.final(found.edges)
@@ -134,6 +137,7 @@ def _tell(call: Call, went: Outcome, base: Result) -> None:
         base=str(base.place),
         way=went.decision.way,
         reason=went.decision.reason,
+        expected=went.decision.expected,
         inserted=change.added.edges,
         deleted=change.lost,
         vertices_new=change.came,

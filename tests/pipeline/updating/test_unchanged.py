@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from itertools import combinations
 from pathlib import Path
@@ -148,10 +149,16 @@ def test_plans(base: Result, tuesday: Path) -> None:
     for reason, other in expected.items():
         assert planned(base, tuesday, **other) == UpdatePlan(str(base.path), "run", reason)
     changed = planned(base, tuesday, **{"programs.run": ("lambda",)})
-    assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("changes", 1, 1)
-    assert changed.reason.startswith("1.79% of the edges changed, in about ")
+    assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("whole", 1, 1)
+    assert re.fullmatch(
+        r"2 of 2 changed edges, replayed alone, took over \d+ triangles; the budget is 44", changed.reason
+    )
     due = planned(base, tuesday, **{"programs.run": ("lambda",), "nightly.full_every": 1})
     assert due is not None and due.way == "whole" and "full_every" in due.reason
+    runs.write_rows(tuesday / "z.parquet", [*CLIQUES[:50], (500, 501)])
+    small = planned(base, tuesday, **{"programs.run": ("lambda",)})
+    assert small is not None and (small.way, small.expected_triangles) == ("changes", 0)
+    assert small.reason.endswith("1 of 1 changed edges, replayed alone, tell of about 0 triangles; the budget is 44")
     assert planned(base, tuesday, **{"nightly.previous": None, "nightly.incremental": "never"}) is None
     nothing = planned(base, tuesday, **{"nightly.previous": None})
     assert nothing is not None and nothing.reason == "there is no earlier result"
