@@ -8,9 +8,10 @@ degree is at most the median. *Random* are random edges, half of which come and 
 Yesterday's graph is the whole graph without the edges that come, today's without those that go. *Full* is the peeling
 of today's graph, with its triangles counted before; *update* is `update_order`, which needs no counts. *Part* is the
 ratio of the two. *Triangles* are those that the update looked at, over today's triangles, each of which a peeling looks
-at once or more; *estimate* is what the samples of the plan tell of them, in the time of *samples*. *Order* is the time of `order_of`, which derives the order of peeling from λ once. Times are medians of
-the repeats. With `--csv` the table is also written to a file, from which `docs/making/pictures.py` draws the cost
-against the size of the change. λ is compared with the full computation, edge by edge, and the new order is checked.
+at once or more; *estimate* is what the samples of the plan tell of them, in the time of *samples*. *Order* is the time
+of `order_of`, which derives the order of peeling from λ once. Times are medians of the repeats. With `--csv` the table
+is also written to a file, from which `docs/making/pictures.py` draws the cost against the size of the change. λ is
+compared with the full computation, edge by edge, and the new order is checked.
 """
 
 from __future__ import annotations
