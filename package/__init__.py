@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import Diff as Diff
     from .pipeline import EdgeFacts as EdgeFacts
     from .pipeline import EdgemillError as EdgemillError
+    from .pipeline import EdgeProgram as EdgeProgram
     from .pipeline import GraphFigures as GraphFigures
     from .pipeline import Group as Group
     from .pipeline import GroupEdges as GroupEdges
@@ -70,6 +71,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import members_of as members_of
     from .pipeline import mine as mine
     from .pipeline import pagerank as pagerank
+    from .pipeline import similarity as similarity
     from .pipeline import sssp as sssp
     from .pipeline import top as top
     from .pipeline import try_program as try_program

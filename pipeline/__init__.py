@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StoreLost,
         UsageError,
     )
+    from ..tasks.programs.edges.program import EdgeProgram
     from ..tasks.programs.program import Best, EdgeFacts, Program, Top, Totals, VertexId, Vertices
     from .calls.estimate import estimate
     from .calls.mine import mine
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         distances,
         labels,
         pagerank,
+        similarity,
         sssp,
     )
     from .calls.update import update
@@ -62,6 +64,7 @@ __all__ = [
     "ClusterLost",
     "Diff",
     "EdgeFacts",
+    "EdgeProgram",
     "EdgemillError",
     "GraphFigures",
     "Group",
@@ -111,6 +114,7 @@ __all__ = [
     "members_of",
     "mine",
     "pagerank",
+    "similarity",
     "sssp",
     "top",
     "try_program",
@@ -120,6 +124,7 @@ __all__ = [
 _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "Best": "..tasks.programs.program",
     "EdgeFacts": "..tasks.programs.program",
+    "EdgeProgram": "..tasks.programs.edges.program",
     "Diff": ".results.compare.diff",
     "Group": ".results.rows",
     "GraphFigures": ".estimates.figures",
@@ -159,6 +164,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "members_of": ".results.groups.members",
     "mine": ".calls.mine",
     "pagerank": ".calls.programs",
+    "similarity": ".calls.programs",
     "sssp": ".calls.programs",
     "top": ".results.queries",
     "try_program": ".programs.trying",

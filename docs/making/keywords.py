@@ -98,8 +98,12 @@ def _function(name: str, entry: Entry) -> str:
     keywords = ", *, " + ", ".join(parameters) if parameters else ""
     title = entry.title if len(entry.title) < 110 else "\n    ".join(textwrap.wrap(entry.title, 110))
     lines = [f"def {name}(edges: Any, /{keywords}, **settings: Any) -> ResultTable:", f'    """{title}', ""]
-    columns = ", ".join(f"`{column.name}`" for column in entry.columns)
-    about = [f"Columns: `id`, `degree`, {columns}. {' '.join(f'`{c.name}`: {c.meaning}' for c in entry.columns)}"]
+    own = entry.edges or entry.columns
+    columns, meanings = ", ".join(f"`{c.name}`" for c in own), " ".join(f"`{c.name}`: {c.meaning}" for c in own)
+    first = "Columns: `id`, `degree`"
+    if entry.edges:
+        first = "The result is the table of edges, of a run with λ. Columns: both ids, `support`, `lambda`"
+    about = [f"{first}, {columns}. {meanings}"]
     about += [f"`{field}`: {meaning}" for field, (_, meaning) in fields.items()]
     for paragraph in about:
         lines += [f"    {line}" for line in textwrap.wrap(paragraph, 115)] + [""]

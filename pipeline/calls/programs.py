@@ -170,3 +170,13 @@ def distances(
         {"sources": sources, "seed": seed, "batch": batch, "wasserman_faust": wasserman_faust},
         settings,
     )
+
+
+def similarity(edges: Any, /, **settings: Any) -> ResultTable:
+    """Similarity of the ends of each edge, by their neighbours.
+
+    The result is the table of edges, of a run with λ. Columns: both ids, `support`, `lambda`, `jaccard`, `cosine`.
+    `jaccard`: Neighbours of both ends over those of either end. `cosine`: Cosine similarity of the neighbours, each
+    end among its own.
+    """
+    return columns_of("similarity", edges, {}, settings)

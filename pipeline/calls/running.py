@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from ...tasks.errors import UsageError
 from ..cluster.client import Client
-from ..programs.catalogue import CATALOGUE
+from ..programs.catalogue import CATALOGUE, LAMBDA
 from ..results.frames.table import ResultTable
 from ..results.result import Result
 from .keywords import Keywords
@@ -37,10 +37,14 @@ def run(
 
 
 def columns_of(name: str, edges: Any, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> ResultTable:
-    """The table of vertices of a run of one program. Raises UsageError for `programs` among the settings."""
+    """The table of vertices of a run of one program, or that of edges, with λ, if its columns are of edges.
+
+    Raises UsageError for `programs` among the settings.
+    """
     if "programs" in settings:
         raise UsageError(f"edgemill.{name} runs {name} alone: use edgemill.run with programs=[…] for several programs")
-    section = CATALOGUE[name].section
-    given = {f"{section}.{parameter}": value for parameter, value in parameters.items()}
-    named: dict[str, Any] = {"programs": (name,), **given, **settings}
-    return mine(edges, **named).vertices
+    entry = CATALOGUE[name]
+    given = {f"{entry.section}.{parameter}": value for parameter, value in parameters.items()}
+    named: dict[str, Any] = {"programs": (LAMBDA, name) if entry.edges else (name,), **given, **settings}
+    result = mine(edges, **named)
+    return result.edges if entry.edges else result.vertices

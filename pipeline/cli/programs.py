@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def programs(own: tuple[str, ...]) -> None:
     """List the vertex programs.
 
-    Each comes with the vertex columns that it adds and its settings. `run --programs` runs them. Installed programs,
+    Each comes with the columns that it adds and its settings. `run --programs` runs them. Installed programs,
     entry points of the group `edgemill.programs`, are among them.
     """
     from ..messages.docstrings import field_docstrings
@@ -47,3 +47,5 @@ def _print(name: str, entry: Entry) -> None:
     echo(f"\n{name}\n  {entry.title}")
     for column in entry.columns:
         echo(f"  column   {column.name} ({column.kind}): {column.meaning}")
+    for column in entry.edges:
+        echo(f"  column   {column.name} ({column.kind}), of edges: {column.meaning}")

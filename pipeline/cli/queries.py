@@ -59,7 +59,7 @@ def top(out: str, by: Any, count: int, members: int | None, as_json: bool) -> No
 
     result = Result(out)
     found = top_dn_graphs(result, by, count)
-    if "degree" in found.column_names:
+    if by not in ("lambda", "size", "density"):  # vertices, or edges
         print_json(json_rows_of(found)) if as_json else print_whole(console(), vertices_table(found))
         return
     rows = found.to_pylist()

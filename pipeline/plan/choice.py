@@ -223,7 +223,8 @@ def _programs(settings: Settings, source: Source, graph: GraphEstimate, capacity
     from .programs import PlannedPrograms  # imports all programs
 
     sizes = source.rows, graph.edges.likely, graph.vertices.likely
-    return PlannedPrograms.of(settings, source.directed, *sizes, capacity)
+    found = PlannedPrograms.of(settings, source.directed, *sizes, capacity)
+    return found if found.programs else None
 
 
 def _rows_per_block(most: int, source: Source, graph: GraphEstimate, capacity: Capacity) -> int:

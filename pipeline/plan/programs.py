@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...tasks.programs import Program
+from ...tasks.programs import AnyProgram, EdgeProgram, Program
 from ...tasks.programs.orders.calls import takes_weights
 from ...tasks.programs.program import View
 from ...tasks.programs.shipped import Betweenness, Distances, PageRank
@@ -54,11 +54,15 @@ class PlannedProgram:
 
 def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
     """The requested vertex programs."""
-    return tuple(_planned(name, settings) for name in requested_programs(settings))
+    names = requested_programs(settings)
+    found = (_planned(name, program_of(name, settings), settings) for name in names)
+    return tuple(own for own in found if own is not None)
 
 
-def _planned(name: str, settings: Settings) -> PlannedProgram:
-    program = program_of(name, settings)
+def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -> PlannedProgram | None:
+    """None for a program that needs no blocks."""
+    if isinstance(program, EdgeProgram):
+        return None
     if not isinstance(program, Program):  # searches from batches of sources, by words of bits
         of_batch = 8 * program.batch if isinstance(program, Betweenness) else 0
         of_batch += 3 * program.batch // 8 if isinstance(program, Distances) else 0

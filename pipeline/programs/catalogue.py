@@ -17,11 +17,11 @@ LAMBDA = "lambda"
 
 @dataclass(frozen=True)
 class Column:
-    """A column that a program adds to the table of vertices."""
+    """A column that a program adds to the table of vertices or edges."""
 
     name: str
     state: str
-    """Name of the array in the program's state."""
+    """Name of the array in the program's state, or in its `edges`."""
     kind: str
     """Alias of the Arrow type; `id` for ids of vertices."""
     meaning: str
@@ -49,6 +49,8 @@ class Entry:
     """Whether it uses weights; `optional`: if its parameter `weighted` is true."""
     without_weights: str = ""
     """The message for edges without weights that it needs."""
+    edges: tuple[Column, ...] = ()
+    """Columns of the table of edges, which a run without λ does not have."""
 
 
 CATALOGUE: Mapping[str, Entry] = {
@@ -114,6 +116,14 @@ CATALOGUE: Mapping[str, Entry] = {
             Column("eccentricity_slack", "slack", "int32", "Upper minus lower bound; -1: no upper bound; 0: exact."),
         ),
         "distances",
+    ),
+    "similarity": Entry(
+        "Similarity of the ends of each edge, by their neighbours.",
+        (),
+        edges=(
+            Column("jaccard", "jaccard", "double", "Neighbours of both ends over those of either end."),
+            Column("cosine", "cosine", "double", "Cosine similarity of the neighbours, each end among its own."),
+        ),
     ),
 }
 """Name → program, in the order of their columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...tasks.programs import AnyProgram
+from ...tasks.programs import AnyProgram, EdgeProgram
 from ...tasks.programs.orders.calls import needs_weights
 from ...tasks.programs.shipped import (
     Betweenness,
@@ -17,12 +17,13 @@ from ...tasks.programs.shipped import (
     LocalClustering,
     PageRank,
     ShortestPaths,
+    Similarity,
 )
 from ..settings.models import Settings
 from .catalogue import Entry
 from .vertices import Numbers
 
-_MAKERS: Mapping[str, Callable[..., AnyProgram]] = {
+_MAKERS: Mapping[str, Callable[..., AnyProgram | EdgeProgram]] = {
     "pagerank": PageRank,
     "components": Components,
     "labels": LabelPropagation,
@@ -32,13 +33,15 @@ _MAKERS: Mapping[str, Callable[..., AnyProgram]] = {
     "sssp": ShortestPaths,
     "betweenness": Betweenness,
     "distances": Distances,
+    "similarity": Similarity,
 }
 """Name → class; its fields are named like the settings of its section."""
 
 
 def shipped_programs() -> list[AnyProgram]:
-    """All programs of edgemill with their default parameters, and weighted PageRank."""
-    return [*(make() for make in _MAKERS.values()), PageRank(weighted=True)]
+    """All programs of edgemill over vertices with their default parameters, and weighted PageRank."""
+    made = [make() for make in _MAKERS.values()]
+    return [*(program for program in made if not isinstance(program, EdgeProgram)), PageRank(weighted=True)]
 
 
 def requested_programs(settings: Settings) -> dict[str, Entry]:
@@ -46,7 +49,7 @@ def requested_programs(settings: Settings) -> dict[str, Entry]:
     return {name: settings.entry(name) for name in settings.programs.vertex_programs}
 
 
-def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> AnyProgram:
+def program_of(name: str, settings: Settings, numbers: Numbers | None = None) -> AnyProgram | EdgeProgram:
     """A program of the catalogue with its parameters. `numbers` are the dense numbers of the vertices in them; without
     these, the program has the vertices of its defaults.
     """
@@ -78,4 +81,5 @@ def topology_limit(settings: Settings) -> int | None:
 def refuses_negative_weights(settings: Settings) -> bool:
     """Whether a requested program forbids weights below 0."""
     programs = [program_of(name, settings) for name in requested_programs(settings)]
-    return any(program.nonnegative and needs_weights(program) for program in programs)
+    over_vertices = [program for program in programs if not isinstance(program, EdgeProgram)]
+    return any(program.nonnegative and needs_weights(program) for program in over_vertices)

@@ -23,7 +23,7 @@ from ..messages.suggesting import did_you_mean
 from .catalogue import CATALOGUE, LAMBDA, Column, Entry
 
 if TYPE_CHECKING:
-    from ...tasks.programs import Program
+    from ...tasks.programs import EdgeProgram, Program
 
 GROUP = "edgemill.programs"
 """Group of entry points of installed programs."""
@@ -41,7 +41,7 @@ class OwnProgram:
     """Name in `programs.run`, and of the section with its parameters."""
     place: str
     """`module:Class`"""
-    kind: type[Program]
+    kind: type[Program] | type[EdgeProgram]
     sha256: str | None
     """Of the source of its module; None if there is none."""
 
@@ -55,7 +55,7 @@ class OwnProgram:
         """The parameters that are ids of vertices."""
         return vertex_parameters(self.kind)
 
-    def make(self, parameters: Mapping[str, Any]) -> Program:
+    def make(self, parameters: Mapping[str, Any]) -> Program | EdgeProgram:
         """The program with its parameters; vertices have numbers. Raises UsageError for parameters that it refuses, and
         ProgramError for attributes that cannot be combined.
         """
@@ -69,10 +69,13 @@ class OwnProgram:
         return program
 
     def entry(self) -> Entry:
-        """Its title and columns. `state` is the same for all parameters."""
+        """Its title and columns. `state` and `edges` are the same for all parameters."""
         lines = (inspect.getdoc(self.kind) or self.place).splitlines()
-        arrays = dict(self.kind.state)
-        columns = tuple(
+        state, edges = (self._columns(getattr(self.kind, which, {})) for which in ("state", "edges"))
+        return Entry(lines[0], state, self.name if self.parameters else None, self.vertices, edges=edges)
+
+    def _columns(self, arrays: Mapping[str, str]) -> tuple[Column, ...]:
+        return tuple(
             Column(
                 self.name if len(arrays) == 1 else f"{self.name}_{array}",
                 array,
@@ -82,15 +85,14 @@ class OwnProgram:
             )
             for array, kind in arrays.items()
         )
-        return Entry(lines[0], columns, self.name if self.parameters else None, self.vertices)
 
 
-def vertex_parameters(kind: type[Program]) -> tuple[str, ...]:
+def vertex_parameters(kind: type[Any]) -> tuple[str, ...]:
     """The parameters of a class that are ids of vertices."""
     return tuple(name for name, (hint, _) in _fields(kind).items() if "vertex" in getattr(hint, "__metadata__", ()))
 
 
-def _fields(kind: type[Program]) -> dict[str, tuple[Any, Any]]:
+def _fields(kind: type[Any]) -> dict[str, tuple[Any, Any]]:
     """Name → type and default of the fields of a dataclass; none of another class."""
     known: Any = kind
     fields = dataclasses.fields(known) if dataclasses.is_dataclass(known) else ()
@@ -184,14 +186,18 @@ def _load(name: str, module_name: str, kind_name: str) -> OwnProgram:
 
 
 def _check_class(place: str, kind: Any) -> None:
-    from ...tasks.programs import Program
+    from ...tasks.programs import EdgeProgram, Program
 
-    if not isinstance(kind, type) or not issubclass(kind, Program):
-        raise UsageError(f"programs.own: {place} is not a subclass of edgemill.Program")
+    if not isinstance(kind, type) or not issubclass(kind, Program | EdgeProgram):
+        raise UsageError(f"programs.own: {place} is not a subclass of edgemill.Program or edgemill.EdgeProgram")
     missing = sorted(getattr(kind, "__abstractmethods__", ()))
     if missing:
         raise ProgramError(f"program {place}: it does not define {', '.join(missing)}")
-    if not isinstance(getattr(kind, "state", None), Mapping):
+    if issubclass(kind, EdgeProgram):
+        if not isinstance(getattr(kind, "edges", None), Mapping):
+            example = 'edges = {"likeness": "float64"}'
+            raise ProgramError(f"program {place}: `edges` is not set: give the columns and types, such as {example}")
+    elif not isinstance(getattr(kind, "state", None), Mapping):
         example = 'state = {"rank": "float64"}'
         raise ProgramError(f"program {place}: `state` is not set: give the arrays and their types, such as {example}")
 

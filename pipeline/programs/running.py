@@ -25,7 +25,7 @@ from ...tasks.ids.identity import Kind
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, Order, Outcome, Program, delivery, run_blocks
+from ...tasks.programs import Block, EdgeProgram, Order, Outcome, Program, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
@@ -34,7 +34,7 @@ from ...tasks.publish.tables import TableColumn
 from ..cluster.carriers.communicator import Communicator
 from ..cluster.engine import Engine, Future
 from ..cluster.this_worker import event_reporter
-from ..monitor.events import Events
+from ..monitor.events import Events, Stage
 from ..output.manifest import ProgramRecord
 from ..settings.models import Settings
 from ..stages.exchange import exchange, send
@@ -43,6 +43,7 @@ from .blocks import GraphBlocks, cut_graph, place_blocks
 from .catalogue import Column, Entry
 from .files import file_allocator, task_bytes
 from .making import parameters_of, program_of, requested_programs, topology_limit
+from .of_edges import Supports, add_edge_columns, columns_of_edges, no_columns, record_on_edges
 from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
@@ -53,7 +54,9 @@ class ProgramResults:
     """The results of all programs of a run."""
 
     columns: list[Future]
-    """[buckets] lists of TableColumn"""
+    """[buckets] lists of TableColumn, for vertices"""
+    of_edges: list[Future] | None
+    """[buckets] lists of TableColumn, for edges; None if no program has any"""
     records: list[ProgramRecord]
 
 
@@ -75,7 +78,7 @@ def _check_workers(engine: Engine, settings: Settings) -> None:
             raise UsageError(f"worker {address}: {why.removeprefix('programs.own: ')}")
 
 
-def _warm(programs: Sequence[Program], space: MemorySpace, weighted: bool) -> None:
+def _warm(programs: Sequence[AnyProgram | EdgeProgram], space: MemorySpace, weighted: bool) -> None:
     for program in programs:
         warm_program(program, space, weighted=weighted)
 
@@ -93,8 +96,10 @@ def run_programs(
     buckets: Buckets,
     degrees: Sequence[Future],
     kept: KeptPrograms,
+    supports: Supports | None = None,
 ) -> ProgramResults:
     """Run the requested programs, one after the other, except those in `kept`. `degrees` [buckets] are BucketDegrees.
+    Programs with columns of edges need `supports`.
 
     Raises StateLost if a worker is lost with its block.
     """
@@ -103,32 +108,53 @@ def run_programs(
     done: list[Finished] = []
     columns = [[(column, column.type(source.id_type)) for column in entry.columns] for entry in wanted.values()]
     with events.stage("programs", len(wanted)) as stage:
-        home = place_blocks(engine, buckets, degrees)
+        home: RangePartitioner | None = None
         graph: GraphBlocks | None = None
         for name, entry in wanted.items():
             parameters = _identity(name, settings)
             finished = kept.finished(name, parameters)
             if finished is None:
-                program = program_of(name, settings, numbers)
+                started, program = time.perf_counter(), program_of(name, settings, numbers)
+                edges = None if supports is None else partial(add_edge_columns, engine, buckets, degrees, supports)
+                if isinstance(program, EdgeProgram):
+                    assert edges is not None  # the settings have λ
+                    found = no_columns(engine, buckets)
+                    named = edges(program, found, _name(engine, buckets, found, [], source.kind))
+                    record = record_on_edges(name, entry, settings, time.perf_counter() - started)
+                    done.append(kept.finish(name, parameters, named, record))
+                    _tell(events, stage, record)
+                    continue
                 # The entries of an undirected graph are the same by all views.
                 view = program.view if source.directed else "both"
                 weighted = takes_weights(program, settings.input.weight_column is not None)
+                home = place_blocks(engine, buckets, degrees) if home is None else home
                 if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
                     graph = cut_graph(engine, buckets, home, source.directed, view, weighted)
                 ran = _run_to_end(engine, events, graph, name, program, settings, kept)
                 types = {column.state: KINDS[program.state[column.state]] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]
-                named = _bring_back(engine, buckets, ran.states, types, ids, source.kind)
+                found = _bring_back(engine, buckets, ran.states, types)
+                named = _name(engine, buckets, found, ids, source.kind)
+                if isinstance(program, Program) and program.edges and edges is not None:
+                    named = edges(program, found, named)
                 finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
-                del ran, named
+                del ran, found, named
             done.append(finished)
-            events.emit("program", **finished.record.model_dump(exclude={"parameters", "columns", "facts"}))
-            stage.task_done()
+            _tell(events, stage, finished.record)
         tasks = [(columns, [own.columns[b] for own in done]) for b in range(len(buckets.ids))]
         published = engine.map("vertex-columns", _vertex_columns, tasks)
-        engine.wait(published)
-    return ProgramResults(published, [own.record for own in done])
+        of_edges = None
+        if any(entry.edges for entry in wanted.values()):
+            own_edges = [entry.edges for entry in wanted.values()]
+            of_edges = engine.map("edge-columns", columns_of_edges, [(own_edges, futures) for _, futures in tasks])
+        engine.wait([*published, *(of_edges or [])])
+    return ProgramResults(published, of_edges, [own.record for own in done])
+
+
+def _tell(events: Events, stage: Stage, record: ProgramRecord) -> None:
+    events.emit("program", **record.model_dump(exclude={"parameters", "columns", "facts", "edge_columns"}))
+    stage.task_done()
 
 
 def _identity(name: str, settings: Settings) -> dict[str, Any]:
@@ -295,14 +321,17 @@ def _bring_back(
     buckets: Buckets,
     states: Sequence[Future],
     kept: Mapping[str, str],
-    ids: Sequence[str],
-    kind: Kind,
 ) -> list[Future]:
-    """[buckets] NamedColumns of the state's arrays in `kept`; those in `ids` are vertex numbers."""
+    """[buckets] BucketColumns of the state's arrays in `kept`."""
     starts, everyone = buckets.starts, range(len(buckets.ids))
     engine = engine.for_tasks(len(everyone))
     sent = send(engine, "send-state", "state", _send_kept, [(own, list(kept), starts) for own in states])
-    found = exchange(engine, "state", sent, delivery.collect_state, [(b, starts, kept) for b in everyone])
+    return exchange(engine, "state", sent, delivery.collect_state, [(b, starts, kept) for b in everyone])
+
+
+def _name(engine: Engine, buckets: Buckets, found: Sequence[Future], ids: Sequence[str], kind: Kind) -> list[Future]:
+    """[buckets] NamedColumns of BucketColumns; the arrays in `ids` are vertex numbers."""
+    engine, starts = engine.for_tasks(len(found)), buckets.starts
     asked = send(engine, "ask-ids", "asked-ids", delivery.ask_ids, [(own, ids, starts) for own in found])
     answers = exchange(
         engine, "asked-ids", asked, delivery.answer_ids, [(own, starts) for own in buckets.ids], forward="named"
@@ -347,4 +376,5 @@ def _record(name: str, entry: Entry, settings: Settings, ran: _Ran) -> ProgramRe
         source=None if program is None else program.place,
         sha256=None if program is None else program.sha256,
         facts=dict(first.facts),
+        edge_columns=[column.name for column in entry.edges],
     )

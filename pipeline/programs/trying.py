@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...tasks.errors import ProgramError, UsageError
 from .own import vertex_parameters
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ...tasks.programs import Order, Program
+    from ...tasks.programs import EdgeProgram, Order, Program
+
+AnyKind = TypeVar("AnyKind")
 
 GROUPS = (1, 2, 3)
 """Numbers of groups that the vertices are divided among."""
@@ -22,7 +24,7 @@ MOST_STEPS = 10_000
 
 
 def try_program(
-    program: Program,
+    program: Program | EdgeProgram,
     edges: Iterable[Sequence[Any]],
     *,
     directed: bool = False,
@@ -34,18 +36,22 @@ def try_program(
     `edges` are pairs of ids, or triples of two ids and a weight; ids are integers or texts. Loops are left out, and so
     are edges that are given again, as in a run. `vertices` are ids of vertices without edges.
 
-    Returns, for each array of the program's `state`, a mapping from id to value. Arrays of type `id` have ids, or None
+    Returns, for each array of the program's `state`, a mapping from id to value, and for each of its `edges`, a mapping
+    from the ids of both ends, smaller first, to value. Arrays of type `id` have ids, or None
     for no vertex. Parameters of the type `VertexId` are ids in `program`.
 
     The program runs with the vertices in one group, two and three, and, if it is `monotone`, in the asynchronous order
     too. Raises ProgramError if a result differs, if a function fails or returns wrong arrays, and if the program has
     not ended after `most_steps` supersteps; UsageError for edges that are none.
     """
+    from ...tasks.programs import EdgeProgram
     from ...tasks.programs.orders.calls import check_declaration, name_of
 
     graph = _Graph(edges, directed, vertices)
     program = graph.with_numbers(program)
     check_declaration(program)
+    if isinstance(program, EdgeProgram):
+        return graph.of_edges(program, {})
     first: dict[str, NDArray[Any]] | None = None
     for groups in GROUPS:
         for order in _orders(program, groups):
@@ -60,7 +66,8 @@ def try_program(
             for array, values in state.items():
                 _compare(name_of(program), graph.ids, array, first[array], values, groups, order)
     assert first is not None
-    return {array: graph.named(values, program.state[array]) for array, values in first.items()}
+    of_edges = graph.of_edges(program, first) if program.edges else {}
+    return {array: graph.named(values, program.state[array]) for array, values in first.items()} | of_edges
 
 
 def _orders(program: Program, groups: int) -> tuple[Order, ...]:
@@ -90,7 +97,7 @@ class _Graph:
                 self.edges.setdefault(ends, float(weight[0]) if weight else 1.0)
         self.weighted = lengths == {3}
 
-    def with_numbers(self, program: Program) -> Program:
+    def with_numbers(self, program: AnyKind) -> AnyKind:
         """The program with the dense numbers of the vertices in its parameters. Raises UsageError for unknown ids."""
         numbers: dict[str, Any] = {}
         for name in vertex_parameters(type(program)):
@@ -119,6 +126,28 @@ class _Graph:
         by = np.argsort(np.concatenate([own.number for own in found]))
         state = {name: np.concatenate([own.state[name] for own in found])[by] for name in program.state}
         return state, found[0].converged
+
+    def of_edges(
+        self, program: Program | EdgeProgram, state: Mapping[str, NDArray[Any]]
+    ) -> dict[str, dict[tuple[Any, Any], Any]]:
+        """The columns of edges, by the ids of both ends."""
+        import numpy as np
+
+        from ...tasks.programs import Vertices
+        from ...tasks.programs.orders.calls import Calls
+
+        ends = sorted({(min(edge), max(edge)) for edge in self.edges})
+        neighbours: list[set[int]] = [set() for _ in self.ids]
+        for low, high in ends:
+            neighbours[low].add(high)
+            neighbours[high].add(low)
+        support = np.array([len(neighbours[low] & neighbours[high]) for low, high in ends], np.int32)
+        arrays = {"number": np.arange(len(self.ids)), "degree": np.array([*map(len, neighbours)], np.int64), **state}
+        rows = np.array(ends, np.int64).reshape(-1, 2)
+        both = [Vertices(arrays, len(self.ids), 0, rows[:, end].copy()) for end in (0, 1)]
+        columns = Calls(program).of_edges(both[0], both[1], support)
+        names = [(self.ids[one], self.ids[other]) for one, other in ends]
+        return {name: dict(zip(names, values.tolist(), strict=True)) for name, values in columns.items()}
 
     def named(self, values: NDArray[Any], kind: str) -> dict[Any, Any]:
         """Id → value."""

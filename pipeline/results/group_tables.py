@@ -16,7 +16,7 @@ from .compare.diff import Diff
 from .compare.vertex_changes import ColumnChanges, VertexChanges
 from .groups.members import MEMBER_COLUMNS
 from .groups.values import as_text
-from .program_columns import ColumnSummary, Range
+from .program_columns import ColumnSummary, Range, row_name
 from .rows import Group, Vertex
 from .terminal_table import grid
 
@@ -80,8 +80,9 @@ def value_text(value: Any) -> str:
 
 
 def vertices_table(rows: pa.Table) -> Table:
-    """Rows of the table of vertices."""
-    table = grid("vertex", *(f"{one_line(name)}>" for name in rows.column_names[1:]))
+    """Rows of the table of vertices, or of edges."""
+    first = "vertex" if rows.column_names[0] == "id" else one_line(rows.column_names[0])
+    table = grid(first, *(f"{one_line(name)}>" for name in rows.column_names[1:]))
     for row in rows.to_pylist():
         table.add_row(*(Text(one_line(value_text(value))) for value in row.values()))
     return table
@@ -89,15 +90,17 @@ def vertices_table(rows: pa.Table) -> Table:
 
 def top_of_column(summary: ColumnSummary) -> Table:
     """The top rows of a column of a program."""
-    table = grid(*((summary.name, "vertices>") if summary.groups is not None else ("vertex", f"{summary.name}>")))
+    of_values = ("edge" if summary.of_edges else "vertex", f"{summary.name}>")
+    table = grid(*((summary.name, f"{summary.rows}>") if summary.groups is not None else of_values))
     for id, value in summary.top:
-        table.add_row(Text(one_line(as_text(id))), f"{value:,}" if isinstance(value, int) else value_text(value))
+        table.add_row(Text(one_line(row_name(id))), f"{value:,}" if isinstance(value, int) else value_text(value))
     return table
 
 
 def distribution(summary: ColumnSummary) -> Table:
     """The distribution of a column of a program."""
-    what = ("vertices of a group", "groups") if summary.groups is not None else (summary.name, "vertices")
+    of_groups = (f"{summary.rows} of a group", "groups")
+    what = of_groups if summary.groups is not None else (summary.name, summary.rows)
     table = grid(f"{what[0]}>", f"{what[1]}>", "")
     most = max((own.vertices for own in summary.ranges), default=0)
     for own in summary.ranges:

@@ -6,7 +6,7 @@ A column of ids, such as components, groups the vertices that have the same id. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from ...tasks.errors import UsageError
 from ..programs.catalogue import CATALOGUE, Column
+from .frames.table import ResultTable
+from .groups.values import as_text
 from .read_errors import read_errors
 from .result import Result
 from .streaming import stream
@@ -58,7 +60,14 @@ class ColumnSummary:
     ranges: list[Range]
     """The distribution of finite values, ascending; for a column of ids, of the numbers of vertices of groups."""
     others: int
-    """Vertices without a finite value."""
+    """Vertices, or edges, without a finite value."""
+    of_edges: bool = False
+    """Whether it is a column of edges. `top` has pairs of ids then, and `Range.vertices` counts edges."""
+
+    @property
+    def rows(self) -> str:
+        """What has a value."""
+        return "edges" if self.of_edges else "vertices"
 
     @property
     def constant(self) -> str:
@@ -67,9 +76,9 @@ class ColumnSummary:
             return ""
         own = self.ranges[0]
         if self.groups == 1:
-            return f"{self.name} is {self.top[0][0]} for all vertices"
+            return f"{self.name} is {self.top[0][0]} for all {self.rows}"
         if self.groups is None and own.first == own.last:
-            return f"{self.name} is {own.first:g} for all vertices"
+            return f"{self.name} is {own.first:g} for all {self.rows}"
         return ""
 
 
@@ -85,6 +94,11 @@ def summaries(result: Result, most: int) -> list[ColumnSummary]:
             text = not _is_number(result.vertices.schema.field(name).type)
             describe = _of_ids if text or holds_ids(record.name, name) else _of_values
             found.append(describe(result, record.name, name, "" if own is None else own.meaning, most))
+        for name in record.edge_columns:
+            known = CATALOGUE[record.name].edges if record.name in CATALOGUE else ()
+            meaning = next((own.meaning for own in known if own.name == name), "")
+            describe = _of_values if _is_number(result.edges.schema.field(name).type) else _of_ids
+            found.append(describe(result, record.name, name, meaning, most, of_edges=True))
     return found
 
 
@@ -109,14 +123,33 @@ def top_vertices(result: Result, name: str, most: int) -> pa.Table:
     if name not in schema.names or name == "id" or not _is_number(schema.field(name).type):
         numbers = ", ".join(field.name for field in schema if field.name != "id" and _is_number(field.type))
         raise UsageError(f"vertices are ordered by {numbers}, not by {name!r}")
-    kept = schema.empty_table()
+    return _top(result, result.vertices, schema.names, ["id"], name, most)
+
+
+def top_edges(result: Result, name: str, most: int) -> pa.Table:
+    """The `most` edges with the largest values in a column, largest first: both ids and the value. Ties go to the
+    smaller ids; NaN is left out. Raises InputError for damage.
+    """
+    ids = result.edges.schema.names[:2]
+    return _top(result, result.edges, [*ids, name], ids, name, most)
+
+
+def _top(
+    result: Result, table: ResultTable, columns: Sequence[str], ids: Sequence[str], name: str, most: int
+) -> pa.Table:
+    kept = pa.schema([table.schema.field(column) for column in columns]).empty_table()
     waiting: list[pa.RecordBatch] = []
     with read_errors(result.place):
-        for batch in stream(result.vertices, schema.names):
+        for batch in stream(table, columns):
             waiting.append(batch)
             if sum(map(len, waiting)) >= PENDING_ROWS:
-                kept, waiting = _largest(kept, waiting, name, most), []
-    return _largest(kept, waiting, name, most)
+                kept, waiting = _largest(kept, waiting, ids, name, most), []
+    return _largest(kept, waiting, ids, name, most)
+
+
+def row_name(id: Any) -> str:
+    """The vertex, group or edge of a row of `ColumnSummary.top`."""
+    return " - ".join(map(as_text, id)) if isinstance(id, tuple) else as_text(id)
 
 
 def facts_text(facts: Mapping[str, Any]) -> str:
@@ -133,40 +166,46 @@ def facts_text(facts: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _largest(kept: pa.Table, waiting: list[pa.RecordBatch], name: str, most: int) -> pa.Table:
+def _largest(kept: pa.Table, waiting: list[pa.RecordBatch], ids: Sequence[str], name: str, most: int) -> pa.Table:
     rows = pa.concat_tables([kept, pa.Table.from_batches(waiting, kept.schema)])
     values = rows[name]
     rows = rows.filter(pc.invert(pc.is_null(values, nan_is_null=True)))
     if not len(rows):
         return rows
-    order = [(name, "descending"), ("id", "ascending")]
+    order = [(name, "descending"), *((column, "ascending") for column in ids)]
     return rows.take(pc.select_k_unstable(rows, min(most, len(rows)), order))
 
 
-def _of_values(result: Result, program: str, name: str, meaning: str, most: int) -> ColumnSummary:
-    top = top_vertices(result, name, most)
+def _of_values(
+    result: Result, program: str, name: str, meaning: str, most: int, of_edges: bool = False
+) -> ColumnSummary:
+    table = result.edges if of_edges else result.vertices
+    top = (top_edges if of_edges else top_vertices)(result, name, most)
     low, high, others = inf, -inf, 0
-    for values in _batches(result, name):
+    for values in _batches(result, table, name):
         finite = values[np.isfinite(values)]
         others += len(values) - len(finite)
         if len(finite):
             low, high = min(low, float(finite.min())), max(high, float(finite.max()))
-    missing = result.manifest.counts.vertices
-    whole = bool(pa.types.is_integer(result.vertices.schema.field(name).type))
+    missing = result.manifest.counts.edges if of_edges else result.manifest.counts.vertices
+    whole = bool(pa.types.is_integer(table.schema.field(name).type))
     starts = _starts(low, high, whole)
     counts = np.zeros(len(starts), np.int64)
-    for values in _batches(result, name):
+    for values in _batches(result, table, name):
         missing -= len(values)
         at = np.searchsorted(starts, values[np.isfinite(values)], "right") - 1
         counts += np.bincount(at, minlength=len(starts))
-    pairs = list(zip(top["id"].to_pylist(), top[name].to_pylist(), strict=True))
-    return ColumnSummary(program, name, meaning, None, pairs, _ranges(starts, counts, high, whole), others + missing)
+    ids = [top[column].to_pylist() for column in (top.column_names[:2] if of_edges else ["id"])]
+    names = list(zip(*ids, strict=True)) if of_edges else ids[0]
+    pairs = list(zip(names, top[name].to_pylist(), strict=True))
+    ranges = _ranges(starts, counts, high, whole)
+    return ColumnSummary(program, name, meaning, None, pairs, ranges, others + missing, of_edges)
 
 
-def _of_ids(result: Result, program: str, name: str, meaning: str, most: int) -> ColumnSummary:
+def _of_ids(result: Result, program: str, name: str, meaning: str, most: int, of_edges: bool = False) -> ColumnSummary:
     sizes: Counter[Any] = Counter()
     with read_errors(result.place):
-        for batch in stream(result.vertices, [name]):
+        for batch in stream(result.edges if of_edges else result.vertices, [name]):
             for entry in batch[name].drop_null().value_counts().to_pylist():
                 sizes[entry["values"]] += entry["counts"]
     top = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:most]
@@ -174,13 +213,13 @@ def _of_ids(result: Result, program: str, name: str, meaning: str, most: int) ->
     starts = _starts(float(counts.min()), float(counts.max()), True) if len(counts) else np.zeros(0)
     in_range = np.bincount(np.searchsorted(starts, counts, "right") - 1, minlength=len(starts)).astype(np.int64)
     ranges = _ranges(starts, in_range, float(counts.max(initial=0)), True)
-    others = result.manifest.counts.vertices - int(counts.sum())
-    return ColumnSummary(program, name, meaning, len(sizes), top, ranges, others)
+    rows = result.manifest.counts.edges if of_edges else result.manifest.counts.vertices
+    return ColumnSummary(program, name, meaning, len(sizes), top, ranges, rows - int(counts.sum()), of_edges)
 
 
-def _batches(result: Result, name: str) -> Any:
+def _batches(result: Result, table: ResultTable, name: str) -> Any:
     with read_errors(result.place):
-        for batch in stream(result.vertices, [name]):
+        for batch in stream(table, [name]):
             yield batch[name].drop_null().to_numpy(zero_copy_only=False)
 
 

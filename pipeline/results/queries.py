@@ -21,7 +21,7 @@ from ...tasks.ids.display import display_id, parse_id
 from ..calls.arguments import ResultOrPath, open_result, plain_id
 from .frames.group_edges import GroupEdges
 from .lookup import RowGroup, sorted_table
-from .program_columns import top_vertices
+from .program_columns import top_edges, top_vertices
 from .read_errors import read_errors
 from .result import Result
 from .rows import Component, DNGraph, Group, Vertex, find, path_to_root
@@ -38,7 +38,8 @@ _COLUMN: dict[str, str] = {"lambda": "lambda", "size": "vertices", "density": "d
 
 def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table:
     """The first `count` DN-graphs by λ, vertices ("size") or density, largest first, as rows of `Result.dn_graphs`; or,
-    by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`.
+    by a column of a vertex program such as "pagerank", the first `count` vertices, as rows of `Result.vertices`; or, by
+    a column of edges such as "jaccard", the first edges: their ids and the value.
 
     `result` is a Result, its folder or its fsspec URL, as in all queries. Each query opens a path anew; for several
     queries, open a Result once.
@@ -52,9 +53,13 @@ def top(result: ResultOrPath, by: Order = "lambda", count: int = 20) -> pa.Table
     if by in _COLUMN:
         return top_k(result, _COLUMN[by], count)
     columns = [name for program in result.manifest.programs for name in program.columns]
+    of_edges = [name for program in result.manifest.programs for name in program.edge_columns]
     if by in columns:
         return top_vertices(result, by, count)
+    if by in of_edges:
+        return top_edges(result, by, count)
     more = f", vertices by {', '.join(columns)}" if columns else ""
+    more += f", edges by {', '.join(of_edges)}" if of_edges else ""
     raise UsageError(f"DN-graphs are ordered by {', '.join(_COLUMN)}{more}, not by {by!r}")
 
 

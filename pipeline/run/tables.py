@@ -38,11 +38,11 @@ def make_tables(
     engine = run.engine.for_tasks(len(buckets.edges))
     known = bound_graph(run, graph, progress) if run.plan.finds_lambda else None
     degrees = graph.partitions.degrees
-    ran = None
+    ran, supports = None, None if known is None else known.results
     if run.settings.programs.vertex_programs:
         from ..programs.running import run_programs
 
-        ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept)
+        ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports)
     if known is None:
         assert ran is not None  # the settings name a program
         return _publish_programs(run, engine, graph, ran)
@@ -64,6 +64,7 @@ def make_tables(
                 groups,
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
+                None if ran is None else ran.of_edges,
             ),
             _format(run, files, groups is not None),
         )

@@ -58,6 +58,8 @@ __all__ = [
     "SsspSettings",
 ]
 
+EDGE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+"""Columns of edges that are no program's."""
 COLUMNS = ("id", "degree", "triangles", "lambda", "lambda_low", "lambda_high", "component")
 """Columns of vertices that are no program's."""
 
@@ -95,23 +97,35 @@ class Settings(Section):
         """A program of the run."""
         return CATALOGUE[name] if name in CATALOGUE else self.own_programs[name].entry()
 
+    @property
+    def edge_columns(self) -> tuple[str, ...]:
+        """The columns that programs add to the table of edges."""
+        return tuple(column.name for name in self.programs.vertex_programs for column in self.entry(name).edges)
+
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        seen = dict.fromkeys(COLUMNS, "every result")
-        for name in self.programs.vertex_programs:
-            for column in self.entry(name).columns:
-                if column.name in seen:
-                    raise ValueError(
-                        f"the program {name} has a column {column.name!r}, as {seen[column.name]} has: "
-                        "name the program, as in --program other=module:Class"
-                    )
-                seen[column.name] = f"the program {name}"
+        for reserved, of_edges in ((COLUMNS, False), (EDGE_COLUMNS, True)):
+            seen = dict.fromkeys(reserved, "every result")
+            for name in self.programs.vertex_programs:
+                entry = self.entry(name)
+                for column in entry.edges if of_edges else entry.columns:
+                    if column.name in seen:
+                        raise ValueError(
+                            f"the program {name} has a column {column.name!r}, as {seen[column.name]} has: "
+                            "name the program, as in --program other=module:Class"
+                        )
+                    seen[column.name] = f"the program {name}"
         return self
 
     @model_validator(mode="after")
     def _check_programs(self) -> Self:
         for name in self.programs.vertex_programs:
             entry = self.entry(name)
+            if entry.edges and not self.programs.find_lambda:
+                raise ValueError(
+                    f"the program {name} has columns of edges, and a run without lambda has no table of edges: "
+                    f"--programs lambda,{name}"
+                )
             if entry.section is None:
                 continue
             section = getattr(self, entry.section)

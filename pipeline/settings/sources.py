@@ -253,8 +253,9 @@ def _validated(tree: dict[str, Any], origin: str) -> Settings:
     for name, program in found.own_programs.items():
         given = getattr(found, name).model_dump() if name in own else {}
         made = program.make(given | dict.fromkeys(program.vertices, 0))
-        if found.input.weight_column is None and (made.along or made.weighs):
-            why = f"`along` is {made.along!r}" if made.along else "`weighs` is true"
+        along, weighs = getattr(made, "along", ""), getattr(made, "weighs", False)  # an EdgeProgram has neither
+        if found.input.weight_column is None and (along or weighs):
+            why = f"`along` is {along!r}" if along else "`weighs` is true"
             raise UsageError(
                 f"the program {name} needs weights ({why} in {program.place}), and the edges have none: name their "
                 "column with --weight-column"

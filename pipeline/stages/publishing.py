@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +58,8 @@ class Findings:
     """[buckets] int64, the tracks of the bucket's DN-graphs; needed with `groups`"""
     columns: Sequence[Future] | None = None
     """[buckets] lists of TableColumn, which are added to the table of vertices"""
+    of_edges: Sequence[Future] | None = None
+    """[buckets] lists of TableColumn, which are added to the table of edges"""
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,13 @@ def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, ho
     rows = sum_and_name(engine, found, how.source.kind)
     parts = [(b, file) for b in range(len(edges)) for file in range(how.files)]
     members = groups.found if groups else [None] * len(edges)
-    added: list[Any] = [()] * len(edges) if found.columns is None else list(found.columns)
+    added, of_edges = (
+        [()] * len(edges) if columns is None else list(columns) for columns in (found.columns, found.of_edges)
+    )
     written = engine.map(
-        "write-edges", _write_edges, [(how, file, edges[b], ids[b], rows.names[b], results[b]) for b, file in parts]
+        "write-edges",
+        _write_edges,
+        [(how, file, edges[b], ids[b], rows.names[b], results[b], of_edges[b]) for b, file in parts],
     ) + engine.map(
         "write-vertices",
         _write_vertices,
@@ -172,9 +177,15 @@ def _send_results(owned: OwnedRows, subgraph: Subgraph, ends: Intervals) -> Bund
 
 
 def _write_edges(
-    how: TableFormat, file: int, edges: ingest.BucketEdges, ids: ingest.BucketIds, names: Ids, results: BucketResults
+    how: TableFormat,
+    file: int,
+    edges: ingest.BucketEdges,
+    ids: ingest.BucketIds,
+    names: Ids,
+    results: BucketResults,
+    added: Sequence[TableColumn],
 ) -> OutputFile:
-    columns = publish.edge_columns(results, how.converged)
+    columns = [*publish.edge_columns(results, how.converged), *added]
     return write_edges(how, edges, ids.ids, names, columns, file=file)
 
 

@@ -3,11 +3,13 @@
 May import `kernels`, `device`, `ids`, `ingest`, `partition`, `messages`, `errors`, `shards.carriers` and
 `shards.together`. Start with `program`, the interface of a program. `block` is the layout of the edges, `running` runs
 a program in one of the `orders`, `gathering` and `combining` combine values per vertex, `mirrors` and `words` are the
-messages between groups; `batches` runs programs that search from many sources; `shipped` has the programs of edgemill.
+messages between groups; `batches` runs programs that search from many sources; `edges` computes values of edges;
+`shipped` has the programs of edgemill.
 """
 
 from .batches import SourceProgram
 from .block import Block, Entries, build_block, entries_of
+from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks, run_in_one_block
 from .program import Best, Program, Top, Totals, VertexId, Vertices
 from .running import Order, Outcome, run_program
@@ -16,6 +18,7 @@ __all__ = [
     "AnyProgram",
     "Best",
     "Block",
+    "EdgeProgram",
     "Entries",
     "Order",
     "Outcome",

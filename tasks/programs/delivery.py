@@ -10,7 +10,7 @@ exchange 4   buckets → buckets: name_columns
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class NamedColumns(SizedArrays):
     """[vertices] by name. Columns of ids have positions in `ids`, or -1 for none."""
     ids: Ids
     """The ids that columns refer to."""
+    edges: Mapping[str, Array] = field(default_factory=dict)
+    """[edges] columns of the bucket's edges by name."""
 
 
 @dataclass(frozen=True)

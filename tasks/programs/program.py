@@ -201,6 +201,10 @@ class Program(ABC):
     when it is read, so `apply` runs for fewer vertices.
     """
 
+    edges: ClassVar[Mapping[str, str]] = {}
+    """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
+    """
+
     nonnegative: ClassVar[bool] = False
     """Whether the weights that it uses must be at least 0."""
 
@@ -265,6 +269,10 @@ class Program(ABC):
     @abstractmethod
     def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
         """The new state of each vertex, and how much it changed, or whether; all arrays [vertices]."""
+
+    def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
+        """[edges] the columns `edges`, when the program has ended; see `EdgeProgram.of_edges`."""
+        return {}
 
     def converged(self, moved: float) -> bool:
         """Whether the run ends after a superstep with the total change `moved`."""

@@ -10,8 +10,10 @@ from ..partition import RangePartitioner
 from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
 from .block import Entries
+from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks
-from .orders.calls import takes_weights
+from .orders.calls import Calls, takes_weights
+from .program import Program, State, Vertices
 from .running import Order
 
 VERTICES = 600
@@ -19,7 +21,7 @@ VERTICES = 600
 
 
 def warm_program(
-    program: AnyProgram,
+    program: AnyProgram | EdgeProgram,
     space: MemorySpace = MemorySpace.HOST,
     *,
     blocks: int = 1,
@@ -28,7 +30,7 @@ def warm_program(
     order: Order = "synchronous",
 ) -> int:
     """Run a program in `space`, in one block or two; one batch, if it searches from sources. Returns the number of
-    supersteps.
+    supersteps. Then call `of_edges`, if the program has columns of edges.
 
     A program that can use weights gets some, if the edges of the run are `weighted`.
     The graph is a path with VERTICES vertices, and the vertex in its middle is joined to all that follow: from vertex
@@ -38,6 +40,9 @@ def warm_program(
     rest = number[middle + 2 :]
     source = np.concatenate((number[:-1], np.full_like(rest, middle)))
     target = np.concatenate((number[1:], rest))
+    if isinstance(program, EdgeProgram):
+        _call_of_edges(program, {})
+        return 0
     weight = np.ones(len(source)) if takes_weights(program, weighted) else None
     most = 1 if isinstance(program, SourceProgram) else VERTICES
     home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
@@ -45,4 +50,15 @@ def warm_program(
     carriers = MemoryCarrier.open(len(made))
     with kernel_threads(1):
         (first, *_) = run_blocks(program, made, home, carriers, threads=1, space=space, most_steps=most, order=order)
+    if isinstance(program, Program) and program.edges:
+        state = first.placed(MemorySpace.HOST).state
+        _call_of_edges(program, {name: np.resize(values, VERTICES) for name, values in state.items()})
     return first.steps
+
+
+def _call_of_edges(program: Program | EdgeProgram, state: State) -> None:
+    """For the edges of the path, as if none was in a triangle."""
+    number = np.arange(VERTICES)
+    arrays = {"number": number, "degree": np.full(VERTICES, 2), **state}
+    low, high = (Vertices(arrays, VERTICES, 0, rows) for rows in (number[:-1], number[1:]))
+    Calls(program).of_edges(low, high, np.zeros(VERTICES - 1, np.int32))

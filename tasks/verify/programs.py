@@ -1,4 +1,4 @@
-"""Checks of the vertex columns of programs, with NumPy alone.
+"""Checks of the columns of programs, with NumPy alone.
 
 Components and cores are checked by the edges of the result. Columns that depend on directions or weights are checked by
 the edges of the input, as the result stores neither; those of undirected graphs without weights by either.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..tables.live import LiveFiles
 from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, ids_at
 from .reading import Flaw, Int, positions, reject
-from .tables import EdgeTable, VertexTable
+from .tables import EdgeTable, VertexTable, edge_at
 from .triangles import orient, triangles
 
 ROUNDING = 1e-12
@@ -79,6 +79,21 @@ def _components(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, An
         if np.array_equal(least, before):
             break
     _compare_ids(vertices, "weak_component", least)
+
+
+def _similarity(edges: EdgeTable, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """From the supports, which are checked before, and the degrees."""
+    degree = np.bincount(np.concatenate([edges.source, edges.target]), minlength=len(vertices.ids)).astype(np.float64)
+    common, d, e = edges.support.astype(np.float64), degree[edges.source], degree[edges.target]
+    expected = {"jaccard": common / (d + e - common), "cosine": (common + 2) / (np.sqrt(d + 1) * np.sqrt(e + 1))}
+    for name in record["edge_columns"]:
+        found, own = edges.added[name].to_numpy(), expected[name]
+        if found.dtype != np.float64:
+            raise Flaw(f"edges: {name} is {found.dtype}, not float64")
+        wrong = np.flatnonzero(~(np.abs(found - own) <= ROUNDING))
+        if len(wrong):
+            at = int(wrong[0])
+            raise Flaw(f"{edge_at(edges, vertices, at)}: {name} says {found[at]}, but is {own[at]}")
 
 
 def _labels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
@@ -271,7 +286,7 @@ def _searches(start: Int, end: Int, total: int, sources: Int) -> Iterator[Int]:
         yield distance
 
 
-_BY_EDGES: Mapping[str, Check] = {"components": _components, "coreness": _coreness}
+_BY_EDGES: Mapping[str, Check] = {"components": _components, "coreness": _coreness, "similarity": _similarity}
 """Checks that do not depend on directions."""
 _BY_ARCS: Mapping[str, ArcCheck] = {
     "pagerank": _pagerank,

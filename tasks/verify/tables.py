@@ -30,6 +30,8 @@ class EdgeTable:
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     """λ is in [low, high]. Both are one array if the run converged."""
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """Arrow columns of programs, by name."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
     """The edge table. Raises Flaw unless columns and types are as documented and all ends are in the vertex table."""
     bounds = _bounds(manifest)
     numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
-    table = read_table(out, manifest, "edges", [source, target], numbers)
+    added = [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
+    table = read_table(out, manifest, "edges", [source, target], numbers, last=added)
     for column in (source, target):
         if table[column].type != vertices.id_type:
             raise Flaw(f"edges: {column} is {table[column].type}, but the vertices' id is {vertices.id_type}")
@@ -158,7 +161,7 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
             raise Flaw(f"edges: {column} {table[column][row].as_py()!r} in row {row} is not in the vertex table")
     low = table[bounds[0]].to_numpy()
     high = low if len(bounds) == 1 else table[bounds[1]].to_numpy()
-    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high)
+    return EdgeTable(ends[0], ends[1], table["support"].to_numpy(), low, high, {name: table[name] for name in added})
 
 
 def _bounds(manifest: dict[str, Any]) -> list[str]:

@@ -98,6 +98,8 @@ class ProgramRecord(Record):
     """Of the source of its module."""
     facts: dict[str, Any] = Field(default_factory=dict)
     """Facts of the whole graph by name, see docs/programs.md; of programs that search from many sources."""
+    edge_columns: list[str] = Field(default_factory=list)
+    """Columns that it added to the table of edges."""
 
 
 class OutputRecord(Record):

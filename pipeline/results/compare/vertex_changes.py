@@ -90,6 +90,9 @@ def shared_columns(old: Result, new: Result) -> tuple[list[str], list[str]]:
     for side, own, other in zip((old, new), owner, owner[::-1], strict=True):
         if only := dict.fromkeys(record.name for name, record in own.items() if name not in other):
             notices.append(f"only {side.place} has columns of {', '.join(only)}: they are not compared")
+    of_edges = {name: None for side in (old, new) for one in side.manifest.programs for name in one.edge_columns}
+    if of_edges:
+        notices.append(f"columns of edges are not compared: {', '.join(of_edges)}")
     told: set[str] = set()
     for name, before in owner[0].items():
         if name not in owner[1]:

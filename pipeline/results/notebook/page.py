@@ -5,8 +5,7 @@ from __future__ import annotations
 from ....tasks.errors import EdgemillError
 from ..group_tables import value_text
 from ..groups.attributes import labels_of
-from ..groups.values import as_text
-from ..program_columns import summaries
+from ..program_columns import row_name, summaries
 from ..report.groups import members
 from ..result import Result
 from ..rows import DNGraph, rows_of
@@ -98,10 +97,10 @@ def _columns(result: Result) -> list[str]:
         if column.constant:
             tables.append(f"<p>{shown(column.constant)}</p>")
             continue
-        head = ["vertex", column.name]
+        head = ["edge" if column.of_edges else "vertex", column.name]
         if column.groups is not None:
-            head = [f"{column.name}, {column.groups:,} in all", "vertices"]
-        rows = [[shown(value_text(value)), shown(as_text(id), MOST_NAME)] for id, value in column.top]
+            head = [f"{column.name}, {column.groups:,} in all", column.rows]
+        rows = [[shown(value_text(value)), shown(row_name(id), MOST_NAME)] for id, value in column.top]
         tables.append(table([shown(name) for name in reversed(head)], rows, 1))
     return tables
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....tasks.storage.passwords import without_passwords
-from ...output.manifest import ProgramRecord
+from ...output.manifest import Counts, ProgramRecord
 from ..group_tables import range_text, value_text
 from ..groups.attributes import labels_of
-from ..program_columns import ColumnSummary, facts_text, summaries
+from ..program_columns import ColumnSummary, facts_text, row_name, summaries
 from ..result import Result
 from ..rows import DNGraph
 from .charts import bars, curves, icicle, marks
@@ -196,21 +196,23 @@ def _commands(location: str, group: int) -> list[tuple[str, str]]:
 def programs(result: Result) -> list[Section]:
     """One section for each program. Raises InputError for damage."""
     columns = summaries(result, MOST_ROWS)
-    vertices = result.manifest.counts.vertices
     return [
-        _section(at, record, [column for column in columns if column.program == record.name], vertices)
+        _section(at, record, [column for column in columns if column.program == record.name], result.manifest.counts)
         for at, record in enumerate(result.manifest.programs)
     ]
 
 
-def _section(at: int, record: ProgramRecord, columns: list[ColumnSummary], vertices: int) -> Section:
+def _section(at: int, record: ProgramRecord, columns: list[ColumnSummary], counts: Counts) -> Section:
     ended = "" if record.converged else " A limit ended it before it had converged."
     text = [f"{counted(record.supersteps, 'superstep')} in {duration(record.seconds)}.{ended}"]
     text += [f"{clipped(column.name)}: {column.meaning}" for column in columns if column.meaning]
     text += [f"{clipped(facts_text(record.facts))}."] * bool(record.facts)
     text += [f"{clipped(column.constant)}." for column in columns if column.constant]
     tables = [
-        table for column in columns if not column.constant for table in (_first(column), _spread(column, vertices))
+        table
+        for column in columns
+        if not column.constant
+        for table in (_first(column), _spread(column, counts.edges if column.of_edges else counts.vertices))
     ]
     title = f"Program {clipped(record.name)}"
     return Section(f"program{chr(ord('a') + at)}", title, text, _hop_plot(record), tables, len(tables))
@@ -231,18 +233,19 @@ def _hop_plot(record: ProgramRecord) -> list[Chart]:
 def _first(column: ColumnSummary) -> Table:
     name = clipped(column.name)
     rows = [
-        (clipped(id), number(value) if isinstance(value, int) else clipped(value_text(value)))
+        (clipped(row_name(id)), number(value) if isinstance(value, int) else clipped(value_text(value)))
         for id, value in column.top
     ]
     if column.groups is None:
-        return Table(f"Vertices of highest {name}", ("vertex", f"{name}>"), rows)
-    return Table(f"Largest of {counted(column.groups, 'group')} by {name}", (name, "vertices>"), rows)
+        what = "edge" if column.of_edges else "vertex"
+        return Table(f"{column.rows.capitalize()} of highest {name}", (what, f"{name}>"), rows)
+    return Table(f"Largest of {counted(column.groups, 'group')} by {name}", (name, f"{column.rows}>"), rows)
 
 
-def _spread(column: ColumnSummary, vertices: int) -> Table:
-    whole = vertices if column.groups is None else column.groups
+def _spread(column: ColumnSummary, every: int) -> Table:
+    whole = every if column.groups is None else column.groups
     rows = [(range_text(own), number(own.vertices), share(own.vertices, whole)) for own in column.ranges]
     if column.others:
-        rows.append(("none", number(column.others), share(column.others, vertices)))
-    what = ("", "vertices") if column.groups is None else ("vertices of a group: ", "groups")
+        rows.append(("none", number(column.others), share(column.others, every)))
+    what = ("", column.rows) if column.groups is None else (f"{column.rows} of a group: ", "groups")
     return Table(f"Distribution of {clipped(column.name)}", (f"{what[0]}value>", f"{what[1]}>", "share>"), rows)

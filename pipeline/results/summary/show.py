@@ -70,7 +70,7 @@ def print_result(
 def _title(column: ColumnSummary) -> str:
     name = one_line(column.name)
     if column.groups is None:
-        return f"vertices of highest {name}"
+        return f"{column.rows} of highest {name}"
     return f"{name}: {column.groups:,} group{'' if column.groups == 1 else 's'}, the largest first"
 
 
@@ -112,7 +112,10 @@ def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[Colum
         plural = "" if dense.roots == 1 else "s"
         table.add_row("groups", f"{inside}; {dense.roots:,} connected component{plural}")
     if manifest.programs:
-        ran = [f"{one.name} ({', '.join(one.columns)}; supersteps: {one.supersteps:,})" for one in manifest.programs]
+        ran = [
+            f"{one.name} ({', '.join([*one.columns, *one.edge_columns])}; supersteps: {one.supersteps:,})"
+            for one in manifest.programs
+        ]
         table.add_row("programs", Text(one_line(", ".join(ran))))
         for one in manifest.programs:
             equal = [column.constant for column in columns if column.program == one.name and column.constant]

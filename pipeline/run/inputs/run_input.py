@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ....tasks.errors import EdgemillError, UsageError
+from ....tasks.errors import EdgemillError, InputError, UsageError
 from ....tasks.inputs.sources import Source
 from ....tasks.storage.folders import Folder, folder_at
 from ...frames.frame_input import FrameInput, is_frame_input
@@ -93,12 +93,22 @@ class RunInput:
                     if self.batch is None:
                         self._tell(self._source)
                     refuse_few_rows(self._source, self._settings.input.least_rows)
+            self._refuse_names(self._source)
             if self._source.weights is not None:
                 from ...programs.making import refuses_negative_weights
 
                 weights = replace(self._source.weights, nonnegative=refuses_negative_weights(self._settings))
                 self._source = replace(self._source, weights=weights)
         return self._source
+
+    def _refuse_names(self, source: Source) -> None:
+        """Raises InputError if a program adds a column of edges with the name of an id column."""
+        for column in (source.source_column, source.target_column):
+            if column in self._settings.edge_columns:
+                raise InputError(
+                    f"the column {column!r} of ids has the name of a column that a program adds to the table of edges: "
+                    "rename it in the input"
+                )
 
     def _tell(self, source: Source) -> None:
         if source.frame is not None:

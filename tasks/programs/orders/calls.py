@@ -11,6 +11,7 @@ from typing import Any, NoReturn, get_args
 import numpy as np
 
 from ...errors import EdgemillError, ProgramError
+from ..edges.program import EdgeProgram
 from ..program import Array, Best, Combine, Program, Top, Totals, Vertices, View
 from .pieces import in_pieces
 
@@ -39,13 +40,13 @@ IN_ANY_ORDER = ("min", "max", "hindex")
 _WRITES = "writes to {} that it is given: change a copy instead, such as v.number.copy()"
 
 
-def name_of(program: Program) -> str:
+def name_of(program: Program | EdgeProgram) -> str:
     """The name of a program in messages."""
     kind = type(program)
     return kind.__qualname__ if is_shipped(program) else f"{kind.__module__}:{kind.__qualname__}"
 
 
-def is_shipped(program: Program) -> bool:
+def is_shipped(program: Program | EdgeProgram) -> bool:
     """Whether it is a program of edgemill, not one of the user."""
     return type(program).__module__.startswith("edgemill.")
 
@@ -70,12 +71,22 @@ def has_windows(program: Program) -> bool:
     return type(program).window is not Program.window
 
 
-def check_declaration(program: Program) -> None:
+def check_declaration(program: Program | EdgeProgram) -> None:
     """Raises ProgramError if a program lacks an attribute, or has attributes that cannot be combined."""
 
     def refuse(what: str) -> NoReturn:
         raise ProgramError(f"program {name_of(program)}: {what}")
 
+    edges = getattr(program, "edges", None)
+    if not isinstance(edges, Mapping) or not (edges or isinstance(program, Program)):
+        refuse('`edges` is not set: give the columns and their types, such as edges = {"likeness": "float64"}')
+    for name, kind in edges.items():
+        if kind not in KINDS or kind == "id":
+            refuse(f"`edges` has {name!r} of type {kind!r}, not one of {', '.join(list(KINDS)[:-1])}")
+    if isinstance(program, EdgeProgram):
+        return
+    if edges and not _defines(program, "of_edges"):
+        refuse("`edges` is set, and `of_edges` is not defined")
     state, combine = getattr(program, "state", None), getattr(program, "combine", None)
     if not isinstance(state, Mapping) or not state:
         refuse('`state` is not set: give the arrays and their types, such as state = {"rank": "float64"}')
@@ -84,6 +95,8 @@ def check_declaration(program: Program) -> None:
             refuse(f"`state` has {array!r} of type {kind!r}, not one of {', '.join(KINDS)}")
         if array.startswith("_") or array in ("number", "in_degree", "out_degree", "out_weight", "total", "step"):
             refuse(f"`state` cannot have an array with the name {array!r}")
+        if edges and array == "degree":
+            refuse("`state` cannot have an array with the name 'degree', which `of_edges` has")
     if unknown := [array for array in program.constant if array not in state]:
         refuse(f"`constant` has {unknown[0]!r}, which is not in `state`")
     for attribute, value, known in (
@@ -133,9 +146,11 @@ class Calls:
     results without one value of the right type for each vertex.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.kinds = {array: np.dtype(KINDS[kind]) for array, kind in program.state.items()}
+    def __init__(self, program: Program | EdgeProgram) -> None:
+        self.program: Any = program
+        state = program.state if isinstance(program, Program) else {}
+        self.kinds = {array: np.dtype(KINDS[kind]) for array, kind in state.items()}
+        self.edge_kinds = {name: np.dtype(KINDS[kind]) for name, kind in program.edges.items()}
 
     def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
         """See `Program.start`. The arrays are new."""
@@ -196,6 +211,21 @@ class Calls:
 
         return in_pieces(v, compute, state, rows)[""]
 
+    def of_edges(self, low: Vertices, high: Vertices, support: Array) -> dict[str, Array]:
+        """See `EdgeProgram.of_edges`. `low` and `high` have an element for each edge."""
+        support = support.view()
+        support.flags.writeable = False
+
+        def compute(part: Vertices, piece: slice) -> dict[str, Array]:
+            ends = part, high.part(piece), support[piece]
+            found = self._call("of_edges", part, self.program.of_edges, *ends)
+            if not isinstance(found, Mapping) or set(found) != set(self.program.edges):
+                given = f"the arrays {_listed(found)}" if isinstance(found, Mapping) else _described(found)
+                self.refuse("of_edges", part, f"returns {given}; `edges` has {_listed(self.program.edges)}")
+            return {name: self._of_kind("of_edges", part, name, found[name], "edges") for name in found}
+
+        return in_pieces(low, compute)
+
     def converged(self, v: Vertices, moved: float) -> bool:
         """See `Program.converged`."""
         return bool(self._call("converged", v, self.program.converged, moved))
@@ -248,9 +278,9 @@ class Calls:
         if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Mapping):
             self.refuse(function, v, f"returns {_described(found)}, not a dict of the state's arrays and an array")
         state, moved = found
-        wanted = set(self.kinds).difference(self.program.constant if function == "apply" else ())
+        wanted = set(self.program.state).difference(self.program.constant if function == "apply" else ())
         if set(state) != wanted:
-            known = "`state`" if len(wanted) == len(self.kinds) else "`state` without `constant`"
+            known = "`state`" if len(wanted) == len(self.program.state) else "`state` without `constant`"
             self.refuse(function, v, f"returns the arrays {_listed(state)}; {known} has {_listed(wanted)}")
         moved = self._array(function, v, moved, "what moved")
         if moved.dtype.kind not in ("b" if self.program.senders == "changed" else "biuf"):
@@ -258,11 +288,13 @@ class Calls:
             self.refuse(function, v, f"the second array is {moved.dtype}, not {numbers}")
         return {name: self._of_kind(function, v, name, state[name]) for name in state}, moved
 
-    def _of_kind(self, function: str, v: Vertices, name: str, given: Any) -> Array:
+    def _of_kind(self, function: str, v: Vertices, name: str, given: Any, of: str = "vertices") -> Array:
         """The array with the declared type. Integers must fit, and floats must not become integers."""
-        values, kind = self._array(function, v, given, repr(name)), self.kinds[name]
+        values = self._array(function, v, given, repr(name), of)
+        declared, kinds = ("`edges`", self.edge_kinds) if of == "edges" else ("`state`", self.kinds)
+        kind = kinds[name]
         if not np.can_cast(values.dtype, kind, "same_kind"):
-            self.refuse(function, v, f"the array {name!r} is {values.dtype}, and `state` says {kind}")
+            self.refuse(function, v, f"the array {name!r} is {values.dtype}, and {declared} says {kind}")
         converted = values.astype(kind, copy=False)
         if kind.itemsize < values.dtype.itemsize and kind.kind in "iu" and bool((converted != values).any()):
             self.refuse(function, v, f"the array {name!r} has a value that does not fit {kind}")
@@ -278,7 +310,7 @@ class Calls:
         return found.copy() if isinstance(found, np.ndarray) and not found.flags.writeable else found
 
 
-def _defines(program: Program, function: str) -> bool:
+def _defines(program: Any, function: str) -> bool:
     return getattr(type(program), function) is not getattr(Program, function)
 
 

@@ -1,6 +1,6 @@
 """The vertex programs of edgemill, one module each.
 
-Start with `components`, the shortest. May import `programs.program`, `batches.program`
+Start with `components`, the shortest. May import `programs.program`, `batches.program`, `edges.program`
 and NumPy only.
 """
 
@@ -12,6 +12,7 @@ from .distances import Distances
 from .labels import LabelPropagation
 from .paths import BreadthFirst, ShortestPaths
 from .ranks import PageRank
+from .similarity import Similarity
 
 __all__ = [
     "Betweenness",
@@ -23,4 +24,5 @@ __all__ = [
     "LocalClustering",
     "PageRank",
     "ShortestPaths",
+    "Similarity",
 ]

@@ -29,7 +29,7 @@ def test_every_program_has_a_function() -> None:
         }
         model = {} if entry.section is None else SECTIONS[entry.section].model_fields
         assert parameters == {field: info.default for field, info in model.items()}
-        assert all(f"`{column.name}`" in function.__doc__ for column in entry.columns)
+        assert all(f"`{column.name}`" in function.__doc__ for column in (*entry.columns, *entry.edges))
 
 
 def test_columns_by_id() -> None:

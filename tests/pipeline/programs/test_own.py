@@ -232,3 +232,10 @@ def test_workers_need_the_same_version() -> None:
     (found,) = own.find_own(["my_programs:Reach"]).values()
     assert own.check_importable([("reach", found.place, found.sha256)]) is None
     assert "another version there" in str(own.check_importable([("reach", found.place, "0" * 64)]))
+
+
+def test_the_program_of_edges_on_the_page() -> None:
+    import edges_of_mine  # type: ignore[import-not-found]
+
+    found = package.try_program(edges_of_mine.Overlap(), [(1, 2), (2, 3), (1, 3), (3, 4)])
+    assert found == {"overlap": {(1, 2): 0.5, (1, 3): 0.5, (2, 3): 0.5, (3, 4): 0.0}}
