@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from bokeh.util.paths import bokehjs_path
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -24,6 +23,7 @@ from ..result import Result
 from . import run_sections
 from .changes import SinceLastNight, changes
 from .dense import dense, programs
+from .drawing.models import bokeh_script
 from .notices import notices
 from .parts import Fact, Section, clipped, counted, duration, number, share
 
@@ -44,7 +44,7 @@ def page(result: Result, location: str, since: SinceLastNight | None = None) -> 
     """
     manifest = result.manifest
     shown = [*(dense(result, location) if manifest.has_lambda else []), *programs(result)]
-    scripts = [Markup(text) for text in (_bokeh(), _file("report.js"))]
+    scripts = [Markup(text) for text in (bokeh_script(), _file("report.js"))]
     pages = Environment(
         loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_visible
     )
@@ -112,11 +112,6 @@ def _facts(manifest: Manifest) -> list[Fact]:
 def _groups(record: DenseRecord, vertices: int) -> Fact:
     inside = share(record.members, vertices)
     return Fact("dense groups", number(record.dn_graphs), f"with {inside} of the vertices" if record.members else "")
-
-
-def _bokeh() -> str:
-    """The script of BokehJS, without widgets and tables."""
-    return (bokehjs_path() / "js" / "bokeh.min.js").read_text("utf-8")
 
 
 def _file(name: str) -> str:

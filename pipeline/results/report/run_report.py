@@ -24,7 +24,7 @@ from ..result import Result
 
 
 def import_early() -> None:
-    """Start to import Bokeh, which takes half a second, in a thread. `add_report` meets any error of the import."""
+    """Start to import what pages need, in a thread. `add_report` meets any error of the import."""
 
     def importing() -> None:
         with suppress(Exception):
