@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import graph_values
+from .programs.block import PairTable
 from .programs.delivery import NamedColumns
 from .programs.running import Outcome, Pending
 from .storage import array_files
@@ -15,6 +16,7 @@ TYPES: Mapping[str, type[Any]] = {
     **graph_values.TYPES,
     "NamedColumns": NamedColumns,
     "Outcome": Outcome,
+    "PairTable": PairTable,
     "Pending": Pending,
 }
 """As `graph_values.TYPES`."""

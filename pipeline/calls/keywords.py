@@ -281,6 +281,8 @@ class DistancesSection(TypedDict, total=False):
     """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
     wasserman_faust: bool
     """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
+    table: bool
+    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
 
 
 class EstimateSection(TypedDict, total=False):
@@ -487,5 +489,7 @@ class Keywords(TypedDict, total=False):
     """Divide by the number of pairs of other vertices; false: sums over pairs."""
     wasserman_faust: bool
     """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
+    table: bool
+    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
     samples: int
     """Wedges in the sample. Four times as many halve the intervals."""

@@ -147,6 +147,7 @@ def distances(
     seed: int = 0,
     batch: int = 512,
     wasserman_faust: bool = True,
+    table: bool = False,
     **settings: Any,
 ) -> ResultTable:
     """Closeness and eccentricity of vertices; diameter, radius and hop plot of the graph in the manifest.
@@ -163,11 +164,13 @@ def distances(
     `batch`: Sources searched from at once, a multiple of 64; each takes 3 bits a vertex.
 
     `wasserman_faust`: Multiply closeness by the share of vertices that reach the vertex; false: within those alone.
+
+    `table`: Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices.
     """
     return columns_of(
         "distances",
         edges,
-        {"sources": sources, "seed": seed, "batch": batch, "wasserman_faust": wasserman_faust},
+        {"sources": sources, "seed": seed, "batch": batch, "wasserman_faust": wasserman_faust, "table": table},
         settings,
     )
 

@@ -25,7 +25,7 @@ from ...tasks.ids.identity import Kind
 from ...tasks.inputs.sources import Source
 from ...tasks.messages import Bundle
 from ...tasks.partition import RangePartitioner
-from ...tasks.programs import Block, EdgeProgram, Order, Outcome, Program, delivery, run_blocks
+from ...tasks.programs import Block, EdgeProgram, Order, Outcome, Program, SourceProgram, delivery, run_blocks
 from ...tasks.programs.local_runs import AnyProgram
 from ...tasks.programs.orders.calls import KINDS, takes_weights
 from ...tasks.programs.running import can_pause
@@ -44,6 +44,7 @@ from .catalogue import Column, Entry
 from .files import file_allocator, task_bytes
 from .making import parameters_of, program_of, requested_programs, topology_limit
 from .of_edges import Supports, add_edge_columns, columns_of_edges, no_columns, record_on_edges
+from .of_pairs import add_pairs, wants_table
 from .own import check_importable
 from .saving import Finished, KeptPrograms, Paused
 from .vertices import find_vertices
@@ -57,6 +58,8 @@ class ProgramResults:
     """[buckets] lists of TableColumn, for vertices"""
     of_edges: list[Future] | None
     """[buckets] lists of TableColumn, for edges; None if no program has any"""
+    pairs: list[Future] | None
+    """[buckets] NamedColumns with the table of distances; None without one"""
     records: list[ProgramRecord]
 
 
@@ -138,6 +141,8 @@ def run_programs(
                 named = _name(engine, buckets, found, ids, source.kind)
                 if isinstance(program, Program) and program.edges and edges is not None:
                     named = edges(program, found, named)
+                if isinstance(program, SourceProgram) and program.table:
+                    named = add_pairs(engine, buckets, ran.states, named)
                 finished = kept.finish(name, parameters, named, _record(name, entry, settings, ran))
                 del ran, found, named
             done.append(finished)
@@ -149,7 +154,8 @@ def run_programs(
             own_edges = [entry.edges for entry in wanted.values()]
             of_edges = engine.map("edge-columns", columns_of_edges, [(own_edges, futures) for _, futures in tasks])
         engine.wait([*published, *(of_edges or [])])
-    return ProgramResults(published, of_edges, [own.record for own in done])
+    pairs = next((own.columns for own in done if own.record.name == "distances"), None)
+    return ProgramResults(published, of_edges, pairs if wants_table(settings) else None, [own.record for own in done])
 
 
 def _tell(events: Events, stage: Stage, record: ProgramRecord) -> None:
@@ -313,7 +319,7 @@ def _run_blocks(
 
 def _figures(outcome: Outcome) -> Outcome:
     """The outcome without its arrays."""
-    return replace(outcome, number=outcome.number[:0], state={}, pending=None)
+    return replace(outcome, number=outcome.number[:0], state={}, pending=None, pairs=None)
 
 
 def _bring_back(

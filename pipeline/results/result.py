@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..calls.temporary import TemporaryFolder
     from .frames.table import ResultTable
 
-_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members")
+_TABLES = ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances")
 
 
 class Result:
@@ -145,6 +145,18 @@ class Result:
         In a run without λ: id, degree, and the columns of programs.
         """
         return self._dataset("vertices")
+
+    @cached_property
+    def distances(self) -> ResultTable:
+        """source, target (ids of the input), distance int32: the pairs of two vertices with a path, sorted by both.
+
+        Raises UsageError if the run did not set `distances.table`.
+        """
+        if not any(record.name == "distances" and record.parameters.get("table") for record in self.manifest.programs):
+            raise UsageError(
+                f"{self.place} has no table distances: run again with --programs distances --set distances.table=true"
+            )
+        return self._dataset("distances")
 
     @cached_property
     def attributes(self) -> ResultTable:

@@ -25,6 +25,7 @@ from ..output.manifest import Manifest
 from ..plan.choice import plan_run, plan_without_sample
 from ..plan.fit import refuse_if_too_large, remedy
 from ..plan.plan import Plan
+from ..programs.of_pairs import refuse_large_table
 from ..programs.vertices import find_vertices
 from ..stages.attributes import join_attributes, with_attributes
 from ..updating.updating import keep_state_of
@@ -117,6 +118,7 @@ def _run(run: RunContext) -> tuple[Manifest, Checkpoint]:
     try:
         graph = find_graph(run, checkpoint)
         find_vertices(engine, settings, run.source, graph.buckets)  # an unknown id ends the run early
+        refuse_large_table(settings, int(graph.buckets.starts[-1]))
         joined = None
         if run.vertices is not None and run.vertices.schema.names:
             tables = run.call.staging.tables

@@ -6,6 +6,7 @@ A run without λ has programs and their columns of vertices alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...tasks.publish.writing import TableFormat
@@ -16,7 +17,7 @@ from ..nightly.lineage import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import Manifest
 from ..stages.extracting import Groups, KnownLambda, extract
-from ..stages.publishing import Findings, publish_results, publish_vertices, tables_to_write
+from ..stages.publishing import Findings, Published, publish_results, publish_vertices, tables_to_write
 from .bounding import bound_graph
 from .context import RunContext
 from .result_manifest import Outcome, manifest_of
@@ -68,6 +69,7 @@ def make_tables(
             ),
             _format(run, files, groups is not None),
         )
+        published = _with_pairs(run, engine, graph, ran, published, files)
     return manifest_of(
         run,
         graph,
@@ -87,7 +89,20 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
     buckets, degrees, files = graph.buckets, graph.partitions.degrees, run.plan.files
     with run.events.stage("publish", files * len(buckets.edges)) as stage:
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, _format(run, files))
+        published = _with_pairs(run, engine, graph, ran, published, files)
     return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
+
+
+def _with_pairs(
+    run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults | None, published: Published, files: int
+) -> Published:
+    """The same after the table of distances, if there is one, has been written."""
+    if ran is None or ran.pairs is None:
+        return published
+    from ..programs.of_pairs import publish_pairs
+
+    written = publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, _format(run, files))
+    return replace(published, files=[*published.files, *written])
 
 
 def _format(run: RunContext, files: int, converged: bool = True) -> TableFormat:

@@ -177,3 +177,5 @@ class DistancesSettings(Section):
     """Sources searched from at once, a multiple of 64; each takes 3 bits a vertex."""
     wasserman_faust: bool = True
     """Multiply closeness by the share of vertices that reach the vertex; false: within those alone."""
+    table: bool = False
+    """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""

@@ -111,3 +111,25 @@ def build_block(
     rows = InRows(order.offsets(np.bincount(target, minlength=len(number))), code, weight)
     mutual = not (directed and view == "in")
     return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)
+
+
+MOST_VERTICES = 50_000
+"""The most vertices of a graph with a table of distances: 2.5 billion pairs, 5 GB in memory."""
+
+NO_PATH = np.uint16(2**16 - 1)
+"""The distance of a pair without a path, and of a vertex to itself. Larger than any distance of MOST_VERTICES."""
+
+
+@dataclass(frozen=True)
+class PairTable(SizedArrays):
+    """Distances from some vertices to others. `len()` is the number of rows."""
+
+    row: NDArray[np.int64]
+    """[rows] dense numbers of the vertices of the rows, ascending."""
+    column: NDArray[np.int64]
+    """[columns] dense numbers of the vertices of the columns, ascending."""
+    distance: NDArray[np.uint16]
+    """[rows, columns]"""
+
+    def __len__(self) -> int:
+        return len(self.row)

@@ -25,7 +25,7 @@ from ..ingest.directions import DOWN, UP
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle
 from ..partition import RangePartitioner
-from .block import Block, Entries, build_block, entries_of
+from .block import Block, Entries, PairTable, build_block, entries_of
 from .program import Array, View
 from .running import Outcome
 
@@ -63,6 +63,8 @@ class NamedColumns(SizedArrays):
     """The ids that columns refer to."""
     edges: Mapping[str, Array] = field(default_factory=dict)
     """[edges] columns of the bucket's edges by name."""
+    pairs: PairTable | None = None
+    """Distances from the vertices of the bucket, of a program that keeps them."""
 
 
 @dataclass(frozen=True)

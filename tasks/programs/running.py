@@ -16,7 +16,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
-from .block import Block
+from .block import Block, PairTable
 from .mirrors import Mirrors
 from .orders.asynchronous import run_to_silence
 from .orders.state import BlockState
@@ -87,6 +87,9 @@ class Outcome(SizedArrays):
 
     received: int = 0
     """Bytes that this group received."""
+
+    pairs: PairTable | None = None
+    """Distances to own vertices (rows) from the sources (columns), of a program that keeps them."""
 
     pending: Pending | None = None
     """What `run_program` needs to go on; None if the program has ended, or has to begin anew."""

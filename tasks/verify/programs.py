@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..storage.folders import Folder
 from ..tables.live import LiveFiles
 from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, ids_at
-from .reading import Flaw, Int, positions, reject
+from .reading import Flaw, Int, positions, read_file, reject, table_files
 from .tables import EdgeTable, VertexTable, edge_at
 from .triangles import orient, triangles
 
@@ -246,6 +248,50 @@ def _all_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any])
     listed = plot[: len(facts["hop_plot"])]
     if every and not (facts["longest"] == len(plot) and np.allclose(facts["hop_plot"], listed, rtol=1e-12)):
         raise Flaw(f"the longest distance and the hop plot are {facts['longest']} and {facts['hop_plot']}, not {plot}")
+
+
+def check_distance_table(
+    out: Folder, manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, arcs: Arcs | None
+) -> tuple[str, bool]:
+    """Check the table of distances: its order, the number of pairs by distance, and all rows of a small graph, or those
+    of some sources. A file is in memory at a time. Raises Flaw.
+
+    `arcs` as for `check_programs`.
+    """
+    record = next(record for record in manifest["programs"] if record["name"] == "distances")
+    known = arcs_of(edges) if arcs is None and not manifest["input"].get("directed") else arcs
+    if known is None:
+        return "not checked without the input, which has directions", True
+    total = len(vertices.ids)
+    sources = np.sort(_sources(record, total))
+    some = sources
+    if len(sources) * len(known.source) > SEARCHED_ARCS:
+        some = sources[np.linspace(0, len(sources) - 1, min(len(sources), SEARCHED)).astype(np.int64)]
+    searches = dict(zip(some.tolist(), _searches(known.source, known.target, total, some), strict=True))
+    counts, last = np.zeros(1, np.int64), -1
+    for name in table_files(manifest, "distances"):
+        table = read_file(out, name, ["source", "target", "distance"])
+        source, target = (positions(table[column], vertices.ids) for column in ("source", "target"))
+        distance = table["distance"].to_numpy()
+        if table["distance"].type != pa.int32() or not np.isin(source, sources).all() or (target < 0).any():
+            raise Flaw(f"{name} has distances that are not int32, or ids that are no sources or no vertices")
+        key = np.concatenate([[last], source * total + target])
+        if (key[1:] <= key[:-1]).any() or (distance < 1).any():
+            raise Flaw(f"{name} has pairs that do not ascend, or distances below 1")
+        last = int(key[-1])
+        more = np.bincount(distance, minlength=len(counts))
+        more[: len(counts)] += counts
+        counts = more
+        for one in np.intersect1d(some, source).tolist():
+            rows, own = source == one, searches[one]
+            reached = np.flatnonzero(own > 0)
+            if not (np.array_equal(target[rows], reached) and np.array_equal(distance[rows], own[reached])):
+                raise Flaw(f"{name}: the distances from {vertices.name(one)} are not those of a search")
+    scale = total / max(len(sources), 1)
+    plot = np.array(record["facts"]["hop_plot"])
+    if len(counts) - 1 != record["facts"]["longest"] or not np.allclose(counts[1 : 1 + len(plot)] * scale, plot):
+        raise Flaw("distances has other numbers of pairs by distance than the hop plot of the manifest")
+    return f"{int(counts.sum()):,} pairs; searches from {len(some):,} vertices find the same", True
 
 
 def _check_exact(vertices: VertexTable, name: str, record: Mapping[str, Any]) -> None:

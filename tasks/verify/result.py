@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from .attributes import check_attributes
 from .bounds import Backing, Simple, not_falling, peel, survey
 from .groups import check_groups
 from .input import check_input, edges_of_input, live_files
-from .programs import arcs_known, check_programs
+from .programs import arcs_known, check_distance_table, check_programs
 from .reading import Flaw, Int, reject
 from .tables import EdgeTable, VertexTable, check_files, edge_at, read_edges, read_manifest, read_vertices
 
@@ -136,10 +137,7 @@ def _check_tables(
     if manifest["input"].get("vertices") is not None:
         checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
     if manifest.get("programs"):
-        checklist.run(
-            "programs",
-            lambda: check_programs(manifest, edges, vertices, arcs_known(manifest, vertices, input_path, live)),
-        )
+        _check_programs(checklist, folder, manifest, edges, vertices, input_path, live)
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
     if input_path is not None:
         checklist.run("input", lambda: check_input(input_path, manifest, edges, vertices, live))
@@ -165,11 +163,27 @@ def _check_without_lambda(
     edges = EdgeTable(source, target, none, none, none)
     vertices = replace(vertices, triangles=_triangles(edges, vertices, support))
     checklist.run("vertices", lambda: _degrees(edges, vertices))
-    checklist.run(
-        "programs", lambda: check_programs(manifest, edges, vertices, arcs_known(manifest, vertices, path, live))
-    )
+    _check_programs(checklist, folder, manifest, edges, vertices, path, live)
     checklist.run("input", lambda: check_input(path, manifest, edges, vertices, live))
     checklist.run("totals", lambda: _graph_totals(manifest, edges, vertices))
+
+
+def _check_programs(
+    checklist: _Checklist,
+    folder: Folder,
+    manifest: dict[str, Any],
+    edges: EdgeTable,
+    vertices: VertexTable,
+    path: str | None,
+    live: LiveFiles | None,
+) -> None:
+    @cache
+    def arcs() -> Any:
+        return arcs_known(manifest, vertices, path, live)
+
+    checklist.run("programs", lambda: check_programs(manifest, edges, vertices, arcs()))
+    if any(one["name"] == "distances" and one["parameters"].get("table") for one in manifest["programs"]):
+        checklist.run("distances", lambda: check_distance_table(folder, manifest, edges, vertices, arcs()))
 
 
 def _vertices_alone(folder: Folder, manifest: dict[str, Any]) -> tuple[str, VertexTable]:

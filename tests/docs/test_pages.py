@@ -124,6 +124,7 @@ def test_outputs_have_the_columns_that_the_page_lists(rerun: tuple[str, Path]) -
         listed[section.split("`")[1]] = columns
     tables = {path.parent.name: pq.read_schema(path) for path in out.glob("*/*.parquet")}
     assert listed.pop("attributes") == [("id", "id")]  # see tests/pipeline/frames/test_attributes.py
+    assert listed.pop("distances") == [("source", "id"), ("target", "id"), ("distance", "int32")]  # on request
     assert tables.keys() == listed.keys()
     for name, schema in tables.items():
         found = [("" if column.name in ids else column.name, str(column.type)) for column in schema]

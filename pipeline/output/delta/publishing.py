@@ -74,7 +74,7 @@ class DeltaTables:
             refuse_link(self.folder)
         columns = [source.source_column, source.target_column, "support", "lambda"]
         refuse_columns(source.id_type, columns)
-        for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members"):
+        for name in ("edges", "vertices", "attributes", "hierarchy", "dn_graphs", "dn_graph_members", "distances"):
             refuse_foreign(self.folder.subfolder(name))
 
     def publish(self, events: Events) -> None:

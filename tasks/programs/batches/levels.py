@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels import searches
-from ..block import Block
-from .side import ALL_BITS, Frontier, Side, first_frontier, unused_bits
+from ..block import NO_PATH, Block
+from .side import ALL_BITS, Frontier, Side, bits_of, first_frontier, unused_bits
+
+AT_ONCE = 2**12
+"""Vertices of a level whose bits are listed at once."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,12 @@ class Reach:
 class LevelSearch:
     """Searches in one block."""
 
-    def __init__(self, block: Block, into: Side) -> None:
+    def __init__(self, block: Block, into: Side, kept: NDArray[np.int64] | None = None) -> None:
         self.block, self.into = block, into
+        self.kept = None if kept is None else np.sort(kept)
+        """[kept] sources whose distances are kept, ascending; None for none."""
+        self.table = None if kept is None else np.full((block.rows.rows, len(kept)), NO_PATH)
+        """[own, kept] these distances."""
         self.reached, self.distance, self.squares = (np.zeros(block.rows.rows, np.int64) for _ in range(3))
         self.pairs: list[int] = []
         self.pair_squares: list[float] = []
@@ -62,6 +69,7 @@ class LevelSearch:
             last[counts > 0] = level
             if tally and level:
                 self._tally(frontier, level, counts)
+                self._keep(frontier, level, sources)
             if keep:
                 levels.append(frontier)
             level += 1
@@ -78,6 +86,14 @@ class LevelSearch:
             full = frontier.rows[(seen[frontier.rows] == ALL_BITS).all(axis=1)]
             open_rows[full] = False
             left -= int(into.lengths[full].sum())
+
+    def _keep(self, frontier: Frontier, level: int, sources: NDArray[np.int64]) -> None:
+        if self.kept is None or self.table is None:
+            return
+        column = np.searchsorted(self.kept, sources)
+        for first in range(0, len(frontier), AT_ONCE):
+            rows, bits = bits_of(frontier.masks[first : first + AT_ONCE])
+            self.table[frontier.rows[first + rows], column[bits]] = level
 
     def _tally(self, frontier: Frontier, level: int, counts: NDArray[np.int64]) -> None:
         found = np.bitwise_count(frontier.masks).sum(axis=1, dtype=np.int64)

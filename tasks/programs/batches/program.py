@@ -156,6 +156,8 @@ class SourceProgram(ABC):
     """Number of sources; None for all vertices."""
     seed: int
     """Selects the sources."""
+    table: bool = False
+    """Whether all distances are kept, for `levels`, of a graph of at most `block.MOST_VERTICES` vertices."""
     batch: int
     """Sources that are searched from at once: 1 to 64 for `paths`, a multiple of 64 for `levels`."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier
-from ..block import Block
+from ..block import Block, PairTable
 from ..program import State, Vertices
 from ..running import Outcome, abandoning
 from ..words import NO_WORDS
@@ -102,6 +102,7 @@ class _Run(ABC):
             sum(side.entries for side in sides.values()),
             4 * sum(own.words for own in mirrors.values()),
             {**facts, **times},
+            pairs=self.pairs(len(sample.sources)),
             received=4 * sum(own.words_received for own in mirrors.values()),
         )
 
@@ -112,6 +113,10 @@ class _Run(ABC):
     @abstractmethod
     def finish(self, sample: Sample) -> tuple[State, Facts]:
         """The result."""
+
+    def pairs(self, sources: int) -> PairTable | None:
+        """The distances from the first `sources` sources, if they are kept."""
+        return None
 
     @property
     @abstractmethod
@@ -151,7 +156,7 @@ class _PathRun(_Run):
 class _LevelRun(_Run):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.search_all = LevelSearch(self.block, self.into)
+        self.search_all = LevelSearch(self.block, self.into, self.sources if self.program.table else None)
         self.reaches: list[Reach] = []
         self.spans: Spans | None = None
         if self.block.mutual and len(self.sources) < self.block.vertices:
@@ -168,6 +173,14 @@ class _LevelRun(_Run):
         sums = self.search_all
         found = LevelsFound(sums.reached, sums.distance, sums.squares, least, most, sums.pairs, sums.pair_squares, span)
         return self.program.finish(self.vertices(), found, sample, self.block.mutual)
+
+    def pairs(self, sources: int) -> PairTable | None:
+        kept, table = self.search_all.kept, self.search_all.table
+        if kept is None or table is None:
+            return None
+        done = np.isin(kept, self.sources[:sources])
+        number = self.block.number.astype(np.int64)
+        return PairTable(number, kept, table) if done.all() else PairTable(number, kept[done], table[:, done])
 
     def _bounds(self) -> tuple[Span, NDArray[np.int32], NDArray[np.int32]]:
         """The eccentricities of the sources."""

@@ -39,6 +39,8 @@ class Distances(SourceProgram):
     `eccentricity` is a lower bound, and `slack`, int32, what the upper bound adds, -1 without one, as for
     directed graphs. Up to 1,024 further searches of an undirected graph let the bounds of diameter and radius meet.
 
+    *Table.* With `table` the distances from the sources to all vertices are kept, 2 bytes each.
+
     *Ties.* None. *Precision.* Exact integers; one division. *Convergence.* One search from each source. *Cost.* For
     each batch every entry is read in a few levels, with `batch` / 8 bytes each; 3 × `batch` / 8 bytes a vertex.
     """
@@ -47,6 +49,7 @@ class Distances(SourceProgram):
     seed: int = 0
     batch: int = 512
     wasserman_faust: bool = True
+    table: bool = False
 
     state: ClassVar = {"closeness": "float64", "error": "float64", "eccentricity": "int32", "slack": "int32"}
     search = "levels"

@@ -10,9 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from edgemill.tasks.programs import cut_blocks, run_blocks
+from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.block import NO_PATH
+from edgemill.tasks.programs.pairs.sending import collect_pairs, send_pairs
 from edgemill.tasks.programs.shipped import Distances
+from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
-from vertex_programs import Drawn, by_blocks, graphs
+from vertex_programs import Drawn, by_blocks, cut, graphs
 
 FEW = settings(max_examples=examples(40))
 
@@ -36,6 +41,26 @@ def test_all_sources(graph: Drawn, improved: bool, batch: int, blocks: int) -> N
     assert found.state["eccentricity"].tolist() == distances.max(axis=1).tolist()
     assert not found.state["slack"].any() and not found.state["error"].any()
     check_facts(found.facts, distances)
+
+
+@given(graphs(30), st.none() | st.integers(1, 20), st.integers(1, 6), st.integers(1, 4))
+@FEW
+def test_the_table_has_all_distances(graph: Drawn, sources: int | None, blocks: int, buckets: int) -> None:
+    program, home = Distances(sources=sources, batch=64, table=True), cut(blocks, True, graph.vertices)
+    parts = cut_blocks(graph.entries(), graph.vertices, home, graph.directed, program.view)
+    outcomes = run_blocks(program, parts, home, MemoryCarrier.open(blocks), threads=2)
+    starts = np.arange(buckets + 1) * graph.vertices // buckets
+    sent = [send_pairs(outcome, starts) for outcome in outcomes]
+    searched = drawn_sources(graph.vertices, sources, 0)
+    distances = all_distances(graph)
+    rows = []
+    for b in range(buckets):
+        found = collect_pairs(b, graph.vertices, {g: own.parts[b] for g, own in enumerate(sent) if b in own.parts})
+        assert found.column.tolist() == list(range(graph.vertices))
+        expected = distances[found.row]
+        assert found.distance.tolist() == np.where(expected > 0, expected, NO_PATH).tolist()
+        rows += found.row.tolist()
+    assert rows == sorted(searched.tolist())
 
 
 def check_facts(facts: dict[str, Any], distances: NDArray[np.int64]) -> None:

@@ -1,0 +1,65 @@
+"""The table of distances of all pairs: from blocks to the buckets of the sources, and into files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...tasks.errors import UsageError
+from ...tasks.ids.identity import Ids, Kind
+from ...tasks.programs.block import MOST_VERTICES, NO_PATH, PairTable
+from ...tasks.programs.delivery import NamedColumns
+from ...tasks.programs.pairs.sending import collect_all_ids, collect_pairs, send_all_ids, send_pairs
+from ...tasks.publish.pairs import write_distances
+from ...tasks.publish.writing import OutputFile, TableFormat
+from ..cluster.engine import Engine, Future
+from ..settings.models import Settings
+from ..stages.exchange import exchange, send
+from ..stages.ingesting import Buckets
+
+
+def wants_table(settings: Settings) -> bool:
+    """Whether the run publishes the table of distances."""
+    return settings.distances.table and "distances" in settings.programs.vertex_programs
+
+
+def refuse_large_table(settings: Settings, vertices: int) -> None:
+    """Raises UsageError if the table of distances is requested for too many vertices."""
+    if wants_table(settings) and vertices > MOST_VERTICES:
+        raise UsageError(
+            f"distances.table: the graph has {vertices:,} vertices, and a table of the distances of all pairs is made "
+            f"for at most {MOST_VERTICES:,}: leave it out, or select a part of the graph with input.where"
+        )
+
+
+def add_pairs(engine: Engine, buckets: Buckets, states: Sequence[Future], named: Sequence[Future]) -> list[Future]:
+    """[buckets] NamedColumns with the distances from the sources in the bucket. `states` [groups] are Outcome."""
+    engine, starts, everyone = engine.for_tasks(len(named)), buckets.starts, range(len(named))
+    sent = send(engine, "send-pairs", "pairs", send_pairs, [(own, starts) for own in states])
+    pairs = exchange(engine, "pairs", sent, collect_pairs, [(b, int(starts[-1])) for b in everyone])
+    added = engine.map("with-pairs", _with_pairs, list(zip(named, pairs, strict=True)))
+    engine.wait(added)
+    return added
+
+
+def publish_pairs(
+    engine: Engine, buckets: Buckets, kind: Kind, named: Sequence[Future], how: TableFormat
+) -> list[OutputFile]:
+    """Write the table of distances, a file for each bucket. `named` [buckets] are NamedColumns; `kind` is that of ids.
+    Takes one exchange.
+    """
+    engine = engine.for_tasks(len(named))
+    sent = send(engine, "send-all-ids", "all-ids", send_all_ids, [(own, len(named)) for own in buckets.ids])
+    ids = exchange(engine, "all-ids", sent, collect_all_ids, [(kind,)] * len(named))
+    written = engine.map("write-distances", _write, [(how, b, own, ids[b]) for b, own in enumerate(named)])
+    engine.wait(written)
+    return engine.gather(written)
+
+
+def _with_pairs(named: NamedColumns, pairs: PairTable) -> NamedColumns:
+    return replace(named, pairs=pairs)
+
+
+def _write(how: TableFormat, bucket: int, named: NamedColumns, ids: Ids) -> OutputFile:
+    assert named.pairs is not None
+    return write_distances(how, bucket, named.pairs.row, named.pairs.distance, int(NO_PATH), ids)
