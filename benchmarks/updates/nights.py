@@ -6,8 +6,9 @@ The batches are those of `python -m benchmarks update`: a share of all edges, ha
 `edgemill run` on today's edges. *Update* is `edgemill update` of yesterday's result with the batch, *day* is
 `edgemill run --previous` on today's edges; *part* is the time of each over that of the run. Times are those of whole
 processes, with the start of Python and the report: CPU seconds of all threads, which other load does not change, and
-for `--wall` seconds on the clock; medians of the repeats. *Way* is how λ was found. The λ, counts and DN-graphs of all
-three are compared.
+for `--wall` seconds on the clock; medians of the repeats. *λ of run* is the time of the stages triangulate and bound on
+the clock, *λ of day* that of update and bound, *λ part* the latter over the former. *Way* is how λ was found. The λ,
+counts and DN-graphs of all three are compared.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ GRAPHS = "cnr-2000,rmat18"
 BATCHES = "none,stars-0.001,stars-0.01,random-0.01"
 HEAD = (
     *("graph", "edges, M", "batch", "changed edges", "λ changed, %", "way", "files kept", "run, s"),
-    *("update, s", "part", "day, s", "part of day"),
+    *("update, s", "part", "day, s", "part of day", "λ of run, s", "λ of day, s", "λ part"),
 )
 KEYS = ("graph", "batch")
 """Columns that identify a row in the record."""
-RECORDED = ("run, s", "update, s", "day, s")
+RECORDED = ("run, s", "update, s", "day, s", "λ of run, s", "λ of day, s")
 """Columns whose figures are recorded."""
+FIND_LAMBDA = {"run": ("triangulate", "bound"), "update": ("update", "bound"), "day": ("update", "bound")}
+"""Stages that find λ."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -103,20 +106,25 @@ def _measured(
         "day": ["run", "--input", today, "--previous", base],
     }
     times: dict[str, list[float]] = {way: [] for way in ways}
+    own: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(repeats):
         for way, arguments in ways.items():
             out = str(folder / way)
             times[way].append(command(wall, *arguments, "--output", out, "--overwrite", "--fresh"))
+            stages = read_manifest(folder / way).stages
+            own[way].append(sum(stage.seconds for stage in stages if stage.stage in FIND_LAMBDA[way]))
     made = {way: read_manifest(folder / way) for way in ways}
     if not _answers(made["run"]) == _answers(made["update"]) == _answers(made["day"]):
         raise WrongAnswer(f"the results differ: {made}")
     run, update, day = (median(times[way]) for way in ways)
+    whole, changes = median(own["run"]), median(own["day"])
     went = made["update"].update
     assert went is not None
     changed = "" if went.changed is None else f"{100 * went.changed / edges.edges:.2f}"
     return [
         *(f"{went.inserted + went.deleted:,}", changed, went.way, str(went.files_kept)),
         *(seconds(run), seconds(update), f"{update / run:.2f}", seconds(day), f"{day / run:.2f}"),
+        *(seconds(whole), seconds(changes), f"{changes / max(whole, 1e-9):.3f}"),
     ]
 
 
