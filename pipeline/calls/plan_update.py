@@ -32,8 +32,8 @@ class UpdatePlan:
     """Edges that the earlier result lacks; None if they were not counted."""
     deleted: int | None = None
     """Edges of the earlier result that are gone."""
-    expected_triangles: int | None = None
-    """Triangles that finding λ from the changes would look at, by samples; None if none was replayed."""
+    expected_work: int | None = None
+    """Work of finding λ from the changes, in triangles, by samples; None if none was replayed."""
 
     def describe(self) -> str:
         """One line of text."""
@@ -71,6 +71,6 @@ def plan_update(settings: Settings, source: Source) -> UpdatePlan | None:
     start = start_from(settings, Events(), engine, base, source, None)
     always = settings.nightly.incremental == "always"
     change = start.change
-    decision = start.whole or decide(change, base, edge_column(base, "support"), always)
+    decision = start.whole or decide(change, base, edge_column(base, "support"), always, engine.threads)
     decision = with_samples(decision, change, start.order, engine.threads)
     return UpdatePlan(place, decision.way, decision.reason, change.added.edges, change.lost, decision.expected)

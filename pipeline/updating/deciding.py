@@ -9,20 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads
-from ...tasks.update.estimating import FEWEST, estimate_triangles
+from ...tasks.update.estimating import FEWEST, estimate_work
 from ...tasks.update.merging import Change
 from ...tasks.update.order import Order
 from ...tasks.update.warm import warm_updates
+from ..plan.seconds import START_SECONDS, predicted_seconds
 from ..results.result import Result
 
 BUDGET = 0.2
-"""Share of the triangles of the earlier result that an update may look at before it gives up."""
+"""Share of the predicted time of a run from nothing, without its start, that an update may take before it gives up."""
+WORK_SECONDS = 1.5e-8
+"""Time of an update for a work of 1, which one thread does."""
 MOST_CHANGED = 0.2
 """Share of the edges that may be changed for an update to be tried."""
 
-SAMPLED_FROM = 0.005
-"""Share of the edges from which on a run replays samples of the changed edges first. They cost about as much as a small
-update, and most larger changes at random are over the budget.
+SAMPLED_FROM = 0.05
+"""Share of the edges from which on a run replays samples of the changed edges first. For fewer changes the samples cost
+more than an update that is given up.
 """
 
 Way = Literal["changes", "whole"]
@@ -34,17 +37,18 @@ class Decision:
 
     way: Way
     reason: str
-    most_triangles: int | None = None
-    """Triangles that an update may look at; None for no limit."""
+    most_work: int | None = None
+    """Work that an update may take, as in `Updated`; None for no limit."""
     expected: int | None = None
-    """Triangles that it is expected to look at, by samples; None without samples."""
+    """Work that it is expected to take, by samples; None without samples."""
 
 
-def decide(change: Change, base: Result, support: NDArray[np.int32], always: bool) -> Decision:
+def decide(change: Change, base: Result, support: NDArray[np.int32], always: bool, threads: int) -> Decision:
     """Whether to find λ from the changes. `support` [edges of the earlier result] are their triangles.
 
-    An update looks at least at the triangles of all changed edges. Those of removed edges are known. Added edges are
-    expected to have as many each as the removed ones, or as the mean edge if none is removed.
+    A run from nothing uses all `threads`; the longest part of an update uses one of them. An update looks at least at
+    the triangles of all changed edges. Those of removed edges are known. Added edges are expected to have as many each
+    as the removed ones, or as the mean edge if none is removed.
     """
     if always:
         return Decision("changes", "nightly.incremental is always")
@@ -52,7 +56,7 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
     share = change.size / edges
     if share > MOST_CHANGED:
         return Decision("whole", f"{share:.0%} of the edges changed, over {MOST_CHANGED:.0%}")
-    most = int(BUDGET * triangles)
+    most = round(BUDGET * (predicted_seconds(edges, triangles, threads) - START_SECONDS) / WORK_SECONDS)
     lost = int(support[change.removed].sum(dtype=np.int64))
     mean = lost / change.lost if change.lost else 3 * triangles / edges
     least = round(lost + mean * change.added.edges)
@@ -70,18 +74,18 @@ def is_large(change: Change) -> bool:
 
 def with_samples(decision: Decision, change: Change, order: Order | None, threads: int) -> Decision:
     """The decision after samples of the changed edges were replayed alone; the same if λ is not found from changes."""
-    most = decision.most_triangles
+    most = decision.most_work
     if most is None or order is None or not change.size:
         return decision
     warm_updates()
     with kernel_threads(threads):
-        found = estimate_triangles(change.before, order, change.removed, change.added, most)
+        found = estimate_work(change.before, order, change.removed, change.added, most)
     told = f"{found.sampled:,} of {change.size:,} changed edges, replayed alone,"
     if found.is_over:
-        return Decision("whole", f"{told} took over {found.triangles:,} triangles; the budget is {most:,}")
-    about = f"{told} tell of about {found.triangles:,} triangles"
-    if found.triangles > most:
-        return Decision("whole", f"{about}, over the budget of {most:,}", expected=found.triangles)
+        return Decision("whole", f"{told} took a work of over {found.work:,} triangles; the budget is {most:,}")
+    about = f"{told} tell of a work of about {found.work:,} triangles"
+    if found.work > most:
+        return Decision("whole", f"{about}, over the budget of {most:,}", expected=found.work)
     share = change.size / max(change.before.edges, 1)
     reason = f"{share:.2%} of the edges changed, and {about}; the budget is {most:,}"
-    return replace(decision, reason=reason, expected=found.triangles)
+    return replace(decision, reason=reason, expected=found.work)

@@ -44,11 +44,11 @@ def find_lambda(
             warm_updates()
         try:
             with events.stage("update", 0), kernel_threads(threads):
-                made = update_order(change.before, start.order, change.removed, change.added, decision.most_triangles)
+                made = update_order(change.before, start.order, change.removed, change.added, decision.most_work)
         except OverBudget as over:
-            spent, most = over.triangles, decision.most_triangles
-            events.emit("update_given_up", triangles=spent, most=most)
-            why = f"the update was given up after {spent:,} triangles: its budget was {most:,}"
+            spent, most = over.triangles, decision.most_work
+            events.emit("update_given_up", triangles=spent, work=over.work, most=most)
+            why = f"the update was given up after a work of {over.work:,} triangles: its budget was {most:,}"
             decision = Decision("whole", why, expected=decision.expected)
         else:
             known = made.origin >= 0

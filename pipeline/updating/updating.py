@@ -86,7 +86,7 @@ def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -
     events, base, change = call.events, start.base, start.change
     always = call.settings.nightly.incremental == "always"
     support = edge_column(base, "support")
-    decision = start.whole or decide(change, base, support, always)
+    decision = start.whole or decide(change, base, support, always, engine.threads)
     if is_large(change):
         with events.stage("estimate", 0):
             decision = with_samples(decision, change, start.order, engine.threads)

@@ -1,4 +1,4 @@
-"""How many triangles an update would look at, by samples of the changed edges that are replayed alone."""
+"""How much work an update would be, by samples of the changed edges that are replayed alone."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ FEWEST = 32
 class Estimate:
     """What samples tell."""
 
-    triangles: int
-    """Triangles that the update is expected to look at."""
+    work: int
+    """Work that the update is expected to take, as in `Updated`."""
     sampled: int
     """Changed edges of the largest sample that was replayed."""
     is_over: bool = False
-    """Whether a sample alone looked at so many triangles that it was stopped. There are then more than `triangles`."""
+    """Whether a sample alone took so much work that it was stopped. The update then takes more than `work`."""
 
 
-def estimate_triangles(
-    edges: Topology, order: Order, removed: NDArray[np.bool_], added: Topology, most_triangles: int
+def estimate_work(
+    edges: Topology, order: Order, removed: NDArray[np.bool_], added: Topology, most_work: int
 ) -> Estimate:
-    """Estimate what `update_order` with the same arguments would look at.
+    """Estimate the work of `update_order` with the same arguments.
 
-    Triangles are taken to grow with a power of the number of changed edges, as between the two samples: it is 1 for
+    Work is taken to grow with a power of the number of changed edges, as between the two samples: it is 1 for
     edges that are far from each other, and 0 if a few of them disturb as much as all do, as when a large star goes. The
-    power lies between these. Stops at half of `most_triangles` in the small sample, and at all of them in the large
+    power lies between these. Stops at half of `most_work` in the small sample, and at all of it in the large
     one. The same changes give the same estimate.
     """
     lost = np.flatnonzero(removed)
     drawn = np.random.default_rng(0).random(len(lost) + added.edges)
     found: list[tuple[int, int]] = []
-    samples = [(1.0, most_triangles)]
+    samples = [(1.0, most_work)]
     if len(drawn) > FEWEST:
-        samples = [(SHARES[0], most_triangles // 2), (SHARES[1], most_triangles)]
+        samples = [(SHARES[0], most_work // 2), (SHARES[1], most_work)]
     for share, most in samples:
         chosen = drawn < share
         size = int(np.count_nonzero(chosen))
@@ -56,9 +56,9 @@ def estimate_triangles(
         come = chosen[len(lost) :]
         own = Topology(added.low[come], added.high[come], added.vertices)
         try:
-            found.append((size, update_order(edges, order, gone, own, most).triangles))
+            found.append((size, update_order(edges, order, gone, own, most).work))
         except OverBudget as over:
-            return Estimate(over.triangles, size, True)
+            return Estimate(over.work, size, True)
     if not found:
         return Estimate(0, 0)
     (less, low), (more, high) = found[0], found[-1]

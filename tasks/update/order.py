@@ -64,15 +64,19 @@ def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
     return Order(lam, *(_back(values, number) for values in (time, count, remainder)))
 
 
-def order_of_peeling(edges: Topology, lam: NDArray[np.int32], fallen: NDArray[np.int32]) -> Order:
+def order_of_peeling(
+    lam: NDArray[np.int32], fallen: NDArray[np.int32], ranked: Topology, number: NDArray[Any]
+) -> Order:
     """The order in which a peeling removed the edges: `fallen` [edges] has their numbers, `lam` [edges] their λ.
 
-    Counts all triangles once.
+    `ranked` are the edges that are in triangles, with vertices in degree order; `number` [edges of `ranked`] has their
+    numbers. Counts all triangles once.
     """
     time = _places(fallen, lam)
-    ranked, number = _by_degree(edges)
     keys = (lam.astype(np.int64) << KEY_BITS) | time
-    return Order(lam, time, *(_back(values, number) for values in order_counts(ranked, keys[number])))
+    count, remainder = np.zeros((2, len(lam)), np.int32)
+    count[number], remainder[number] = order_counts(ranked, keys[number])
+    return Order(lam, time, count, remainder)
 
 
 def find_violation(edges: Topology, order: Order) -> int | None:

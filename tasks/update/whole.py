@@ -25,4 +25,4 @@ def order_from_nothing(edges: Topology) -> tuple[NDArray[np.int32], Order]:
         peeling.advance()
         fallen.append(row[peeling.removed])
     lam[row] = peeling.low
-    return support, order_of_peeling(edges, lam, np.concatenate(fallen))
+    return support, order_of_peeling(lam, np.concatenate(fallen), subgraph.topology, row)

@@ -40,6 +40,6 @@ class UpdateRecord(Record):
     triangles: int = 0
     """Triangles that the update looked at, also if it was given up."""
     expected: int | None = None
-    """Triangles that samples of the changed edges told of before; null if none was replayed."""
+    """Work in triangles that samples of the changed edges told of before; null if none was replayed."""
     files_kept: int = 0
     """Files that are those of the earlier result."""

@@ -17,6 +17,8 @@ from click.testing import CliRunner
 import runs
 from edgemill.pipeline import Result
 from edgemill.pipeline.cli import edgemill
+from edgemill.pipeline.plan.seconds import START_SECONDS
+from edgemill.pipeline.updating import deciding
 
 CONFIG = Path(__file__).parents[3] / "configs" / "nightly.yaml"
 KILLED = """
@@ -67,6 +69,10 @@ def planned(result: Result) -> list[tuple[str, str]]:
 
 def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    seconds = START_SECONDS, deciding.WORK_SECONDS
+    monkeypatch.setattr(
+        deciding, "predicted_seconds", lambda edges, triangles, threads: seconds[0] + seconds[1] * triangles
+    )
     cliques = [(9 * c + u, 9 * c + v) for c in range(30) for u, v in combinations(range(8), 2)]
 
     write("2026-11-18", cliques)

@@ -16,9 +16,10 @@ import runs
 from edgemill.pipeline import Result, mine
 from edgemill.pipeline.calls.plan_update import UpdatePlan, plan_update
 from edgemill.pipeline.frames.opening import open_input
+from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.pipeline.settings.sources import settings_of
-from edgemill.pipeline.updating import updating
+from edgemill.pipeline.updating import deciding, updating
 from edgemill.pipeline.updating.carrying.unchanged import digests_of
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests
@@ -137,7 +138,11 @@ def planned(base: Result, folder: Path, **other: Any) -> UpdatePlan | None:
     return plan_update(own, open_input(own))
 
 
-def test_plans(base: Result, tuesday: Path) -> None:
+def test_plans(base: Result, tuesday: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = START_SECONDS, deciding.WORK_SECONDS
+    monkeypatch.setattr(
+        deciding, "predicted_seconds", lambda edges, triangles, threads: seconds[0] + seconds[1] * triangles
+    )
     found = planned(base, tuesday)
     assert found == UpdatePlan(str(base.path), "unchanged", "nothing has changed", 0, 0)
     assert found.describe() == f"all files are taken over: nothing has changed (since {base.path})"
@@ -151,14 +156,16 @@ def test_plans(base: Result, tuesday: Path) -> None:
     changed = planned(base, tuesday, **{"programs.run": ("lambda",)})
     assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("whole", 1, 1)
     assert re.fullmatch(
-        r"2 of 2 changed edges, replayed alone, took over \d+ triangles; the budget is 44", changed.reason
+        r"2 of 2 changed edges, replayed alone, took a work of over \d+ triangles; the budget is 45", changed.reason
     )
     due = planned(base, tuesday, **{"programs.run": ("lambda",), "nightly.full_every": 1})
     assert due is not None and due.way == "whole" and "full_every" in due.reason
     runs.write_rows(tuesday / "z.parquet", [*CLIQUES[:50], (500, 501)])
     small = planned(base, tuesday, **{"programs.run": ("lambda",)})
-    assert small is not None and (small.way, small.expected_triangles) == ("changes", 0)
-    assert small.reason.endswith("1 of 1 changed edges, replayed alone, tell of about 0 triangles; the budget is 44")
+    assert small is not None and (small.way, small.expected_work) == ("changes", 0)
+    assert small.reason.endswith(
+        "1 of 1 changed edges, replayed alone, tell of a work of about 0 triangles; the budget is 45"
+    )
     assert planned(base, tuesday, **{"nightly.previous": None, "nightly.incremental": "never"}) is None
     nothing = planned(base, tuesday, **{"nightly.previous": None})
     assert nothing is not None and nothing.reason == "there is no earlier result"
