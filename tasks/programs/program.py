@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,22 @@ class Totals:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the program has no total {name}")
+
+
+class WholeForm(Protocol):
+    """Functions of a program over all vertices of a block on a CPU, which give the same bits as the program's own.
+
+    The arrays that they return may be reused in the next superstep.
+    """
+
+    def emit(self, v: Vertices) -> Array:
+        """See `Program.emit`. Values that no vertex receives may differ."""
+
+    def totals(self, v: Vertices) -> State:
+        """See `Program.totals`. Zeros may be left out."""
+
+    def apply(self, v: Vertices, got: Any, t: Totals, state: State) -> Array:
+        """Write the new values to the arrays of `state`; returns how much each vertex changed."""
 
 
 class Program(ABC):
@@ -269,6 +285,10 @@ class Program(ABC):
     @abstractmethod
     def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
         """The new state of each vertex, and how much it changed, or whether; all arrays [vertices]."""
+
+    def whole_form(self, v: Vertices) -> WholeForm | None:
+        """Faster functions for all vertices of a block on a CPU, which are `v`; None for none."""
+        return None
 
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         """[edges] the columns `edges`, when the program has ended; see `EdgeProgram.of_edges`."""

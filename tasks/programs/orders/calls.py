@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import EdgemillError, ProgramError
 from ..edges.program import EdgeProgram
-from ..program import Array, Best, Combine, Program, Top, Totals, Vertices, View
+from ..program import Array, Best, Combine, Program, Top, Totals, Vertices, View, WholeForm
 from .pieces import in_pieces
 
 KINDS: Mapping[str, str] = {
@@ -151,6 +151,8 @@ class Calls:
         state = program.state if isinstance(program, Program) else {}
         self.kinds = {array: np.dtype(KINDS[kind]) for array, kind in state.items()}
         self.edge_kinds = {name: np.dtype(KINDS[kind]) for name, kind in program.edges.items()}
+        self.whole: WholeForm | None = None
+        """What replaces the program's functions for all vertices."""
 
     def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
         """See `Program.start`. The arrays are new."""
@@ -165,6 +167,8 @@ class Calls:
 
     def emit(self, v: Vertices) -> Array:
         """See `Program.emit`."""
+        if self.whole is not None:
+            return self.whole.emit(v)
         return in_pieces(v, lambda part, _: {"": self._emit(part)})[""]
 
     def _emit(self, v: Vertices) -> Array:
@@ -176,7 +180,9 @@ class Calls:
         return values
 
     def totals(self, v: Vertices) -> dict[str, Array]:
-        """See `Program.totals`."""
+        """See `Program.totals`. Arrays may lack zeros."""
+        if self.whole is not None:
+            return dict(self.whole.totals(v))
         return in_pieces(v, lambda part, _: self._totals(part)) if _defines(self.program, "totals") else {}
 
     def _totals(self, v: Vertices) -> dict[str, Array]:
@@ -204,6 +210,8 @@ class Calls:
         """See `Program.apply`. Writes the new values to the arrays of the state, at `rows`, or everywhere; returns how
         much the vertices changed, or whether.
         """
+        if self.whole is not None:
+            return self.whole.apply(v, got, totals, state)
 
         def compute(part: Vertices, piece: slice) -> dict[str, Array]:
             new, moved = self._changes("apply", part, self.program.apply, _cut(got, piece), totals)

@@ -1,7 +1,9 @@
-"""Call a program's functions for some vertices at a time, in several threads.
+"""Call a program's functions for some vertices at a time, in several threads if there are many vertices.
 
 NumPy computes in one thread, and arrays of all vertices do not fit the caches of a core. A piece fits them, and while
-NumPy works on it, other threads run. The result for a vertex depends on that vertex only, so pieces change nothing.
+NumPy works on it, other threads run. They wait for each other between NumPy's operations, so few threads are of use:
+with 4 to 16 threads on 16 cores, PageRank of cnr-2000 (325,557 vertices) spent 7 of 9 ms of a superstep waiting.
+The result for a vertex depends on that vertex only, so pieces change nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ from ..program import Array, Vertices
 
 PIECE = 2**15
 """Vertices of a piece. A call costs as much as some thousand vertices."""
+LANE = 2**19
+"""Fewest vertices of a thread."""
+MOST_LANES = 4
+"""Most threads."""
 
 
 @lru_cache(maxsize=1)
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="pieces")
+    return ThreadPoolExecutor(MOST_LANES, thread_name_prefix="pieces")
 
 
 os.register_at_fork(after_in_child=_pool.cache_clear)
@@ -65,13 +71,13 @@ def in_pieces(
     found = {name: np.empty(len(v), values.dtype) for name, values in part.items() if name not in into}
     write(part, first)
     pieces = [slice(start, min(start + PIECE, len(v))) for start in range(PIECE, len(v), PIECE)]
-    _share(pieces, lambda piece: write(compute(v.part(piece), piece), piece))
+    lanes = max(1, min(threads_now(), MOST_LANES, len(v) // LANE))
+    _share(pieces, lanes, lambda piece: write(compute(v.part(piece), piece), piece))
     return found
 
 
-def _share(pieces: list[slice], work: Callable[[slice], Any]) -> None:
-    """Do the work for each piece, in this thread and others. Raises what the work raises."""
-    lanes = min(threads_now(), len(pieces))
+def _share(pieces: list[slice], lanes: int, work: Callable[[slice], Any]) -> None:
+    """Do the work for each piece, in this thread and `lanes` - 1 others. Raises what the work raises."""
 
     def run(lane: int) -> None:
         for piece in pieces[lane::lanes]:

@@ -87,6 +87,8 @@ class BlockState:
         v = self.vertices()
         self.state, self.moved = self.calls.start(v)
         self.rows = self._rows_of(self.moved)
+        if program.senders == "all" and not self.block.on_device:
+            self.calls.whole = program.whole_form(v)
         if program.combine in ("mode", "hindex") and program.senders == "changed" and len(self.rows) < len(v.number):
             self.calls.refuse("start", v, f"all vertices must send first, since combine is {program.combine!r}")
 

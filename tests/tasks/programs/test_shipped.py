@@ -63,6 +63,18 @@ def test_results_are_bitwise_equal_for_every_partitioning(
         assert values.tobytes() == cut.state[name].tobytes()
 
 
+class RanksByFunctions(PageRank):
+    """PageRank by its functions alone: another class has no whole form."""
+
+
+@given(graphs(), st.integers(1, 3), st.sampled_from([None, 3]))
+@FEW
+def test_ranks_in_one_pass_have_the_same_bits(graph: Drawn, blocks: int, iterations: int | None) -> None:
+    fast, slow = (by_blocks(kind(iterations=iterations), graph, blocks) for kind in (PageRank, RanksByFunctions))
+    assert (fast.steps, fast.converged, fast.moved) == (slow.steps, slow.converged, slow.moved)
+    assert fast.state["rank"].tobytes() == slow.state["rank"].tobytes()
+
+
 @given(graphs(), st.data())
 @FEW
 def test_levels_and_parents(graph: Drawn, data: st.DataObject) -> None:

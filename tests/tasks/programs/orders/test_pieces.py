@@ -42,6 +42,7 @@ def test_pieces_do_not_change_results(graph: Drawn, program: Program, piece: int
     whole = by_blocks(program, graph, blocks)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "PIECE", piece)
+        patch.setattr(pieces, "LANE", 1)
         cut = by_blocks(program, graph, blocks)
     assert (cut.steps, cut.moved) == (whole.steps, whole.moved)
     for name, values in whole.state.items():
@@ -80,12 +81,14 @@ def test_errors_of_any_piece_are_raised(
     if space is MemorySpace.DEVICE and not fails:
         pytest.skip("a GPU computes all vertices in one piece")
     monkeypatch.setattr(pieces, "PIECE", 3)
+    monkeypatch.setattr(pieces, "LANE", 1)
     with pytest.raises(ProgramError, match=message):
         by_blocks(Fickle(fails), PATH, 1)
 
 
-def test_pieces_are_written_to_rows() -> None:
+def test_pieces_are_written_to_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second row of an array, by three threads, and a new array in the order of the rows."""
+    monkeypatch.setattr(pieces, "LANE", 1)
     count, rows = 3 * pieces.PIECE, np.arange(0, 3 * pieces.PIECE, 2, dtype=np.int32)
     v = Vertices({"number": np.arange(count, dtype=np.int32)}, count, 0).at(rows)
     state = {"twice": np.zeros(count, np.int64)}
