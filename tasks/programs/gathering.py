@@ -33,6 +33,7 @@ class Gatherer(ABC):
 
     def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
         self.calls, self.program, self.block, self.mirrors = calls, calls.program, block, mirrors
+        self.on_device = block.on_device
         self.entries = 0
         """Entries of rows that were read."""
         self.transposed: InRows | None = None
@@ -112,12 +113,12 @@ class GatherChanged(Gatherer):
     def __init__(self, calls: Calls, block: Block, mirrors: Mirrors) -> None:
         super().__init__(calls, block, mirrors)
         combine = self.program.combine
-        self.best = np.full_like(block.number, -1, np.int32) if combine == "argmin" or block.on_device else None
+        self.best = np.full_like(block.number, -1, np.int32) if combine == "argmin" or self.on_device else None
         self.out: Array | None = None
         self.values: Array | None = None
         self.largest = combine == "max"
-        self.factor = PUSH_FACTOR if combine == "first" or block.on_device else VALUE_FACTOR
-        self.by_left = combine == "first" and not block.on_device
+        self.factor = PUSH_FACTOR if combine == "first" or self.on_device else VALUE_FACTOR
+        self.by_left = combine == "first" and not self.on_device
         self.left = len(block.rows)
         """About how many entries vertices have that have not sent, for `first` on the CPU."""
 
@@ -148,7 +149,7 @@ class GatherChanged(Gatherer):
 
     def _entries_of(self, position: IntArray) -> int:
         """About how many entries have these sources. Only the direction depends on it, and so no result."""
-        apart = 1 if self.block.on_device else max(1, len(position) // SAMPLED)
+        apart = 1 if self.on_device else max(1, len(position) // SAMPLED)
         sampled = position[::apart]
         return gathers.count_selected(self.transpose(), sampled) * len(position) // max(len(sampled), 1)
 

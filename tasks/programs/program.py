@@ -8,15 +8,16 @@ vertices of a block. Their result for a vertex must depend on that vertex only, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
+Forms: TypeAlias = Mapping[str, Callable[..., Any]]
 Combine: TypeAlias = Literal["sum", "min", "max", "any", "argmin", "first", "mode", "hindex", "links", "top"]
 View: TypeAlias = Literal["in", "both", "either"]
 
@@ -82,6 +83,11 @@ class Vertices:
         return Vertices(cut, self.total, self.step, None, self.guarded)
 
     @property
+    def is_block(self) -> bool:
+        """Whether these are all vertices of a block."""
+        return self._rows is None
+
+    @property
     def on_host(self) -> bool:
         """Whether the arrays are NumPy's."""
         return isinstance(self._arrays["number"], np.ndarray)
@@ -136,22 +142,6 @@ class Totals:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the program has no total {name}")
-
-
-class WholeForm(Protocol):
-    """Functions of a program over all vertices of a block on a CPU, which give the same bits as the program's own.
-
-    The arrays that they return may be reused in the next superstep.
-    """
-
-    def emit(self, v: Vertices) -> Array:
-        """See `Program.emit`. Values that no vertex receives may differ."""
-
-    def totals(self, v: Vertices) -> State:
-        """See `Program.totals`. Zeros may be left out."""
-
-    def apply(self, v: Vertices, got: Any, t: Totals, state: State) -> Array:
-        """Write the new values to the arrays of `state`; returns how much each vertex changed."""
 
 
 class Program(ABC):
@@ -286,9 +276,15 @@ class Program(ABC):
     def apply(self, v: Vertices, got: Any, t: Totals) -> tuple[State, Array]:
         """The new state of each vertex, and how much it changed, or whether; all arrays [vertices]."""
 
-    def whole_form(self, v: Vertices) -> WholeForm | None:
-        """Faster functions for all vertices of a block on a CPU, which are `v`; None for none."""
-        return None
+    def forms(self, v: Vertices) -> Forms:
+        """Faster functions for a block on a CPU, whose vertices are `v`, by the names of those that they replace.
+
+        They give the same bits. `start`, `emit`, `totals` and `receives` get all vertices of the block. `totals` may
+        leave out zeros, and `emit` may give other values that no vertex receives. `apply` also gets the arrays of the
+        state, and the rows of its vertices or None for all; it writes the new values to these arrays and returns how
+        much the vertices changed, or whether. Arrays that are returned may be reused in the next superstep.
+        """
+        return {}
 
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         """[edges] the columns `edges`, when the program has ended; see `EdgeProgram.of_edges`."""

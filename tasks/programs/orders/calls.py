@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import EdgemillError, ProgramError
 from ..edges.program import EdgeProgram
-from ..program import Array, Best, Combine, Program, Top, Totals, Vertices, View, WholeForm
+from ..program import Array, Best, Combine, Forms, Program, Top, Totals, Vertices, View
 from .pieces import in_pieces
 
 KINDS: Mapping[str, str] = {
@@ -151,11 +151,14 @@ class Calls:
         state = program.state if isinstance(program, Program) else {}
         self.kinds = {array: np.dtype(KINDS[kind]) for array, kind in state.items()}
         self.edge_kinds = {name: np.dtype(KINDS[kind]) for name, kind in program.edges.items()}
-        self.whole: WholeForm | None = None
-        """What replaces the program's functions for all vertices."""
+        self.forms: Forms = {}
+        """See `Program.forms`."""
 
     def start(self, v: Vertices) -> tuple[dict[str, Array], Array]:
         """See `Program.start`. The arrays are new."""
+        if form := self.forms.get("start"):
+            new, moved = form(v)
+            return dict(new), moved
 
         def compute(part: Vertices, _: slice) -> dict[str, Array]:
             new, moved = self._changes("start", part, self.program.start)
@@ -167,8 +170,9 @@ class Calls:
 
     def emit(self, v: Vertices) -> Array:
         """See `Program.emit`."""
-        if self.whole is not None:
-            return self.whole.emit(v)
+        if v.is_block and (form := self.forms.get("emit")):
+            sent: Array = form(v)
+            return sent
         return in_pieces(v, lambda part, _: {"": self._emit(part)})[""]
 
     def _emit(self, v: Vertices) -> Array:
@@ -181,8 +185,8 @@ class Calls:
 
     def totals(self, v: Vertices) -> dict[str, Array]:
         """See `Program.totals`. Arrays may lack zeros."""
-        if self.whole is not None:
-            return dict(self.whole.totals(v))
+        if form := self.forms.get("totals"):
+            return dict(form(v))
         return in_pieces(v, lambda part, _: self._totals(part)) if _defines(self.program, "totals") else {}
 
     def _totals(self, v: Vertices) -> dict[str, Array]:
@@ -193,6 +197,9 @@ class Calls:
 
     def receives(self, v: Vertices) -> Array | None:
         """See `Program.receives`."""
+        if v.is_block and (form := self.forms.get("receives")):
+            wanted: Array = form(v)
+            return wanted
         if not _defines(self.program, "receives"):
             return None
 
@@ -210,8 +217,9 @@ class Calls:
         """See `Program.apply`. Writes the new values to the arrays of the state, at `rows`, or everywhere; returns how
         much the vertices changed, or whether.
         """
-        if self.whole is not None:
-            return self.whole.apply(v, got, totals, state)
+        if form := self.forms.get("apply"):
+            changed: Array = form(v, got, totals, state, rows)
+            return changed
 
         def compute(part: Vertices, piece: slice) -> dict[str, Array]:
             new, moved = self._changes("apply", part, self.program.apply, _cut(got, piece), totals)

@@ -48,7 +48,7 @@ class BlockState:
 
     def vertices(self) -> Vertices:
         """All vertices of the block."""
-        guarded = self.block.on_device and not is_shipped(self.program)
+        guarded = not is_shipped(self.program) and self.block.on_device
         return Vertices({**self.facts, **self.state}, self.block.vertices, self.step, guarded=guarded)
 
     def emit(self, vertices: Vertices) -> Array:
@@ -85,10 +85,10 @@ class BlockState:
         if program.weighs and "out_weight" not in self.facts:
             self.facts["out_weight"] = self.mirrors.out_weights(self.gatherer.transposed)
         v = self.vertices()
+        if is_shipped(program) and v.on_host:
+            self.calls.forms = program.forms(v)
         self.state, self.moved = self.calls.start(v)
         self.rows = self._rows_of(self.moved)
-        if program.senders == "all" and not self.block.on_device:
-            self.calls.whole = program.whole_form(v)
         if program.combine in ("mode", "hindex") and program.senders == "changed" and len(self.rows) < len(v.number):
             self.calls.refuse("start", v, f"all vertices must send first, since combine is {program.combine!r}")
 

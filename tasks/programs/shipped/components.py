@@ -7,7 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..program import Array, Program, State, Totals, Vertices
+from ....kernels.cpu.programs.reached import lower
+from ....kernels.graph import IntArray
+from ..program import Array, Forms, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
@@ -40,5 +42,14 @@ class Components(Program):
         """The label, with the integer width of dense numbers of this graph."""
         return v.component.astype(v.number.dtype)
 
+    def forms(self, v: Vertices) -> Forms:
+        """NumPy's passes over all vertices take longer than union-find with several threads."""
+        start = {"component": v.number.astype(np.int64)}, v.full(True, "bool")
+        return {"start": lambda v: start, "emit": self.emit, "apply": _lower}
+
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
         return {"component": np.minimum(got, v.component)}, got < v.component
+
+
+def _lower(v: Vertices, got: Array, t: Totals, state: State, rows: IntArray) -> Array:
+    return lower(rows, got, state["component"])

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ....kernels.cpu.programs.ranks import next_ranks, rank_shares
-from ..program import Array, Program, State, Totals, Vertices, WholeForm
+from ..program import Array, Forms, Program, State, Totals, Vertices
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,14 @@ class PageRank(Program):
         rank = self.damping * got + restarts * self._starts(v)
         return {"rank": rank}, np.abs(rank - v.rank)
 
-    def whole_form(self, v: Vertices) -> WholeForm | None:
+    def forms(self, v: Vertices) -> Forms:
         """For uniform restarts and edges without weights. NumPy's passes over pieces of the vertices took two thirds of
         the time on 16 cores: several Python threads wait for each other after each operation.
         """
-        if self.personal or self.weighted or type(self) is not PageRank:
-            return None
-        return _UniformRanks(self.damping, v)
+        if self.personal or self.weighted:
+            return {}
+        ranks = _UniformRanks(self.damping, v)
+        return {"emit": ranks.emit, "totals": ranks.totals, "apply": ranks.apply}
 
     def converged(self, moved: float) -> bool:
         """Whether ranks changed by less than the tolerance."""
@@ -101,7 +102,7 @@ class PageRank(Program):
 
 
 class _UniformRanks:
-    """See `PageRank.whole_form`."""
+    """See `PageRank.forms`."""
 
     def __init__(self, damping: float, v: Vertices) -> None:
         self._damping, self._degree = damping, v.out_degree
@@ -115,7 +116,7 @@ class _UniformRanks:
     def totals(self, v: Vertices) -> State:
         return {"dangling": v.rank[self._sinks]}
 
-    def apply(self, v: Vertices, got: Array, t: Totals, state: State) -> Array:
+    def apply(self, v: Vertices, got: Array, t: Totals, state: State, rows: None) -> Array:
         restarts = (1 - self._damping + self._damping * t.dangling) * (1 / max(v.total, 1))
         next_ranks(got, self._damping, restarts, state["rank"], self._moved)
         return self._moved

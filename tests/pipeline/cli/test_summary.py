@@ -133,7 +133,7 @@ def test_keys_of_plan_and_verify(mined: tuple[Path, Called], pytestconfig: pytes
     plan = json.loads(called.stdout)
     assert (called.exit_code, plan["exit_code"], plan["fits"], plan["partitions"]) == (0, 0, True, 1)
     assert plan["input"]["rows"] == 37
-    of_update = {f"update.{name}" for name in ("base", "way", "reason", "inserted", "deleted")}
+    of_update = {f"update.{name}" for name in ("base", "way", "reason", "inserted", "deleted", "expected_work")}
     assert plan["update"] is None
     assert keys_of(plan) | of_update | {"error"} == documented(pytestconfig, "plan")
     verify = json.loads(call("verify", out, "--json").stdout)

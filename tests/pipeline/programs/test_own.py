@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "parts.py").write_text(
         "import edgemill\n\nclass Without(edgemill.Program):\n    pass\n\ntext = 'text'\n", encoding="utf-8"
     )
-    (made / "carrying.py").write_text(CARRYING, encoding="utf-8")
+    (made / "weighted_programs.py").write_text(CARRYING, encoding="utf-8")
     return made
 
 
@@ -151,12 +151,13 @@ def test_ids_on_the_command_line_stay_text() -> None:
 
 def test_programs_that_use_weights(tmp_path: Path) -> None:
     edges = pa.table({"src": [1, 2], "dst": [2, 3], "w": [1.0, 3.0]})
-    how: dict[str, Any] = HOW | {"programs": ("carried", "along"), "program": ("carrying:Carried", "carrying:Along")}
+    own = ("weighted_programs:Carried", "weighted_programs:Along")
+    how: dict[str, Any] = HOW | {"programs": ("carried", "along"), "program": own}
     table = mine(edges, tmp_path / "out", weight_column="w", **how).vertices.to_table().to_pydict()
     assert table["carried"] == table["along"] == [2, 8, 6]
-    with pytest.raises(UsageError, match=r"along needs weights \(`along` is 'multiply' in carrying:Along\)"):
+    with pytest.raises(UsageError, match=r"along needs weights \(`along` is 'multiply' in weighted_programs:Along\)"):
         mine(edges.drop_columns("w"), tmp_path / "other", **how)
-    without = how | {"programs": ("carried",), "program": ("carrying:Carried",)}
+    without = how | {"programs": ("carried",), "program": ("weighted_programs:Carried",)}
     with pytest.raises(ProgramError, match=r"`message` in superstep 0: .*; the edges have no weights, so `weight` is"):
         mine(edges.drop_columns("w"), tmp_path / "other", **without)
 

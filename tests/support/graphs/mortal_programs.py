@@ -12,11 +12,16 @@ from edgemill.tasks.programs.shipped import PageRank
 
 def die_in_a_superstep() -> None:
     """Kill the calling process in a superstep of the next PageRank."""
-    emit = PageRank.emit
+    forms = PageRank.forms
 
-    def emit_or_die(self: PageRank, v: Any) -> Any:
-        if v.step == 7 and v.total != warm.VERTICES:  # not in the warm-up run
-            os.kill(os.getpid(), signal.SIGKILL)
-        return emit(self, v)
+    def forms_that_die(self: PageRank, v: Any) -> Any:
+        emit = forms(self, v)["emit"]
 
-    PageRank.emit = emit_or_die  # type: ignore[method-assign]
+        def emit_or_die(v: Any) -> Any:
+            if v.step == 7 and v.total != warm.VERTICES:  # not in the warm-up run
+                os.kill(os.getpid(), signal.SIGKILL)
+            return emit(v)
+
+        return {**forms(self, v), "emit": emit_or_die}
+
+    PageRank.forms = forms_that_die  # type: ignore[method-assign]

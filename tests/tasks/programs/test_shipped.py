@@ -63,16 +63,16 @@ def test_results_are_bitwise_equal_for_every_partitioning(
         assert values.tobytes() == cut.state[name].tobytes()
 
 
-class RanksByFunctions(PageRank):
-    """PageRank by its functions alone: another class has no whole form."""
-
-
-@given(graphs(), st.integers(1, 3), st.sampled_from([None, 3]))
+@given(graphs(), st.integers(1, 3), st.sampled_from([PageRank, Components, BreadthFirst, ShortestPaths]), st.booleans())
 @FEW
-def test_ranks_in_one_pass_have_the_same_bits(graph: Drawn, blocks: int, iterations: int | None) -> None:
-    fast, slow = (by_blocks(kind(iterations=iterations), graph, blocks) for kind in (PageRank, RanksByFunctions))
+def test_forms_give_the_same_bits(graph: Drawn, blocks: int, kind: Any, more: bool) -> None:
+    """A class outside of the package has no forms."""
+    of_functions = type(kind.__name__, (kind,), {"__module__": __name__})
+    given: dict[str, Any] = {PageRank: {"iterations": 3 if more else None}, Components: {}}.get(kind, {"source": 0})
+    fast, slow = (by_blocks(one(**given), graph, blocks) for one in (kind, of_functions))
     assert (fast.steps, fast.converged, fast.moved) == (slow.steps, slow.converged, slow.moved)
-    assert fast.state["rank"].tobytes() == slow.state["rank"].tobytes()
+    for name, values in fast.state.items():
+        assert values.tobytes() == slow.state[name].tobytes()
 
 
 @given(graphs(), st.data())
