@@ -44,10 +44,11 @@ class Fixpoint(Schedule):
         """Solve in the partitions that have mail, in the first exchange in all."""
         started, context, first = time.perf_counter(), self.context, self.exchanges == 0
         active = self._active
+        operator: fixpoint.Operator = "tridn" if context.settings.operator == "tridn" else "hindex"
         reports = self.round.run(
             active,
             fixpoint.fixpoint_exchange,
-            {p: (context.subgraphs[p], self.round.states[p], context.settings.operator, first) for p in active},
+            {p: (context.subgraphs[p], self.round.states[p], operator, first) for p in active},
         )
         self.exchanges += 1
         messages = sum(report.messages for report in reports.values())

@@ -106,8 +106,10 @@ class BoundingSection(TypedDict, total=False):
     """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
     """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
-    operator: Literal["hindex", "tridn"]
-    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
+    operator: Literal["hindex", "tridn", "streamdn"]
+    """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
+    permutations: int
+    """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     max_exchanges: int | None
     """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None
@@ -421,8 +423,10 @@ class Keywords(TypedDict, total=False):
     """Most rows that planning reads before the run; figures of a larger input are estimates."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]
     """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
-    operator: Literal["hindex", "tridn"]
-    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
+    operator: Literal["hindex", "tridn", "streamdn"]
+    """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
+    permutations: int
+    """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     every_seconds: float | None
     """Seconds between checkpoints; null disables them."""
     every_exchanges: int | None

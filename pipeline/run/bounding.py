@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
+from ..bounding.streaming_estimates import estimate_edges
 from ..checkpoint.checkpoint import Graph
 from ..stages.publishing import collect_results
 from ..stages.sharding import collect_intervals
@@ -24,18 +25,25 @@ class Known:
     """Edges whose λ is not known."""
     results: list[Future]
     """[buckets] BucketResults"""
+    estimates: list[Future] | None
+    """[buckets] lists of TableColumn with estimates of λ; None without any"""
 
 
 def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Known:
     """Bound the edges of the graph, starting from the last checkpoint of `progress`, and send λ to the buckets."""
-    engine = run.engine
+    engine, settings, estimates = run.engine, run.settings.bounding, None
     with run.events.stage("bound", 0):
         holding = engine.for_partitions()
-        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, run.settings.bounding)
+        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings)
         bounded = bound(context, run.plan, progress)
         unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
         if graph.supports:
             results = collect_intervals(engine, graph.partitions.rows, graph.supports, bounded.intervals)
         else:
             results = collect_results(engine, graph.buckets, graph.partitions, graph.subgraphs, bounded.intervals)
-    return Known(bounded, unsettled, results)
+        if settings.operator == "streamdn":
+            (subgraph,), (rows,), (known,) = graph.subgraphs, graph.partitions.rows, bounded.intervals
+            own = known, rows, graph.buckets.edges, settings.permutations
+            estimates, record = estimate_edges(engine, subgraph, *own)
+            bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
+    return Known(bounded, unsettled, results, estimates)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import add
 from typing import TYPE_CHECKING
 
 from ...tasks.publish.writing import TableFormat
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Graph
-from ..cluster.engine import Engine
+from ..cluster.engine import Engine, Future
 from ..nightly.lineage import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import Manifest
@@ -65,7 +66,7 @@ def make_tables(
                 groups,
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
-                None if ran is None else ran.of_edges,
+                _of_edges(engine, known.estimates, None if ran is None else ran.of_edges),
             ),
             _format(run, files, groups is not None),
         )
@@ -91,6 +92,13 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, _format(run, files))
         published = _with_pairs(run, engine, graph, ran, published, files)
     return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
+
+
+def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Future] | None) -> list[Future] | None:
+    """[buckets] the added columns of edges: estimates of λ, then those of programs."""
+    if estimates is None or columns is None:
+        return columns if estimates is None else estimates
+    return engine.map("edge-columns", add, list(zip(estimates, columns, strict=True)))
 
 
 def _with_pairs(

@@ -38,8 +38,10 @@ class BoundingSettings(Section):
     """`peel` (one partition or shards), or for study `band` or `fixpoint` (over partitions); `auto` is `peel`."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"] = "auto"
     """Transport between shards. `auto` takes the first that works of `mailboxes` (GPUs), `shared-memory`, `dask`."""
-    operator: Literal["hindex", "tridn"] = "hindex"
-    """Operator of `fixpoint`: `hindex`, or `tridn`, which lowers a bound by one at a time."""
+    operator: Literal["hindex", "tridn", "streamdn"] = "hindex"
+    """Of `fixpoint`: `hindex`; `tridn`, one at a time; `streamdn`, with estimates of λ besides, see docs/bounds.md."""
+    permutations: int = Field(128, ge=1, le=1024)
+    """Permutations of `streamdn`; each takes 8 bytes a vertex."""
     max_exchanges: int | None = Field(None, ge=1)
     """Stop `band` or `fixpoint` after this many exchanges, with λ intervals and exit code 5. `peel` refuses it."""
     max_seconds: float | None = Field(None, gt=0)

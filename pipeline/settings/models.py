@@ -58,7 +58,7 @@ __all__ = [
     "SsspSettings",
 ]
 
-EDGE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high")
+EDGE_COLUMNS = ("support", "lambda", "lambda_low", "lambda_high", "lambda_streamdn")
 """Columns of edges that are no program's."""
 COLUMNS = ("id", "degree", "triangles", "lambda", "lambda_low", "lambda_high", "component")
 """Columns of vertices that are no program's."""
@@ -99,8 +99,11 @@ class Settings(Section):
 
     @property
     def edge_columns(self) -> tuple[str, ...]:
-        """The columns that programs add to the table of edges."""
-        return tuple(column.name for name in self.programs.vertex_programs for column in self.entry(name).edges)
+        """The columns that the run adds to the table of edges."""
+        estimates = ("lambda_streamdn",) if self.bounding.operator == "streamdn" else ()
+        return estimates + tuple(
+            column.name for name in self.programs.vertex_programs for column in self.entry(name).edges
+        )
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
@@ -137,6 +140,12 @@ class Settings(Section):
             weighted = entry.weights == "needed" or (entry.weights == "optional" and section.weighted)
             if weighted and self.input.weight_column is None:
                 raise ValueError(f"{entry.without_weights}: name their column with --weight-column")
+        return self
+
+    @model_validator(mode="after")
+    def _check_estimates(self) -> Self:
+        if self.bounding.operator == "streamdn" and self.partitioning.count != 1:
+            raise ValueError("bounding.operator=streamdn is for one partition: partitioning.count=1")
         return self
 
     @model_validator(mode="after")

@@ -136,6 +136,8 @@ def _check_tables(
         checklist.run("groups", lambda: check_groups(folder, manifest, edges, vertices, backings[0].count))
     if manifest["input"].get("vertices") is not None:
         checklist.run("attributes", lambda: check_attributes(folder, manifest, vertices))
+    if (manifest.get("bounding") or {}).get("estimates") is not None:
+        checklist.run("estimate", lambda: _estimate_error(manifest["bounding"]["estimates"], edges))
     if manifest.get("programs"):
         _check_programs(checklist, folder, manifest, edges, vertices, input_path, live)
     checklist.run("totals", lambda: _totals(manifest, edges, vertices, support))
@@ -339,6 +341,22 @@ def _vertices(edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[st
     compare("λ" if one_bound else "lower bound", vertices.low, highest(edges.low))
     compare("λ" if one_bound else "upper bound", vertices.high, highest(edges.high))
     return "degree, triangles and λ follow from the edges", True
+
+
+def _estimate_error(estimate: dict[str, Any], edges: EdgeTable) -> tuple[str, bool]:
+    """Compare estimates of λ with λ: they are not certified, but their error is."""
+    name, error = estimate["column"], estimate["error"]
+    detail = f"{name} is an estimate and is not checked"
+    if error is None or edges.low is not edges.high:
+        return f"{detail}; its error is not known", True
+    within = edges.support > 0
+    found, exact = edges.added[name].to_numpy()[within].astype(np.int64), edges.low[within]
+    off = np.abs(found - exact) / np.maximum(exact, 1)
+    told = {"median": np.median(off), "mean": off.mean(), "exact": (off == 0).mean(), "below": (found < exact).mean()}
+    for part, value in told.items() if len(off) else ():
+        if not abs(error[part] - value) <= 1e-6:
+            raise Flaw(f"the manifest's bounding.estimates.error.{part} is {error[part]}; the tables give {value}")
+    return f"{detail}; its error is as the manifest says", True
 
 
 def _totals(manifest: dict[str, Any], edges: EdgeTable, vertices: VertexTable, support: Int) -> tuple[str, bool]:

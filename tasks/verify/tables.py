@@ -149,7 +149,9 @@ def read_edges(out: Folder, source: str, target: str, vertices: VertexTable, man
     """The edge table. Raises Flaw unless columns and types are as documented and all ends are in the vertex table."""
     bounds = _bounds(manifest)
     numbers = {"support": pa.int32(), **dict.fromkeys(bounds, pa.int32())}
-    added = [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
+    estimate = (manifest.get("bounding") or {}).get("estimates")
+    added = [] if estimate is None else [estimate["column"]]
+    added += [name for program in manifest.get("programs", []) for name in program.get("edge_columns", [])]
     table = read_table(out, manifest, "edges", [source, target], numbers, last=added)
     for column in (source, target):
         if table[column].type != vertices.id_type:

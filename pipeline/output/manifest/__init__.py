@@ -12,6 +12,8 @@ from .bounds import (
     LambdaRecord,
     PartitionRecord,
     ShardsRecord,
+    StreamErrorRecord,
+    StreamRecord,
     TracksRecord,
 )
 from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest, write_manifest
@@ -50,6 +52,8 @@ __all__ = [
     "RunManifest",
     "ShardsRecord",
     "StageRecord",
+    "StreamErrorRecord",
+    "StreamRecord",
     "TableRecord",
     "TracksRecord",
     "UpdateRecord",

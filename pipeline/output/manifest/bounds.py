@@ -53,6 +53,36 @@ class ShardsRecord(Record):
     """Row entries that the busiest shard read, over the mean of all shards."""
 
 
+class StreamErrorRecord(Record):
+    """How far estimates of `streamdn` are from λ, over the edges with triangles; errors as shares of λ."""
+
+    median: float
+    mean: float
+    top_tenth: float
+    """Median over the tenth of the edges with the highest λ."""
+    exact: float
+    """Share of edges whose estimate is λ."""
+    close: float
+    """Share of edges whose estimate is within a tenth of λ."""
+    below: float
+    """Share of edges whose estimate is below λ."""
+    support: float
+    """Median error of the estimated supports."""
+
+
+class StreamRecord(Record):
+    """Estimates of λ by `bounding.operator=streamdn`, which are no bounds."""
+
+    column: str
+    """Column of the table of edges."""
+    permutations: int
+    passes: int
+    """Passes over the edges that lowered estimates."""
+    seconds: float
+    error: StreamErrorRecord | None
+    """Null if λ is not known."""
+
+
 class BoundingRecord(Record):
     """How λ was computed."""
 
@@ -66,6 +96,8 @@ class BoundingRecord(Record):
     """How shards were peeled; null for partitions."""
     compact_rows: bool = False
     """Whether a GPU used compact rows, since it had no room for full rows."""
+    estimates: StreamRecord | None = None
+    """Estimates of λ beside it; null without any."""
 
 
 @dataclass(frozen=True, slots=True)

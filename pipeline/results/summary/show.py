@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...messages.escaping import one_line
-from ...output.manifest import Manifest
+from ...output.manifest import Manifest, StreamRecord
 from ..group_tables import distribution, top_of_column
 from ..program_columns import ColumnSummary, facts_text, summaries
 from ..result import Result
@@ -106,6 +106,8 @@ def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[Colum
         if manifest.lambda_high is not None:
             top += f"; upper ends up to {manifest.lambda_high.max:,}"
         table.add_row("lambda", top)
+    if manifest.how_bounded is not None and (stream := manifest.how_bounded.estimates) is not None:
+        table.add_row("estimate", one_line(_estimate(stream)))
     if manifest.dense is not None:
         dense = manifest.dense
         inside = f"{dense.dn_graphs:,} DN-graphs, {dense.members:,} vertices in them"
@@ -184,6 +186,17 @@ def _bounding(manifest: Manifest) -> Table:
         table.add_row("bytes", f"{sum(exchange.bytes for exchange in exchanges):,}")
         table.add_row("seconds in exchanges", f"{sum(exchange.seconds for exchange in exchanges):.2f}")
     return table
+
+
+def _estimate(stream: StreamRecord) -> str:
+    text = f"{stream.column}, no bound of lambda, from {stream.permutations:,} permutations"
+    if stream.error is None:
+        return f"{text}; its error is not known"
+    error = stream.error
+    return (
+        f"{text}; median error {error.median:.1%}, mean {error.mean:.1%}, {error.top_tenth:.1%} in the top tenth; "
+        f"{error.exact:.0%} exact, {error.below:.0%} below"
+    )
 
 
 def _stages(manifest: Manifest) -> Table:

@@ -102,11 +102,11 @@ class RunInput:
         return self._source
 
     def _refuse_names(self, source: Source) -> None:
-        """Raises InputError if a program adds a column of edges with the name of an id column."""
+        """Raises InputError if the run adds a column of edges with the name of an id column."""
         for column in (source.source_column, source.target_column):
             if column in self._settings.edge_columns:
                 raise InputError(
-                    f"the column {column!r} of ids has the name of a column that a program adds to the table of edges: "
+                    f"the column {column!r} of ids has the name of a column that the run adds to the table of edges: "
                     "rename it in the input"
                 )
 

@@ -178,7 +178,7 @@ def test_what_cannot_be_run_is_refused(settings: dict[str, Any], message: str) -
 def test_columns_of_ids_and_programs_that_fail(tmp_path: Path) -> None:
     edges = pa.table({"cosine": [1, 2], "dst": [2, 3]})
     ends: dict[str, Any] = {"source_column": "cosine", "target_column": "dst"}
-    with pytest.raises(InputError, match="the column 'cosine' of ids has the name of a column that a program adds"):
+    with pytest.raises(InputError, match="the column 'cosine' of ids has the name of a column that the run adds"):
         mine(edges, tmp_path / "out", programs=("lambda", "similarity"), device="cpu", **ends)
     with pytest.raises(ProgramError, match=r"alike:Wrong, `of_edges` .*: writes to an array"):
         mine(GRAPH, tmp_path / "out", programs=("lambda",), program=("alike:Wrong",), device="cpu")
