@@ -13,6 +13,7 @@ class Section(BaseModel):
 
     model_config = ConfigDict(
         extra="forbid",
+        defer_build=True,  # most sections are checked as parts of all settings, which are built once
         frozen=True,
         strict=True,
         allow_inf_nan=False,

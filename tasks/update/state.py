@@ -71,6 +71,8 @@ def write_state(place: Folder, run: str, state: State) -> int:
 def read_state(place: Folder, run: str) -> State:
     """The state of the result of `run`, mapped from the folder `place`, after all its checksums have been compared.
 
+    Pages are copied if they are written to. So the arrays are of one type to the compiler, with those of a new graph.
+
     Raises NoState if there is none, if it is damaged, or if it is of another run.
     """
     index = read_index(place)
@@ -131,9 +133,9 @@ def _read(place: Folder, name: str, file: Mapping[str, Any]) -> NDArray[Any]:
     if place.is_local:
         with open(open_own(Path(place.url, name), os.O_RDONLY, own=3), "rb") as opened:
             size = os.fstat(opened.fileno()).st_size
-            content = np.memmap(opened, np.uint8, "r") if size else np.zeros(0, np.uint8)
+            content = np.memmap(opened, np.uint8, "c") if size else np.zeros(0, np.uint8)
     else:
-        content = np.frombuffer(place.read(name) or b"", np.uint8)
+        content = np.frombuffer(bytearray(place.read(name) or b""), np.uint8)
     if len(content) != file["bytes"] or sha256(content.data).hexdigest() != file["sha256"]:
         raise NoState(f"the state in {place} is damaged: {name} is not what was written")
     return content.view(dtype)

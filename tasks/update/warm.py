@@ -8,24 +8,26 @@ from ...kernels.cpu.update import among
 from ...kernels.graph import Topology
 from ..device import MemorySpace
 from .dynamic import DynamicRows
-from .order import order_of
+from .order import Order, order_of
 from .updating import update_order
 
 CLIQUE = 6
-"""Vertices of the clique that is updated."""
+"""Vertices of the clique whose order is computed."""
 
 
 def warm_updates() -> None:
-    """Call the kernels of an update and of orders: one edge of a clique comes, and another goes."""
+    """Call the kernels of an update: a triangle with a tail loses an edge, and another edge closes a triangle."""
+    low, high = np.array([[0, 0, 1, 1], [1, 2, 2, 3]], np.int32)
+    lam, time, count, remainder = np.array([[1, 1, 1, 0], [0, 1, 2, 0], [1, 1, 1, 0], [1, 0, 0, 0]], np.int32)
+    added = Topology(np.array([2], np.int32), np.array([3], np.int32), 4)
+    update_order(Topology(low, high, 4), Order(lam, time, count, remainder), np.arange(4) == 0, added)
+
+
+def warm_orders() -> None:
+    """Call the kernels of orders and of comparisons: those of a clique."""
     low, high = (end.astype(np.int32) for end in np.triu_indices(CLIQUE, 1))
-    before, added = Topology(low[1:], high[1:], CLIQUE), Topology(low[:1], high[:1], CLIQUE)
-    order = order_of(before, np.full(before.edges, CLIQUE - 3, np.int32))  # λ without one edge
+    order_of(Topology(low, high, CLIQUE), np.full(len(low), CLIQUE - 2, np.int32))
     among(np.arange(2), np.arange(1))
-    # Arrays of a state are read-only, another type to the compiler: the order, and edges without new vertices.
-    for frozen in ((), (order.lam, order.time, order.count, order.remainder), (before.low, before.high)):
-        for array in frozen:
-            array.flags.writeable = False
-        update_order(before, order, np.arange(before.edges) == 0, added)
 
 
 def warm_dynamic_rows(space: MemorySpace = MemorySpace.HOST) -> None:

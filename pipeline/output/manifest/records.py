@@ -12,7 +12,7 @@ from ....tasks.storage.own_files import plain_path
 class Record(BaseModel):
     """An object in the manifest. Reading ignores unknown keys: later releases may add keys within a format version."""
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, populate_by_name=True, defer_build=True)
 
     def _repr_html_(self) -> str:
         from ...results.notebook.record import record_html

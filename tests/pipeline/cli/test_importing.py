@@ -1,0 +1,34 @@
+"""What the imports of a command leave out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import os, sys
+from edgemill.pipeline.cli.importing import light_imports
+before = dict(os.environ)
+with light_imports(False):
+    import numpy
+assert dict(os.environ) == before and "pandas" not in sys.modules
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+def threads(**given: str) -> int:
+    """Threads of a process that imports NumPy as a command does."""
+    own = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=own | given, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux")
+def test_blas_starts_no_threads_unless_it_is_told_to() -> None:
+    one = threads(OPENBLAS_NUM_THREADS="1")  # Arrow may start some of its own
+    assert threads() == one
+    if len(os.sched_getaffinity(0)) > 1:
+        assert threads(OPENBLAS_NUM_THREADS="2") == one + 1
