@@ -8,6 +8,7 @@
     python -m benchmarks shards          peeling of rows cut by the third vertex: counts, balance and times
     python -m benchmarks programs        vertex programs alone, graph in memory
     python -m benchmarks program_orders  exchanges and entries of the synchronous and the asynchronous order
+    python -m benchmarks predictions     seconds of searches from all vertices, predicted over actual
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU

@@ -31,6 +31,7 @@ NAMES = (
     "shards",
     "programs",
     "program_orders",
+    "predictions",
     *FOLDERS,
     "record",
 )

@@ -21,6 +21,7 @@ from benchmarks import (
     first_run,
     kernels,
     memory,
+    predictions,
     program_orders,
     programs,
     record,
@@ -34,6 +35,7 @@ from benchmarks.common.table import markdown, mebibytes, millions, seconds, span
 from benchmarks.updates import dynamic, update
 
 from edgemill.tasks.device import MemorySpace
+from edgemill.tasks.programs.shipped import Betweenness
 from edgemill.tasks.shards import ShardState
 from edgemill.tasks.shards.peeling import Peeling
 from edgemill.tasks.update.updating import Updated, update_order
@@ -74,6 +76,17 @@ def test_program_orders(tiny: Graph) -> None:
     for name in program_orders.PROGRAMS:
         row = program_orders.measure(tiny.name, name, whole, 3, home, blocks, 2)
         assert len(row) == len(program_orders.HEAD) and int(row[5]) <= int(row[4]) + 2
+
+
+def test_predictions(tiny: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = programs.block_of(tiny.path)
+    for name in predictions.PROGRAMS:
+        row = predictions.measure(name, tiny.name, block, 2, None, 2)
+        assert len(row) == len(predictions.HEAD) and row[5:7] == ["1", ""] and row[8:] == ["", ""]
+    few = Betweenness(batch=4)
+    monkeypatch.setitem(predictions.PROGRAMS, "betweenness", lambda sources: few)
+    row = predictions.measure("betweenness", tiny.name, block, 2, None, 2)
+    assert int(row[5]) > 3 and all(float(one) > 0 for one in row[6:])
 
 
 def test_programs(tiny: Graph) -> None:

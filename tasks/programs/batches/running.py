@@ -1,7 +1,7 @@
 """The loop of batches that every group runs, synchronised with the other groups.
 
-The model of the run time is T × ⌈N / batch⌉ for N sources, with T the mean time of the first three batches. Sources
-are in random order, so that these batches are like all others.
+The model of the run time is T × ⌈N / batch⌉ for N sources, with T the mean time of the first batches. Sources are in
+random order, so that these batches are like all others; see `Forecast`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from ...shards.carriers.carrier import Carrier
 from ..block import Block, PairTable
 from ..program import State, Vertices
 from ..running import Outcome, abandoning
-from ..words import NO_WORDS
 from .drawing import drawn_sources
+from .forecast import Forecast, is_late
 from .levels import LevelSearch, Reach
 from .paths import PathSearch
 from .program import UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram, Span
 from .side import Side, sides_of
 from .spans import Spans
 
-TIMED = 3
-"""Batches that predict the run time."""
 MOST_SEARCHES = 1024
 """The most further sources for bounds of diameter and radius."""
 
@@ -74,22 +72,20 @@ class _Run(ABC):
     def run(self, most_batches: int | None, seconds: float | None, progress: Progress | None) -> Outcome:
         """Search from all sources."""
         start, batches = time.monotonic(), -(-len(self.sources) // self.width)
-        predicted: float | None = None
-        done = 0
-        while done < batches and (not done or (done != most_batches and not self._late(seconds, start))):
+        forecast, done = Forecast(len(self.sources), self.width), 0
+        while done < batches and (not done or (done != most_batches and not is_late(self.carrier, seconds, start))):
             self.search(self.sources[done * self.width : (done + 1) * self.width])
             done += 1
-            if done <= TIMED:
-                predicted = (time.monotonic() - start) / done * batches
+            spent = time.monotonic() - start
+            forecast.add(spent)
             if progress is not None:
-                known = predicted if done >= min(TIMED, batches) else None
-                progress(done, batches, time.monotonic() - start, known)
+                progress(done, batches, spent, forecast.seconds)
         spent = time.monotonic() - start
         sample = Sample(self.block.vertices, self.sources[: done * self.width])
         state, facts = self.finish(sample)
         times = {"sources": len(sample.sources), "batches": done, "batch_seconds": round(spent, 3)}
-        if predicted is not None:
-            times["predicted_seconds"] = round(predicted, 3)
+        if forecast.seconds is not None:
+            times["predicted_seconds"] = round(forecast.seconds, 3)
         mirrors = {id(side.mirrors): side.mirrors for side in (self.into, self.out)}
         sides = {id(side): side for side in (self.into, self.out)}
         return Outcome(
@@ -127,14 +123,6 @@ class _Run(ABC):
         """The own vertices."""
         degrees = {"in_degree": self.into.lengths, "out_degree": self.out.lengths}
         return Vertices({"number": self.block.number, **degrees}, self.block.vertices, self.levels)
-
-    def _late(self, seconds: float | None, start: float) -> bool:
-        """Whether the time is over at any group."""
-        if seconds is None:
-            return False
-        late = np.array([time.monotonic() - start >= seconds], np.uint32)
-        packets = self.carrier.exchange(late, [NO_WORDS] * self.carrier.groups)
-        return any(int(packet.common[0]) for packet in packets)
 
 
 class _PathRun(_Run):

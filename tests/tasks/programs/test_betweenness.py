@@ -13,6 +13,7 @@ from scipy.stats import hypergeom
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.programs import cut_blocks, run_blocks
 from edgemill.tasks.programs.batches.drawing import drawn_sources
+from edgemill.tasks.programs.batches.forecast import Forecast
 from edgemill.tasks.programs.batches.program import Sample
 from edgemill.tasks.programs.shipped import Betweenness
 from edgemill.tasks.shards import MemoryCarrier
@@ -152,6 +153,8 @@ def test_progress_and_prediction() -> None:
     found = run_blocks(Betweenness(batch=8), blocks, home, MemoryCarrier.open(2), threads=2, progress=progress)
     assert [row[:2] for row in told] == [(done, 5) for done in range(1, 6)]
     assert [row[3] is None for row in told] == [True, True, False, False, False]
-    spent = told[2][2]
-    assert spent / 3 * 5 >= float(told[4][3] or 0) > 0  # seconds of three batches, told a moment before
+    forecast = Forecast(40, 8)
+    for _, _, spent, predicted in told:
+        forecast.add(spent)
+        assert predicted == forecast.seconds
     assert found[0].facts["predicted_seconds"] == round(float(told[4][3] or 0), 3)
