@@ -44,6 +44,8 @@ from numba.core import caching
 from numba.core.runtime import rtsys
 
 KERNELS = Path(__file__).resolve().parent.parent
+_written: set[Path] = set()
+"""Cache folders that this process has found to be writable."""
 UNUSED_SECONDS = 30 * 24 * 3600
 """Age at which an unused hash folder is removed. Each process that starts marks its own folder as used."""
 
@@ -87,7 +89,7 @@ class ContentLocator(caching._CacheLocator):  # type: ignore[misc]
 
     def __init__(self, py_func: FunctionType, py_file: str) -> None:
         self._py_file = py_file
-        self._name = Path(py_file).resolve().relative_to(KERNELS).with_suffix("").as_posix().replace("/", ".")
+        self._name = _module(py_file)
         self._line = py_func.__code__.co_firstlineno
         self._path = self._choose_path()
 
@@ -97,6 +99,12 @@ class ContentLocator(caching._CacheLocator):  # type: ignore[misc]
     def get_cache_path(self) -> str:
         """The cache folder. It is the same for all kernels."""
         return str(self._path)
+
+    def ensure_cache_path(self) -> None:
+        """Create the cache folder. Raises OSError if it cannot be written, which is tried once for all kernels."""
+        if self._path not in _written:
+            super().ensure_cache_path()
+            _written.add(self._path)
 
     def get_source_stamp(self) -> str:
         """The hash of all sources. The path contains it too, so versions do not overwrite each other."""
@@ -111,7 +119,7 @@ class ContentLocator(caching._CacheLocator):  # type: ignore[misc]
         """A locator. None if the user has chosen a folder for Numba, the function is not in the kernels folder, or the
         cache folder cannot be written: Numba then tries the next locator class.
         """
-        if numba.config.CACHE_DIR or not Path(py_file).resolve().is_relative_to(KERNELS):
+        if numba.config.CACHE_DIR or _module(py_file) is None:
             return None
         try:
             locator = cls(py_func, py_file)
@@ -183,6 +191,13 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 @lru_cache(maxsize=1)
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="edgemill-kernels-")
+
+
+@lru_cache(maxsize=256)
+def _module(file: str) -> str | None:
+    """The name of the module of a source file in the kernels folder; None for other files."""
+    path = Path(file).resolve()
+    return ".".join(path.relative_to(KERNELS).with_suffix("").parts) if path.is_relative_to(KERNELS) else None
 
 
 def _home() -> Path:

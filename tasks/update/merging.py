@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.update import among
+from ...kernels.cpu.update import among, rows_before
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
@@ -20,8 +20,6 @@ from ..ids.identity import Ids
 
 MAX_VERTICES = 2**31 - 1
 """Most vertices of both graphs together, which are numbered with int32."""
-_FEW = 16
-"""A batch is searched for among the edges if these are this many times as many; else both are merged."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Change(SizedArrays):
         """The edges of the second graph, and for each its row in `before`, -1 for an added edge."""
         kept = np.flatnonzero(~self.removed).astype(np.int32)
         first = Topology(self.before.low[kept], self.before.high[kept], len(self.ids))
-        at = np.searchsorted(_keys(first), _keys(self.added))
+        at = rows_before(first, self.added)
         low, high = np.insert(first.low, at, self.added.low), np.insert(first.high, at, self.added.high)
         return Topology(low, high, len(self.ids)), np.insert(kept, at, -1)
 
@@ -114,7 +112,7 @@ class Change(SizedArrays):
     def edges_before(self, after: Topology, rows: Sequence[int]) -> NDArray[np.int64]:
         """[rows] edges of the second graph, `after`, that come before each of these edges of the first graph."""
         at = np.array(rows, np.int64)
-        return np.searchsorted(_keys(after), _keys(Topology(self.before.low[at], self.before.high[at], 0)))
+        return rows_before(after, Topology(self.before.low[at], self.before.high[at], after.vertices))
 
     def vertices_before(self, rows: Sequence[int]) -> NDArray[np.int64]:
         """[rows] vertices of the second graph that come before each of these vertices of the first graph."""
@@ -131,19 +129,20 @@ def apply_batch(graph: NumberedGraph, inserted: NumberedGraph, deleted: Numbered
     """
     ids, (own, new, old) = _union([graph.ids, inserted.ids, deleted.ids])
     before, plus, minus = _renumbered(graph, own, ids), _renumbered(inserted, new, ids), _renumbered(deleted, old, ids)
-    known, more, less = _keys(before), _keys(plus), _keys(minus)
-    is_known, is_deleted = _among(more, known), _among(more, less)
-    removed = _among(known, less) & ~_among(known, more)
-    added = Topology(plus.low[~is_known], plus.high[~is_known], len(ids))
+    is_known, is_deleted = among(plus, before), among(plus, minus)
+    removed = among(before, _chosen(minus, ~among(minus, plus)))
+    added = _chosen(plus, ~is_known)
     stays = np.ones(len(ids), np.bool_)
     stays[old] = False
     stays[new] = True
     if not stays.all():
-        for ends in (before.low[~removed], before.high[~removed]):
-            stays[ends] = True
+        named = ~stays
+        for ends in (before.low, before.high):
+            rows = np.flatnonzero(named[ends])
+            stays[ends[rows[~removed[rows]]]] = True
     counts = BatchCounts(
         present=int(np.count_nonzero(is_known & ~is_deleted)),
-        absent=int(np.count_nonzero(~_among(less, known))),
+        absent=int(np.count_nonzero(~among(minus, before))),
         in_both=int(np.count_nonzero(is_deleted)),
     )
     came = int(np.count_nonzero(_others(own, len(ids)) & stays))
@@ -154,15 +153,13 @@ def compare(graph: NumberedGraph, today: NumberedGraph) -> Change:
     """The change from one whole graph to another. Raises OutOfRoom for more than MAX_VERTICES vertices."""
     ids, (own, new) = _union([graph.ids, today.ids])
     before, after = _renumbered(graph, own, ids), _renumbered(today, new, ids)
-    known, found = _keys(before), _keys(after)
-    is_new = ~_among(found, known)
     stays = ~_others(new, len(ids))
     return Change(
         ids,
         own,
         before,
-        ~_among(known, found),
-        Topology(after.low[is_new], after.high[is_new], len(ids)),
+        ~among(before, after),
+        _chosen(after, ~among(after, before)),
         stays,
         int(np.count_nonzero(_others(own, len(ids)))),
     )
@@ -210,26 +207,9 @@ def _renumbered(graph: NumberedGraph, number: NDArray[np.int32], ids: Ids) -> To
     return Topology(number[graph.edges.low], number[graph.edges.high], len(ids))
 
 
-def _keys(edges: Topology) -> NDArray[np.int64]:
-    """One number for each edge, which ascends with (low, high)."""
-    key = edges.low.astype(np.int64)
-    key <<= 32
-    key |= edges.high
-    return key
-
-
-def _among(keys: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """[keys] whether each is in `others`; both ascend."""
-    if not len(keys) or not len(others):
-        return np.zeros(len(keys), np.bool_)
-    if len(keys) > _FEW * len(others):
-        found = np.zeros(len(keys), np.bool_)
-        at = np.searchsorted(keys, others)
-        inside = at < len(keys)
-        at = at[inside]
-        found[at[keys[at] == others[inside]]] = True
-        return found
-    return among(keys, others)
+def _chosen(edges: Topology, rows: NDArray[np.bool_]) -> Topology:
+    """The edges for which `rows` [edges] is true."""
+    return Topology(edges.low[rows], edges.high[rows], edges.vertices)
 
 
 def _others(positions: NDArray[np.int32], count: int) -> NDArray[np.bool_]:

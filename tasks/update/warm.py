@@ -27,7 +27,8 @@ def warm_orders() -> None:
     """Call the kernels of orders and of comparisons: those of a clique."""
     low, high = (end.astype(np.int32) for end in np.triu_indices(CLIQUE, 1))
     order_of(Topology(low, high, CLIQUE), np.full(len(low), CLIQUE - 2, np.int32))
-    among(np.arange(2), np.arange(1))
+    edges = Topology(low, high, CLIQUE)
+    among(edges, edges)
 
 
 def warm_dynamic_rows(space: MemorySpace = MemorySpace.HOST) -> None:

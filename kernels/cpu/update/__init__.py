@@ -2,12 +2,13 @@
 
 May import `kernels.graph`, `kernels.runtime`, `kernels.cpu.arrays`, `kernels.cpu.common_neighbours` and Numba. Start
 with `merging`, which has the state that the others change, then `descent` (deletions) and `replay` (insertions).
-`tasks.update` calls these functions, in this order.
+`tasks.update` calls these functions, in this order. `comparing` finds edges among others.
 """
 
 from .changed_triangles import changed_triangles
+from .comparing import among, rows_before
 from .descent import descend
-from .merging import ADDED, REMOVED, Union, among, leave_out, level_ends, merge
+from .merging import ADDED, REMOVED, Union, leave_out, level_ends, merge
 from .order_counts import KEY_BITS, order_counts
 from .replay import replay
 
@@ -24,4 +25,5 @@ __all__ = [
     "merge",
     "order_counts",
     "replay",
+    "rows_before",
 ]

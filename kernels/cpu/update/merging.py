@@ -13,6 +13,7 @@ from numba import get_num_threads, prange
 
 from ...graph import AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
+from .comparing import rows_before
 from .order_counts import KEY_BITS
 
 BLOCK = 1 << 16
@@ -50,28 +51,9 @@ class Union:
     """Numbers of the added edges, ascending."""
 
 
-@cached_njit(parallel=True)
-def _positions(low, high, new_low, new_high, found):
-    """Where each new edge stands among the old ones and the new ones before it."""
-    for i in prange(new_low.size):
-        u = new_low[i]
-        v = new_high[i]
-        first = 0
-        last = low.size
-        while first < last:
-            middle = (first + last) >> 1
-            if low[middle] < u or (low[middle] == u and high[middle] < v):
-                first = middle + 1
-            else:
-                last = middle
-        found[i] = first + i
-
-
 @cached_njit
-def _search(values, value):
-    """The number of ascending values below `value`."""
-    first = 0
-    last = values.size
+def _search_range(values, value, first, last):
+    """The first place from `first` to `last` before which all of the ascending values are below `value`."""
     while first < last:
         middle = (first + last) >> 1
         if values[middle] < value:
@@ -79,6 +61,12 @@ def _search(values, value):
         else:
             last = middle
     return first
+
+
+@cached_njit
+def _search(values, value):
+    """The number of ascending values below `value`."""
+    return _search_range(values, value, 0, values.size)
 
 
 @cached_njit(parallel=True)
@@ -110,8 +98,7 @@ def merge(
     edges: Topology, order: tuple[IntArray, IntArray, IntArray, IntArray], removed: AnyArray, added: Topology
 ) -> Union:
     """The union of `edges` and `added`. `order` are λ, time, count and remainder, `removed` bool, all [edges]."""
-    found = np.empty(added.edges, np.int32)
-    _positions(edges.low, edges.high, added.low, added.high, found)
+    found = (rows_before(edges, added) + np.arange(added.edges)).astype(np.int32)
     total = edges.edges + added.edges
     low, high, count, remainder = (np.empty(total, np.int32) for _ in range(4))
     mark, key = np.empty(total, np.uint8), np.empty(total, np.int64)
@@ -122,24 +109,6 @@ def merge(
         gone += np.searchsorted(found - np.arange(added.edges, dtype=np.int32), gone, "right").astype(np.int32)
     topology = Topology(low, high, max(edges.vertices, added.vertices))
     return Union(topology, mark, key, count, remainder, np.zeros(total, np.int32), gone, found)
-
-
-@cached_njit(parallel=True)
-def _among(keys, others, found):
-    for block in prange((keys.size + BLOCK - 1) // BLOCK):
-        start = block * BLOCK
-        at = _search(others, keys[start])
-        for i in range(start, min(start + BLOCK, keys.size)):
-            while at < others.size and others[at] < keys[i]:
-                at += 1
-            found[i] = at < others.size and others[at] == keys[i]
-
-
-def among(keys: LongArray, others: LongArray) -> AnyArray:
-    """Whether each of `keys` is in `others`, bool [keys]. Both are int64 and ascend. Merges blocks of `keys`."""
-    found = np.empty(len(keys), np.bool_)
-    _among(keys, others, found)
-    return found
 
 
 @cached_njit(parallel=True)
@@ -180,7 +149,7 @@ def _leave_out(
             k = np.int32(key[i] >> KEY_BITS)
             t = np.int32(key[i] & 0x7FFFFFFF)
             if k >= 0 and first[k] < first[k + 1]:
-                t += _search(after[first[k] : first[k + 1]], t)
+                t += _search_range(after, t, first[k], first[k + 1]) - first[k]
             level[to] = k
             time[to] = t
             if mark[i] == ADDED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -127,5 +128,10 @@ class Manifest(RunManifest):
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on; imports none of them."""
+    return dict(_versions())
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
     packages = ("edgemill", "dask", "distributed", "numba", "numpy", "pyarrow")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
