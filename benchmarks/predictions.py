@@ -26,7 +26,7 @@ from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, SourceProgram
 from edgemill.tasks.programs.batches import run_batches
-from edgemill.tasks.programs.batches.forecast import TIMED, Forecast
+from edgemill.tasks.programs.batches.forecast import Forecast
 from edgemill.tasks.programs.shipped import Betweenness, Distances
 from edgemill.tasks.programs.warm import warm_program
 from edgemill.tasks.shards import MemoryCarrier
@@ -92,6 +92,7 @@ def measure(name: str, graph: str, block: Block, threads: int, sources: int | No
     warm_program(program)
     own = replace(block, view=program.view)
     found: list[tuple[float, float, float, float]] = []
+    actual: list[float] = []
     for _ in range(repeats):
         (carrier,) = MemoryCarrier.open(1)
         gc.collect()
@@ -100,15 +101,16 @@ def measure(name: str, graph: str, block: Block, threads: int, sources: int | No
             outcome = run_batches(program, own, RangePartitioner(), carrier, progress=told)
         searched, batches = outcome.facts["sources"], outcome.facts["batches"]
         assert isinstance(searched, int) and isinstance(batches, int)
-        predicted, work = told.predicted[-1], told.work_predicted(searched, program.batch)
-        if len(told.seconds) != batches or predicted is None or work is None:
+        if len(told.seconds) != batches:
             raise WrongAnswer(f"{graph}: {name} told {len(told.seconds)} batches, of which {batches} were run")
-        actual = told.seconds[-1]
-        found.append((predicted, actual, predicted / actual, work / told.work[-1]))
-    figures = [median(column) for column in zip(*found, strict=True)]
+        actual.append(told.seconds[-1])
+        predicted, work = told.predicted[-1], told.work_predicted(searched, program.batch)
+        if predicted is not None and work is not None:
+            found.append((predicted, actual[-1], predicted / actual[-1], work / told.work[-1]))
     line = [graph, name, str(threads), millions(len(block.number)), millions(len(block)), str(batches)]
-    if batches <= TIMED:  # over when it could be predicted
-        return [*line, "", seconds(figures[1]), "", ""]
+    if not found:  # few batches
+        return [*line, "", seconds(median(actual)), "", ""]
+    figures = [median(column) for column in zip(*found, strict=True)]
     return [*line, seconds(figures[0]), seconds(figures[1]), f"{figures[2]:.2f}", f"{figures[3]:.2f}"]
 
 

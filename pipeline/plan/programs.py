@@ -194,6 +194,12 @@ class PlannedPrograms:
             return None
         return cost.seconds(program.supersteps) + cost.pinning_seconds
 
+    @property
+    def all_seconds(self) -> dict[str, float]:
+        """The predicted seconds of programs by name, where they are known, to milliseconds."""
+        found = {own.name: self.seconds(own) for own in self.programs}
+        return {name: round(seconds, 3) for name, seconds in found.items() if seconds is not None}
+
     def document(self) -> dict[str, object]:
         """The plan of programs as JSON values."""
         return {
@@ -204,7 +210,7 @@ class PlannedPrograms:
         }
 
     def _facts(self, program: PlannedProgram) -> dict[str, object]:
-        cost, seconds = self.cost(program), self.seconds(program)
+        cost = self.cost(program)
         return {
             "name": program.name,
             "order": self.order_of(program),
@@ -212,7 +218,7 @@ class PlannedPrograms:
             "supersteps": program.supersteps,
             "edges_on_gpu_bytes": None if cost is None else cost.kept,
             "copied_bytes": None if cost is None else cost.copied,
-            "seconds": None if seconds is None else round(seconds, 3),
+            "seconds": self.all_seconds.get(program.name),
         }
 
     def order_of(self, program: PlannedProgram) -> str:

@@ -90,6 +90,7 @@ def plan_record(plan: Plan) -> PlanRecord:
         reason=plan.reason,
         triangles=plan.graph.triangles,
         seconds=None if plan.seconds is None else round(plan.seconds, 1),
+        programs={} if plan.programs is None else plan.programs.all_seconds,
     )
 
 

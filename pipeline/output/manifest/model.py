@@ -59,6 +59,21 @@ class RunManifest(Record):
         """Wall time of the run without its vertex programs: what the plan predicts."""
         return max(0.0, self.seconds - sum(program.seconds for program in self.programs))
 
+    @property
+    def predicted_programs(self) -> list[tuple[str, float, float]]:
+        """Name, predicted and actual seconds of programs: by their first batches of sources, else by the plan. The
+        former are those of all batches.
+        """
+        planned = {} if self.plan is None else self.plan.programs
+        found = []
+        for program in self.programs:
+            facts = program.facts
+            if facts.get("predicted_seconds") is not None:
+                found.append((program.name, float(facts["predicted_seconds"]), float(facts["batch_seconds"])))
+            elif program.name in planned:
+                found.append((program.name, planned[program.name], program.seconds))
+        return found
+
 
 class Manifest(RunManifest):
     """All of manifest.json."""

@@ -53,6 +53,8 @@ class PlanRecord(Record):
     """Null if the plan read no row, or too few of them."""
     seconds: float | None = None
     """Predicted duration of the run without vertex programs; null on GPUs, and where `triangles` is null."""
+    programs: dict[str, float] = Field(default_factory=dict)
+    """Predicted seconds of the supersteps of vertex programs by name, where the plan can tell: PageRank on GPUs."""
 
 
 class StageRecord(Record):

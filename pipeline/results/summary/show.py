@@ -208,4 +208,7 @@ def _stages(manifest: Manifest) -> Table:
     if manifest.plan is not None and manifest.plan.seconds is not None:
         table.add_row("without programs", f"{manifest.seconds_for_lambda:.2f}")
         table.add_row("as predicted by the plan", f"{manifest.plan.seconds:.1f}")
+    for name, predicted, actual in manifest.predicted_programs:
+        table.add_row(one_line(name), f"{actual:.2f}")
+        table.add_row("as predicted", f"{predicted:.2f}")
     return table

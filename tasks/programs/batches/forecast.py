@@ -28,7 +28,7 @@ class Forecast:
         self.timed = max(TIMED, self.batches // SHARE)
         """Batches that predict the time."""
         self.seconds: float | None = None
-        """Predicted seconds from start to end; None before TIMED batches are done, unless all are."""
+        """Predicted seconds from start to end; None before TIMED batches are done, and if there are no more."""
         self._spent: list[float] = []
 
     def add(self, spent: float) -> None:
@@ -38,9 +38,7 @@ class Forecast:
         """
         self._spent.append(spent)
         done = len(self._spent)
-        if done == self.batches <= TIMED:
-            self.seconds = spent
-        elif TIMED <= done <= self.timed:
+        if TIMED <= done <= self.timed and done < self.batches:
             each = (spent - self._spent[0]) / (done - 1)
             self.seconds = spent + each * (self.batches - done - 1 + self.last)
 

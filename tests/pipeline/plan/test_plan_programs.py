@@ -21,6 +21,7 @@ from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms
 from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.summary.plan_document import plan_document
+from edgemill.pipeline.run.result_manifest import plan_record
 from edgemill.pipeline.settings.sources import make_settings
 from edgemill.tasks.generate.generate import generate
 from edgemill.tasks.programs.streaming import StreamCost
@@ -148,6 +149,7 @@ def test_lines_and_document(rows: Path) -> None:
     assert (first["name"], first["supersteps"], first["edges_on_gpu_bytes"]) == ("pagerank", 128, 0)
     assert first["seconds"] > 0
     assert (second["name"], second["supersteps"], second["seconds"]) == ("components", None, None)
+    assert plan_record(plan).programs == {"pagerank": first["seconds"]}
     on_cpus = plan_document(planned(rows, Capacity(1, 2, 8 * GIB)))["programs"]["programs"][0]
     assert (on_cpus["edges_on_gpu_bytes"], on_cpus["seconds"]) == (None, None)
     assert "programs  " not in describe(replace(plan, programs=None))

@@ -32,6 +32,7 @@ from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.pipeline.programs.files import task_bytes
+from edgemill.pipeline.results.report import run_sections
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
@@ -322,6 +323,22 @@ def test_batches_are_told_with_the_seconds_predicted(sampled: Result) -> None:
     assert "betweenness batch 3/5" in stage_text(heard, "programs")
     shown = CliRunner().invoke(edgemill, ["show", sampled.place.url]).output
     assert "diameter" in shown and "sources 60" in shown
+
+
+def test_predicted_seconds_are_beside_the_actual_ones(sampled: Result) -> None:
+    facts = next(record.facts for record in sampled.manifest.programs if record.name == "betweenness")
+    predicted, actual = facts["predicted_seconds"], facts["batch_seconds"]
+    assert sampled.manifest.predicted_programs == [("betweenness", predicted, actual)]  # one batch of distances
+    lines = CliRunner().invoke(edgemill, ["show", sampled.place.url, "--detail"]).output.splitlines()
+    at = next(at for at, line in enumerate(lines) if line.split() == ["betweenness", f"{actual:.2f}"])
+    assert lines[at + 1].split() == ["as", "predicted", f"{predicted:.2f}"]
+    distances = next(record for record in sampled.manifest.programs if record.name == "distances")
+    assert sampled.manifest.plan is not None
+    with_plan = sampled.manifest.plan.model_copy(update={"programs": {"distances": 3.5}})
+    planned = sampled.manifest.model_copy(update={"plan": with_plan}).predicted_programs
+    assert planned == [("betweenness", predicted, actual), ("distances", 3.5, distances.seconds)]
+    rows = [row for table in run_sections.plan(sampled.manifest).tables for row in table.rows]
+    assert [row[1:3] for row in rows if row[0] == "seconds of betweenness"] == [(f"{predicted:.1f}", f"{actual:.1f}")]
 
 
 @pytest.mark.parametrize("column", ["betweenness", "closeness"])
