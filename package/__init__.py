@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import find_vertex as find_vertex
     from .pipeline import group_at as group_at
     from .pipeline import groups_of as groups_of
+    from .pipeline import hits as hits
     from .pipeline import ktruss as ktruss
     from .pipeline import ktruss_groups as ktruss_groups
     from .pipeline import labels as labels

@@ -287,6 +287,15 @@ class DistancesSection(TypedDict, total=False):
     """Publish the table `distances` of all pairs too, of a graph of at most 50,000 vertices."""
 
 
+class HitsSection(TypedDict, total=False):
+    """The program hits."""
+
+    tolerance: float
+    """Stop when the sum of all changes in a superstep is below this."""
+    iterations: int | None
+    """Stop after computing authorities and hubs this many times, two supersteps each; null stops by `tolerance`."""
+
+
 class EstimateSection(TypedDict, total=False):
     """The command `estimate`."""
 
@@ -331,6 +340,8 @@ class Keywords(TypedDict, total=False):
     """The program betweenness."""
     distances: DistancesSection | Mapping[str, Any]
     """The program distances."""
+    hits: HitsSection | Mapping[str, Any]
+    """The program hits."""
     estimate: EstimateSection | Mapping[str, Any]
     """The command `estimate`."""
     source_column: str | None
@@ -481,8 +492,6 @@ class Keywords(TypedDict, total=False):
     """GPU memory of a worker for edges; others stream from host memory. null: what is free (docs/programs.md)."""
     damping: float
     """Probability that a random walk follows an edge and does not restart."""
-    tolerance: float
-    """Stop when the sum of all rank changes in a superstep is below this."""
     weighted: bool
     """Walks follow edges in proportion to their weights, `input.weight_column`, which must be at least 0."""
     personal: tuple[int | str, ...] | list[int | str] | str

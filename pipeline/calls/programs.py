@@ -175,6 +175,20 @@ def distances(
     )
 
 
+def hits(edges: Any, /, *, tolerance: float = 1e-08, iterations: int | None = None, **settings: Any) -> ResultTable:
+    """Hubs and authorities: hubs have edges to authorities, and authorities have edges from hubs.
+
+    Columns: `id`, `degree`, `hub`, `authority`. `hub`: The share of the vertex in all hubs; the sum over all vertices
+    is 1. `authority`: The same for authorities.
+
+    `tolerance`: Stop when the sum of all changes in a superstep is below this.
+
+    `iterations`: Stop after computing authorities and hubs this many times, two supersteps each; null stops by
+    `tolerance`.
+    """
+    return columns_of("hits", edges, {"tolerance": tolerance, "iterations": iterations}, settings)
+
+
 def similarity(edges: Any, /, **settings: Any) -> ResultTable:
     """Similarity of the ends of each edge, by their neighbours.
 

@@ -74,10 +74,10 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
         name,
         program.view,
         takes_weights(program, settings.input.weight_column is not None),
-        program.senders == "changed" and not program.spreads,
+        (program.senders == "changed" and not program.spreads) or program.alternates,
         program.relaxed is not None,
         VERTEX_BYTES,
-        program.combine != "links",
+        program.combine != "links" and not program.alternates,
         steps if isinstance(program, PageRank) else None,
     )
 

@@ -117,6 +117,14 @@ CATALOGUE: Mapping[str, Entry] = {
         ),
         "distances",
     ),
+    "hits": Entry(
+        "Hubs and authorities: hubs have edges to authorities, and authorities have edges from hubs.",
+        (
+            Column("hub", "hub", "double", "The share of the vertex in all hubs; the sum over all vertices is 1."),
+            Column("authority", "authority", "double", "The same for authorities."),
+        ),
+        "hits",
+    ),
     "similarity": Entry(
         "Similarity of the ends of each edge, by their neighbours.",
         (),

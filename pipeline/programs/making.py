@@ -13,6 +13,7 @@ from ...tasks.programs.shipped import (
     Components,
     Coreness,
     Distances,
+    Hits,
     LabelPropagation,
     LocalClustering,
     PageRank,
@@ -33,6 +34,7 @@ _MAKERS: Mapping[str, Callable[..., AnyProgram | EdgeProgram]] = {
     "sssp": ShortestPaths,
     "betweenness": Betweenness,
     "distances": Distances,
+    "hits": Hits,
     "similarity": Similarity,
 }
 """Name → class; its fields are named like the settings of its section."""

@@ -139,6 +139,15 @@ class SsspSettings(Section):
     """Width of the windows of distances of delta-stepping, for speed only; null: by mean weight and degree."""
 
 
+class HitsSettings(Section):
+    """The program hits."""
+
+    tolerance: float = Field(1e-8, ge=1e-14)
+    """Stop when the sum of all changes in a superstep is below this."""
+    iterations: int | None = Field(None, ge=1)
+    """Stop after computing authorities and hubs this many times, two supersteps each; null stops by `tolerance`."""
+
+
 class EstimateSettings(Section):
     """The command `estimate`."""
 

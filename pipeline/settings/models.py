@@ -22,6 +22,7 @@ from .algorithm_settings import (
     BoundingSettings,
     DistancesSettings,
     EstimateSettings,
+    HitsSettings,
     LabelsSettings,
     PagerankSettings,
     PartitioningSettings,
@@ -45,6 +46,7 @@ __all__ = [
     "ClusterSettings",
     "DistancesSettings",
     "EstimateSettings",
+    "HitsSettings",
     "IngestSettings",
     "InputSettings",
     "LabelsSettings",
@@ -86,6 +88,7 @@ class Settings(Section):
     sssp: SsspSettings = SsspSettings()
     betweenness: BetweennessSettings = BetweennessSettings()
     distances: DistancesSettings = DistancesSettings()
+    hits: HitsSettings = HitsSettings()
     estimate: EstimateSettings = EstimateSettings()
 
     @classmethod
@@ -185,6 +188,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "sssp": SsspSettings,
     "betweenness": BetweennessSettings,
     "distances": DistancesSettings,
+    "hits": HitsSettings,
     "estimate": EstimateSettings,
 }
 """Section name → its model, in the order of the settings file."""

@@ -207,6 +207,14 @@ class Program(ABC):
     when it is read, so `apply` runs for fewer vertices.
     """
 
+    alternates: ClassVar[bool] = False
+    """Whether values go against the edges in every second superstep: forwards where `v.step` is even, and where it is
+    odd, each vertex receives from the targets of its out-edges.
+
+    For view "in" and `senders` "all", without `along` and `message`. It runs on CPUs, with its edges in memory twice if
+    they are directed.
+    """
+
     edges: ClassVar[Mapping[str, str]] = {}
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """

@@ -17,8 +17,8 @@ from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
 from .block import Block, PairTable
-from .mirrors import Mirrors
 from .orders.asynchronous import run_to_silence
+from .orders.reversing import mirrors_of
 from .orders.state import BlockState
 from .orders.synchronous import Limits, run_in_step
 from .program import Array, Program
@@ -122,7 +122,8 @@ def run_program(
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
     `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies;
-    messages between groups are in host memory. On a GPU, `topology_bytes` limits the memory that holds entries, see
+    messages between groups are in host memory. A program that `alternates` runs in host memory.
+    On a GPU, `topology_bytes` limits the memory that holds entries, see
     `place_block`; by default it is the memory that is free. Entries in mapped files stay there, and `allocator`
     has arrays of entries that are made from them. After `most_steps` supersteps, or when `seconds` have
     passed at any group, all groups stop after the same superstep; the result is not converged unless the program had
@@ -132,8 +133,11 @@ def run_program(
     """
     stop = None if seconds is None else time.monotonic() + seconds
     with abandoning(carrier):
-        block = place_block(program, block, space, topology_bytes, allocator)
-        run = BlockState(program, block, Mirrors(block, home, carrier))
+        if program.alternates:
+            block = block.placed(MemorySpace.HOST)
+        else:
+            block = place_block(program, block, space, topology_bytes, allocator)
+        run = BlockState(program, block, mirrors_of(block, home, carrier, program.alternates))
         if before is not None and before.pending is not None:
             _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))
         limits = Limits(most_steps, stop, progress, _exchange_entries(program, carrier, order))
@@ -157,10 +161,10 @@ def run_program(
             ending == "ended",
             moved,
             run.entries,
-            4 * run.mirrors.words,
+            4 * run.words,
             exchanges=run.exchanges,
             order=ran,
-            received=4 * run.mirrors.words_received,
+            received=4 * run.words_received,
             pending=pending,
         )
 

@@ -183,6 +183,37 @@ def _pagerank(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> N
         raise Flaw(f"ranks are off by {moved:.3g} in all, over {most:.3g}")
 
 
+def _hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """The values of the last superstep follow from the others. These follow from them but for what the tolerance
+    allows: twice what hubs or authorities that changed by it send, as a share of what all send. With `iterations`,
+    repeat all supersteps.
+    """
+    size, steps, parameters = len(vertices.ids), record["supersteps"], record["parameters"]
+    ends, values = (arcs.source, arcs.target), [_numbers(vertices, "hub"), _numbers(vertices, "authority")]
+
+    def computed(what: int, value: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """The hubs (0) or authorities (1) that follow from the others, and what these send."""
+        got = np.bincount(ends[what], weights=value[ends[1 - what]], minlength=size)
+        return got / (got.sum() or 1.0), float(got.sum())
+
+    last = steps % 2
+    if parameters["iterations"] is not None:
+        expected = [(np.bincount(arcs.source, minlength=size) > 0) / max(size, 1), np.zeros(size)]
+        for step in range(steps):
+            expected[1 - step % 2], _ = computed(1 - step % 2, expected[step % 2])
+        allowed = [ROUNDING, ROUNDING]
+    else:
+        (newest, _), (others, sent) = computed(last, values[1 - last]), computed(1 - last, values[last])
+        expected = [others, newest] if last else [newest, others]
+        most = int(np.bincount(ends[last], minlength=size).max(initial=0))
+        slack = 2 * most * parameters["tolerance"] / (sent or 1.0)
+        allowed = [ROUNDING + slack * (what != last) for what in (0, 1)]
+    for name, found, own, most_off in zip(("hub", "authority"), values, expected, allowed, strict=True):
+        off = float(np.abs(found - own).sum())
+        if not off <= most_off:
+            raise Flaw(f"hub and authority: {name} is off by {off:.3g} in all, over {most_off:.3g}")
+
+
 def _levels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     check_levels(arcs, vertices, record["parameters"]["source"])
 
@@ -339,6 +370,7 @@ _BY_ARCS: Mapping[str, ArcCheck] = {
     "labels": _labels,
     "clustering": _clustering,
     "bfs": _levels,
+    "hits": _hits,
     "sssp": _distances,
     "betweenness": _betweenness,
     "distances": _all_distances,

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import kernels
 from ....kernels import programs as gathers
 from ....kernels import searches
 from ....kernels.graph import IntArray
 from ....kernels.in_rows import InRows
-from ...ids import order
 from ...ids.order import Ints
 from ...partition import Partitioner
 from ...shards.carriers.carrier import Carrier, Packet, Words
-from ..block import Block, Entries, build_block
+from ..block import Block
 from ..mirrors import Mirrors
+from ..orders.reversing import reversed_block
 from ..words import NO_WORDS, pack, unpack
 
 MARK_FACTOR = 16
@@ -125,31 +124,11 @@ def sides_of(block: Block, home: Partitioner, carrier: Carrier, words: int) -> t
     into = Side(block, mirrors, transposed, words)
     if block.mutual:
         return into, into
-    other = _reversed_block(block, mirrors, transposed)
+    other = reversed_block(block, mirrors, transposed)
     if carrier.groups == 1:
         return into, Side(other, mirrors, block.rows, words)
     back = Mirrors(other, home, carrier)
     return into, Side(other, back, gathers.transpose_rows(other.rows, len(other.sources)), words)
-
-
-def _reversed_block(block: Block, mirrors: Mirrors, transposed: InRows) -> Block:
-    """The block with the out-edges of the same vertices. Each group sends entries to the groups of their sources."""
-    if mirrors.carrier.groups == 1:  # then all vertices are sources, and own
-        return Block(block.group, block.vertices, block.view, block.number, transposed, block.sources, False, False)
-    target = block.number[kernels.row_numbers(block.rows.offsets)].astype(np.int64)
-    homes = np.empty(len(block.sources), np.int16)
-    for g, sources in enumerate(mirrors.sources_of):
-        homes[sources] = g
-    by, cuts = order.group(homes[block.rows.source], mirrors.carrier.groups)
-    source = block.sources[block.rows.source].astype(np.int64)
-    sent = [pack(source[entries], target[entries]) for entries in np.split(by, cuts[1:-1])]
-    own = sent[block.group]
-    packets = mirrors.exchange(NO_WORDS, [NO_WORDS if g == block.group else words for g, words in enumerate(sent)])
-    parts = [unpack(own if g == block.group else packet.own, [np.int64, np.int64]) for g, packet in enumerate(packets)]
-    kind = block.number.dtype
-    source, target = (np.concatenate([part[end] for part in parts]).astype(kind) for end in (0, 1))
-    entries = Entries(target, source)
-    return build_block(block.group, mirrors.carrier.groups, block.vertices, block.number, entries, True, "in")
 
 
 def bits_of(masks: Masks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

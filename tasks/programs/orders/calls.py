@@ -119,6 +119,10 @@ def check_declaration(program: Program | EdgeProgram) -> None:
         refuse(f"`k` is {program.k}, not at least 1")
     if has_messages(program) and (program.along or combine in ("first", "links")):
         refuse(f"`message` is defined, which is not for combine {combine!r} with along {program.along!r}")
+    if program.alternates and (
+        (program.senders, program.view, program.along) != ("all", "in", "") or has_messages(program) or combine == "top"
+    ):
+        refuse("`alternates` is for senders 'all' with view 'in', without `along`, `message` and combine 'top'")
     if program.spreads and (program.senders, combine, program.view) != ("changed", "min", "both"):
         refuse("`spreads` is for senders 'changed' with combine 'min' and view 'both'")
     if program.bound and (program.senders != "changed" or combine not in BOUNDED or program.bound not in state):

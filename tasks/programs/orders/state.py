@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,9 @@ from .calls import Calls, check_declaration, has_messages, is_shipped, name_of, 
 class BlockState:
     """The state of the vertices of one block while programs run, one after the other."""
 
-    def __init__(self, program: Program, block: Block, mirrors: Mirrors) -> None:
-        self.block, self.mirrors = block, mirrors
+    def __init__(self, program: Program, block: Block, ways: Sequence[Mirrors]) -> None:
+        """`ways` are the mirrors along edges and, for a program that alternates, against them; see `mirrors_of`."""
+        self.block, self._ways = block, ways
         self.exchanges = 0
         """Exchanges within supersteps."""
         self.facts: dict[str, Array] = {"number": block.number, "in_degree": np.diff(block.rows.offsets)}
@@ -37,9 +38,34 @@ class BlockState:
         self._begin(program, None)
 
     @property
+    def _way(self) -> int:
+        """The direction of the next superstep: 0 along the edges, 1 against them."""
+        return self.step % len(self._gatherers)
+
+    @property
+    def mirrors(self) -> Mirrors:
+        """The mirrors of the next superstep."""
+        return self._ways[self._way]
+
+    @property
+    def gatherer(self) -> Gatherer:
+        """The gatherer of the next superstep."""
+        return self._gatherers[self._way]
+
+    @property
     def entries(self) -> int:
         """Entries of rows that were read."""
-        return self.entries_before + self.gatherer.entries
+        return self.entries_before + sum(own.entries for own in self._gatherers)
+
+    @property
+    def words(self) -> int:
+        """Words sent."""
+        return sum(own.words for own in self._ways)
+
+    @property
+    def words_received(self) -> int:
+        """Words received."""
+        return sum(own.words_received for own in self._ways)
 
     @property
     def all_steps(self) -> int:
@@ -74,7 +100,12 @@ class BlockState:
         self.program, self.calls = program, Calls(program)
         if needs_weights(program) and self.block.rows.weight is None:
             raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")
-        self.gatherer: Gatherer = _gatherer(self.calls, self.block, self.mirrors)
+        if program.alternates and len(self._ways) == 1 and not self.block.mutual:
+            raise ProgramError(
+                f"program {name_of(program)}: `alternates` is for a program that does not come by `then`"
+            )
+        ways = self._ways if program.alternates else self._ways[:1]
+        self._gatherers: list[Gatherer] = [_gatherer(self.calls, own.block, own) for own in ways]
         self.gatherer.transposed = transposed
         if "out_degree" not in self.facts and self.block.symmetric:
             self.facts["out_degree"] = self.facts["in_degree"]

@@ -9,6 +9,7 @@ from .clustering import LocalClustering
 from .components import Components
 from .cores import Coreness
 from .distances import Distances
+from .hubs import Hits
 from .labels import LabelPropagation
 from .paths import BreadthFirst, ShortestPaths
 from .ranks import PageRank
@@ -20,6 +21,7 @@ __all__ = [
     "Components",
     "Coreness",
     "Distances",
+    "Hits",
     "LabelPropagation",
     "LocalClustering",
     "PageRank",

@@ -73,6 +73,9 @@ def test_blocks_and_memory() -> None:
     assert of("bfs", Capacity(2, 8, 64 * GIB)).running_bytes - two.running_bytes == 4 * entries // 2  # rows by source
     assert of("sssp").building_bytes - one.building_bytes == 24 * entries
     assert of("betweenness").running_bytes - one.running_bytes == 8 * 64 * 2**26
+    assert of("hits").running_bytes == one.running_bytes and of("hits").cost(of("hits").programs[0]) is None
+    forwards, by_turns = of("pagerank", directed=True), of("hits", directed=True)
+    assert by_turns.running_bytes - forwards.running_bytes == 4 * forwards.entries(forwards.programs[0])
     few = of("pagerank", Capacity(9, 1, GIB), sizes={"rows": 10**6, "edges": 10**6, "vertices": 10**5})
     assert few.blocks == 1
 

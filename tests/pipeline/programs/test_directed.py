@@ -69,6 +69,9 @@ def test_programs_follow_the_directions(alone: Result) -> None:
     between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
     assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
     assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
+    hubs, authorities = nx.hits(graph)
+    assert np.allclose(table["hub"], [hubs[v] for v in ids], atol=1e-7)
+    assert np.allclose(table["authority"], [authorities[v] for v in ids], atol=1e-7)
     far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
     assert table["eccentricity"].to_pylist() == [far[v] for v in ids]
     label = {v: v for v in ids}
@@ -89,11 +92,11 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
     assert told["programs"] == (
         "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
-        "pagerank, labels, clustering, betweenness, distances"
+        "pagerank, labels, clustering, betweenness, distances, hits"
     )
 
 
-@pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity"])
+@pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity", "hub", "authority"])
 @pytest.mark.parametrize("limit", [10**7, 0])
 def test_a_wrong_value_of_searches_is_found(
     column: str, limit: int, rows: Path, alone: Result, monkeypatch: pytest.MonkeyPatch

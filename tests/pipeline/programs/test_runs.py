@@ -41,6 +41,7 @@ WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in e
 ALL = ("lambda", *WITHOUT_SOURCE)
 COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
 COLUMNS += ["betweenness", "betweenness_error", "closeness", "closeness_error", "eccentricity", "eccentricity_slack"]
+COLUMNS += ["hub", "authority"]
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 
@@ -82,6 +83,9 @@ def test_columns_hold_what_networkx_finds(alone: Result) -> None:
     between, near = nx.betweenness_centrality(graph), nx.closeness_centrality(graph)
     assert np.allclose(table["betweenness"], [between[v] for v in ids], atol=1e-14)
     assert np.allclose(table["closeness"], [near[v] for v in ids], rtol=1e-12)
+    hubs, authorities = nx.hits(graph)
+    assert np.allclose(table["hub"], [hubs[v] for v in ids], atol=1e-7)
+    assert np.allclose(table["authority"], [authorities[v] for v in ids], atol=1e-7)
     far = {v: max(nx.single_source_shortest_path_length(graph, v).values()) for v in ids}
     assert table["eccentricity"].to_pylist() == [far[v] for v in ids]
     exact = [name for name in COLUMNS if name.endswith(("error", "slack"))]
@@ -110,7 +114,7 @@ def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
     assert detail == f"as the edges say: {', '.join(WITHOUT_SOURCE)}"
     values = vertices.added[column].to_pylist()
     other = next((value for value in values if value != values[5]), values[5] + 1)
-    values[5] = other if column != "pagerank" else values[5] + 1e-8
+    values[5] = values[5] + 1e-8 if column in ("pagerank", "hub", "authority") else other
     wrong = vertices.added | {column: pa.chunked_array([pa.array(values, vertices.added[column].type)])}  # type: ignore[operator]
     with pytest.raises(Flaw, match="ranks are off" if column == "pagerank" else column):
         check_programs(manifest, edges, replace(vertices, added=wrong))
@@ -186,7 +190,7 @@ def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> Non
 def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Path) -> None:
     result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
     table = result.vertices.to_table().select(COLUMNS).to_pylist()
-    alone, pair = (0.0, 0.0, 0.0, 0.0, 0, 0), (0.0, 0.0, 1.0, 0.0, 1, 0)
+    alone, pair = (0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 1, 0, 0.5, 0.5)
     two = [(0.5, 1, 1, 1, 0.0, *pair), (0.5, 1, 2, 1, 0.0, *pair)]
     first = [[], [(1.0, 7, 7, 0, 0.0, *alone)], two][len({v for e in edges for v in e})]
     assert [tuple(row.values()) for row in table] == first

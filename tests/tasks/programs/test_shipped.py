@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edgemill.tasks.programs import Program
@@ -18,6 +18,7 @@ from edgemill.tasks.programs.shipped import (
     BreadthFirst,
     Components,
     Coreness,
+    Hits,
     LabelPropagation,
     LocalClustering,
     PageRank,
@@ -30,6 +31,8 @@ SHIPPED: list[Program] = [
     BreadthFirst(),
     Components(),
     Coreness(),
+    Hits(),
+    Hits(iterations=3),
     LabelPropagation(4),
     LocalClustering(),
     PageRank(),
@@ -221,6 +224,56 @@ def linear_ranks(graph: Drawn, weighted: bool, start: tuple[int, ...]) -> Any:
     out = follow.sum(axis=0)
     follow = np.where(out > 0, follow / np.where(out > 0, out, 1), starts[:, None])
     return np.linalg.solve(np.eye(n) - 0.85 * follow, 0.15 * starts)
+
+
+def adjacency(graph: Drawn) -> Any:
+    matrix = np.zeros((graph.vertices, graph.vertices))
+    for u, v in graph.edges:
+        matrix[u, v] = 1
+        matrix[v, u] = 1 if not graph.directed else matrix[v, u]
+    return matrix
+
+
+@given(graphs(), st.integers(1, 6), st.integers(1, 4))
+@FEW
+def test_hubs_and_authorities_by_turns(graph: Drawn, iterations: int, blocks: int) -> None:
+    matrix = adjacency(graph)
+    hub, authority = (matrix.sum(axis=1) > 0).astype(float), np.zeros(graph.vertices)
+    for _ in range(iterations):
+        authority = matrix.T @ hub
+        authority /= authority.sum() or 1
+        hub = matrix @ authority
+        hub /= hub.sum() or 1
+    found = by_blocks(Hits(iterations=iterations), graph, blocks)
+    assert found.steps == 2 * iterations and found.entries == found.steps * int(matrix.sum())
+    assert np.allclose(found.state["authority"], authority, rtol=1e-12, atol=0)
+    assert np.allclose(found.state["hub"], hub, rtol=1e-12, atol=0)
+
+
+@given(graphs(), st.integers(1, 4))
+@FEW
+def test_hubs_and_authorities_are_singular_vectors(graph: Drawn, blocks: int) -> None:
+    matrix = adjacency(graph)
+    left, values, right = np.linalg.svd(matrix)
+    top = values >= values[0] * (1 - 1e-9)
+    assume(not (~top & (values > 0.97 * values[0])).any())
+    found = by_blocks(Hits(tolerance=1e-13), graph, blocks)
+    assert found.converged and found.moved < 1e-13
+    if not graph.edges:
+        assert not found.state["hub"].any() and not found.state["authority"].any()
+        return
+    hub = left[:, top] @ left[:, top].T @ (matrix.sum(axis=1) > 0)
+    authority = right[top].T @ right[top] @ matrix.T @ (matrix.sum(axis=1) > 0)
+    assert np.allclose(found.state["hub"], hub / hub.sum(), atol=1e-10)
+    assert np.allclose(found.state["authority"], authority / authority.sum(), atol=1e-10)
+
+
+def test_hubs_and_authorities_equal_those_of_igraph() -> None:
+    graph = Drawn(6, ((0, 1), (1, 2), (2, 0), (2, 3), (4, 0), (4, 3), (5, 3)), (1.0,) * 7, True)
+    theirs = igraph.Graph(6, graph.edges, directed=True)
+    found = by_blocks(Hits(tolerance=1e-12), graph, 2).state
+    for name, scores in (("hub", theirs.hub_score()), ("authority", theirs.authority_score())):
+        assert np.allclose(found[name], np.array(scores) / sum(scores), atol=1e-9)
 
 
 def test_ranks_equal_those_of_igraph() -> None:
