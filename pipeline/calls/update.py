@@ -13,6 +13,7 @@ from ..frames.input_object import InputObject
 from ..frames.path_list import PathList
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
+from ..programs.catalogue import CATALOGUE
 from ..results.result import Result
 from ..run.inputs.run_input import accepted_input
 from ..run.mining import mine_settings
@@ -20,7 +21,8 @@ from ..settings.sources import by_name, settings_of
 from ..updating.batch_input import BatchInput
 from .mine import listener
 
-_FROM_BASE = ("partitioning", "bounding", "programs", "pagerank", "labels")
+_OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
+_FROM_BASE = ("partitioning", "bounding", "programs", *_OF_PROGRAMS)
 """Sections of settings that are those of the result, unless they are given."""
 _OF_INPUT = ("directed", "nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label")
 _OF_OUTPUT = ("compression", "row_group_rows", "report")

@@ -33,11 +33,7 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
     "partitioning": (),
     "bounding": (),
     "programs": ("order",),
-    "pagerank": (),
-    "labels": (),
-    "bfs": (),
-    "sssp": (),
-}
+} | {entry.section: () for entry in CATALOGUE.values() if entry.section is not None}
 """Sections of settings on which a result depends, with the settings in them on which it does not depend."""
 
 

@@ -22,6 +22,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
+from edgemill.pipeline.calls.update import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text
@@ -33,6 +34,7 @@ from edgemill.pipeline.programs.blocks import GraphBlocks, cut_graph
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.pipeline.programs.files import task_bytes
 from edgemill.pipeline.results.report import run_sections
+from edgemill.pipeline.run.inputs.up_to_date import differences
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.programs import check_programs
 from edgemill.tasks.verify.reading import Flaw
@@ -103,6 +105,23 @@ def test_the_manifest_says_how_they_ran(alone: Result) -> None:
     assert records["labels"].supersteps <= 10 and records["clustering"].supersteps == 1
     assert "programs" in {stage.stage for stage in alone.manifest.stages}
     assert runs.flaws(alone.place.url) == []
+
+
+def test_parameters_of_all_programs_are_part_of_a_result(alone: Result) -> None:
+    others: dict[str, Any] = {
+        "pagerank.damping": 0.5,
+        "labels.iterations": 3,
+        "bfs.source": 1,
+        "sssp.delta": 2.0,
+        "hits.iterations": 9,
+    }
+    others |= {"betweenness.sources": 9, "distances.sources": 9}
+    assert {name.partition(".")[0] for name in others} == {entry.section for entry in CATALOGUE.values()} - {None}
+    found = differences(alone.manifest, load_settings(None, {"input.path": "a", "output.path": "b"} | others))
+    taken = update_settings(alone, {"output.path": "b"})
+    for name, value in others.items():
+        assert any(line.startswith(f"{name} was ") and line.endswith(f"is {value} now") for line in found)
+        assert name in taken
 
 
 @pytest.mark.parametrize("column", COLUMNS)
