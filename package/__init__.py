@@ -74,6 +74,7 @@ if TYPE_CHECKING:  # the same names, for type checkers, editors and the document
     from .pipeline import pagerank as pagerank
     from .pipeline import similarity as similarity
     from .pipeline import sssp as sssp
+    from .pipeline import strong_components as strong_components
     from .pipeline import top as top
     from .pipeline import try_program as try_program
     from .pipeline import update as update

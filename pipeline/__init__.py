@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         pagerank,
         similarity,
         sssp,
+        strong_components,
     )
     from .calls.update import update
     from .estimates.figures import GraphFigures
@@ -118,6 +119,7 @@ __all__ = [
     "pagerank",
     "similarity",
     "sssp",
+    "strong_components",
     "top",
     "try_program",
     "update",
@@ -168,6 +170,7 @@ _MODULES = dict.fromkeys(__all__, "..tasks.errors") | {
     "mine": ".calls.mine",
     "pagerank": ".calls.programs",
     "similarity": ".calls.programs",
+    "strong_components": ".calls.programs",
     "sssp": ".calls.programs",
     "top": ".results.queries",
     "try_program": ".programs.trying",

@@ -189,6 +189,15 @@ def hits(edges: Any, /, *, tolerance: float = 1e-08, iterations: int | None = No
     return columns_of("hits", edges, {"tolerance": tolerance, "iterations": iterations}, settings)
 
 
+def strong_components(edges: Any, /, **settings: Any) -> ResultTable:
+    """Strongly connected components: vertices that reach each other along edges.
+
+    Columns: `id`, `degree`, `strong_component`. `strong_component`: The smallest id in the strong component of the
+    vertex.
+    """
+    return columns_of("strong_components", edges, {}, settings)
+
+
 def similarity(edges: Any, /, **settings: Any) -> ResultTable:
     """Similarity of the ends of each edge, by their neighbours.
 

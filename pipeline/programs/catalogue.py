@@ -125,6 +125,10 @@ CATALOGUE: Mapping[str, Entry] = {
         ),
         "hits",
     ),
+    "strong_components": Entry(
+        "Strongly connected components: vertices that reach each other along edges.",
+        (Column("strong_component", "component", "id", "The smallest id in the strong component of the vertex.", -1),),
+    ),
     "similarity": Entry(
         "Similarity of the ends of each edge, by their neighbours.",
         (),

@@ -19,6 +19,7 @@ from ...tasks.programs.shipped import (
     PageRank,
     ShortestPaths,
     Similarity,
+    StrongComponents,
 )
 from ..settings.models import Settings
 from .catalogue import Entry
@@ -35,6 +36,7 @@ _MAKERS: Mapping[str, Callable[..., AnyProgram | EdgeProgram]] = {
     "betweenness": Betweenness,
     "distances": Distances,
     "hits": Hits,
+    "strong_components": StrongComponents,
     "similarity": Similarity,
 }
 """Name → class; its fields are named like the settings of its section."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any
@@ -85,13 +85,13 @@ def _combined(key: Int, weight: Float, rule: str, vertices: VertexTable) -> tupl
     return key[starts], found
 
 
-def check_levels(arcs: Arcs, vertices: VertexTable, source: str) -> None:
+def check_levels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Levels: no edge skips one, and each vertex but the source has an edge from its parent, the smallest vertex of the
     level above. So a level is neither above nor below the fewest edges of a path. Raises Flaw.
     """
     level = vertices.added["level"].fill_null(-1).to_numpy()
     parent = positions(vertices.added["parent"], vertices.ids)
-    _check_start(vertices, source, "level", level, parent, level == 0)
+    _check_start(vertices, record["parameters"]["source"], "level", level, parent, level == 0)
     above, below = level[arcs.source], level[arcs.target]
     reject(
         (above >= 0) & ((below < 0) | (below > above + 1)),
@@ -107,7 +107,7 @@ def check_levels(arcs: Arcs, vertices: VertexTable, source: str) -> None:
     )
 
 
-def check_distances(arcs: Arcs, vertices: VertexTable, source: str) -> None:
+def check_distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """Distances: no edge makes one smaller, and each vertex but the source has an edge from its predecessor that gives
     its distance; predecessors lead to the source. All sums are exact as float64, as the run adds them. Raises Flaw.
     """
@@ -115,7 +115,7 @@ def check_distances(arcs: Arcs, vertices: VertexTable, source: str) -> None:
     before = positions(vertices.added["predecessor"], vertices.ids)
     assert arcs.weight is not None
     number = np.arange(len(distance))
-    _check_start(vertices, source, "distance", distance, before, before == number)
+    _check_start(vertices, record["parameters"]["source"], "distance", distance, before, before == number)
     reached = np.isfinite(distance)
     reject(reached != (before >= 0), lambda at: f"vertex {vertices.name(at)} has a distance or a predecessor, not both")
     reject(distance < 0, lambda at: f"vertex {vertices.name(at)} has the distance {distance[at]}")
@@ -143,6 +143,39 @@ def check_distances(arcs: Arcs, vertices: VertexTable, source: str) -> None:
         reached & (before[first] != first),
         lambda at: f"the predecessors of vertex {vertices.name(at)} do not lead to the source",
     )
+
+
+def check_strong_components(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
+    """Strong components: a component has the smallest id in it. All its vertices are reached from that one, and reach
+    it, by edges within the component. The other edges have no circle: removing components without in-edges removes
+    all. Raises Flaw.
+    """
+    label = positions(vertices.added["strong_component"], vertices.ids)
+    number = np.arange(len(label))
+    reject(label < 0, lambda at: f"vertex {vertices.name(at)} has a strong_component that is no vertex")
+    reject(
+        (label[label] != label) | (label > number),
+        lambda at: f"vertex {vertices.name(at)} has the strong_component {_named(vertices, label[at])}, not the least",
+    )
+    within = label[arcs.source] == label[arcs.target]
+    for start, end, how in ((arcs.source, arcs.target, "from"), (arcs.target, arcs.source, "to")):
+        start, end, reached = start[within], end[within], label == number
+        while len(new := end[reached[start] & ~reached[end]]):
+            reached[new] = True
+            left = ~reached[end]
+            start, end = start[left], end[left]
+        reject(
+            ~reached,
+            lambda at, how=how: f"vertex {vertices.name(at)} has no path {how} its strong_component",  # type: ignore[misc]
+        )
+    start, end = label[arcs.source[~within]], label[arcs.target[~within]]
+    while len(start):
+        entered = np.zeros(len(label), np.bool_)
+        entered[end] = True
+        left = entered[start]
+        if left.all():
+            raise Flaw(f"the strong_component {vertices.name(start[0])} and others are on a circle: they are one")
+        start, end = start[left], end[left]
 
 
 def _check_start(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..storage.folders import Folder
 from ..tables.live import LiveFiles
-from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, ids_at
+from .arcs import Arcs, arcs_of, arcs_of_input, check_distances, check_levels, check_strong_components, ids_at
 from .reading import Flaw, Int, positions, read_file, reject, table_files
 from .tables import EdgeTable, VertexTable, edge_at
 from .triangles import orient, triangles
@@ -214,14 +214,6 @@ def _hits(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
             raise Flaw(f"hub and authority: {name} is off by {off:.3g} in all, over {most_off:.3g}")
 
 
-def _levels(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    check_levels(arcs, vertices, record["parameters"]["source"])
-
-
-def _distances(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
-    check_distances(arcs, vertices, record["parameters"]["source"])
-
-
 def _betweenness(arcs: Arcs, vertices: VertexTable, record: Mapping[str, Any]) -> None:
     """No path leads through a vertex with fewer than two neighbours. The sum over all vertices is the sum of d - 1 over
     all pairs at distance d, as so many vertices are between them on each shortest path.
@@ -369,9 +361,10 @@ _BY_ARCS: Mapping[str, ArcCheck] = {
     "pagerank": _pagerank,
     "labels": _labels,
     "clustering": _clustering,
-    "bfs": _levels,
+    "bfs": check_levels,
     "hits": _hits,
-    "sssp": _distances,
+    "strong_components": check_strong_components,
+    "sssp": check_distances,
     "betweenness": _betweenness,
     "distances": _all_distances,
 }

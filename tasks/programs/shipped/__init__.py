@@ -14,6 +14,7 @@ from .labels import LabelPropagation
 from .paths import BreadthFirst, ShortestPaths
 from .ranks import PageRank
 from .similarity import Similarity
+from .strong import StrongComponents
 
 __all__ = [
     "Betweenness",
@@ -27,4 +28,5 @@ __all__ = [
     "PageRank",
     "ShortestPaths",
     "Similarity",
+    "StrongComponents",
 ]

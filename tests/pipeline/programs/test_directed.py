@@ -22,7 +22,7 @@ from edgemill.pipeline.programs import running
 from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.tasks.verify import programs as verify_programs
 from edgemill.tasks.verify import tables as verify_tables
-from edgemill.tasks.verify.arcs import arcs_of_input
+from edgemill.tasks.verify.arcs import arcs_of_input, check_strong_components
 from edgemill.tasks.verify.reading import Flaw
 from edgemill.tasks.verify.result import verify
 
@@ -60,6 +60,8 @@ def test_programs_follow_the_directions(alone: Result) -> None:
     assert np.allclose(table["pagerank"], [ranks[v] for v in ids], atol=1e-8)
     least = {v: min(part) for part in nx.weakly_connected_components(graph) for v in part}
     assert table["weak_component"].to_pylist() == [least[v] for v in ids]
+    least = {v: min(part) for part in nx.strongly_connected_components(graph) for v in part}
+    assert table["strong_component"].to_pylist() == [least[v] for v in ids]
     both = graph.to_undirected()
     assert table["coreness"].to_pylist() == [nx.core_number(both)[v] for v in ids]
     for v, value in zip(ids, table["clustering"].to_pylist(), strict=True):
@@ -92,11 +94,12 @@ def test_edges_and_lambda_are_those_of_both_directions(rows: Path, alone: Result
     told = {check.name: check.detail for check in verify(alone.place.url).checks}
     assert told["programs"] == (
         "as the edges say: components, coreness; not checked without the input, which has directions and weights: "
-        "pagerank, labels, clustering, betweenness, distances, hits"
+        "pagerank, labels, clustering, betweenness, distances, hits, "
+        "strong_components"
     )
 
 
-@pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity", "hub", "authority"])
+@pytest.mark.parametrize("column", ["betweenness", "closeness", "eccentricity", "hub", "authority", "strong_component"])
 @pytest.mark.parametrize("limit", [10**7, 0])
 def test_a_wrong_value_of_searches_is_found(
     column: str, limit: int, rows: Path, alone: Result, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +117,22 @@ def test_a_wrong_value_of_searches_is_found(
     if limit or column != "betweenness":
         with pytest.raises(Flaw, match=column):
             verify_programs.check_programs(manifest, edges, replace(vertices, added=wrong), arcs)
+
+
+def test_strong_components_that_are_parts_or_joined_are_found(rows: Path, alone: Result) -> None:
+    manifest = verify_tables.read_manifest(alone.place)
+    vertices = verify_tables.read_vertices(alone.place, manifest)
+    arcs = arcs_of_input(str(rows), manifest, vertices)
+    label = vertices.added["strong_component"].to_numpy()
+    ids = vertices.ids.to_numpy()
+    part, single = np.flatnonzero(label == np.bincount(label).argmax()), np.flatnonzero(np.bincount(label)[label] == 1)
+    apart, joined = label.copy(), label.copy()
+    apart[part[-1]] = ids[part[-1]]
+    joined[single[single > part[0]][0]] = label[part[0]]
+    for wrong, message in ((apart, "are on a circle"), (joined, "has no path (from|to) its strong_component")):
+        added = {**vertices.added, "strong_component": pa.chunked_array([pa.array(wrong)])}
+        with pytest.raises(Flaw, match=message):
+            check_strong_components(arcs, replace(vertices, added=added), {})
 
 
 def test_blocks_of_rows_and_workers_change_nothing(

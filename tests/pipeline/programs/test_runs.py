@@ -43,7 +43,7 @@ WITHOUT_SOURCE = [name for name, entry in CATALOGUE.items() if "source" not in e
 ALL = ("lambda", *WITHOUT_SOURCE)
 COLUMNS = ["pagerank", "weak_component", "label", "coreness", "clustering"]
 COLUMNS += ["betweenness", "betweenness_error", "closeness", "closeness_error", "eccentricity", "eccentricity_slack"]
-COLUMNS += ["hub", "authority"]
+COLUMNS += ["hub", "authority", "strong_component"]
 QUIET: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 
@@ -78,7 +78,7 @@ def test_columns_hold_what_networkx_finds(alone: Result) -> None:
     ranks = nx.pagerank(graph, tol=1e-13, max_iter=1000)
     assert np.allclose(table["pagerank"], [ranks[v] for v in ids], atol=1e-8)
     least = {v: min(part) for part in nx.connected_components(graph) for v in part}
-    assert table["weak_component"].to_pylist() == [least[v] for v in ids]
+    assert table["weak_component"].to_pylist() == table["strong_component"].to_pylist() == [least[v] for v in ids]
     assert table["coreness"].to_pylist() == [nx.core_number(graph)[v] for v in ids]
     assert np.allclose(table["clustering"], [nx.clustering(graph, v) for v in ids], rtol=1e-14)
     assert set(table["label"].to_pylist()) < set(ids)
@@ -210,8 +210,8 @@ def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Pat
     result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
     table = result.vertices.to_table().select(COLUMNS).to_pylist()
     alone, pair = (0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0, 1, 0, 0.5, 0.5)
-    two = [(0.5, 1, 1, 1, 0.0, *pair), (0.5, 1, 2, 1, 0.0, *pair)]
-    first = [[], [(1.0, 7, 7, 0, 0.0, *alone)], two][len({v for e in edges for v in e})]
+    two = [(0.5, 1, 1, 1, 0.0, *pair, 1), (0.5, 1, 2, 1, 0.0, *pair, 1)]
+    first = [[], [(1.0, 7, 7, 0, 0.0, *alone, 7)], two][len({v for e in edges for v in e})]
     assert [tuple(row.values()) for row in table] == first
 
 

@@ -21,6 +21,7 @@ from edgemill.tasks.programs.shipped import (
     LabelPropagation,
     PageRank,
     ShortestPaths,
+    StrongComponents,
 )
 from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
@@ -35,6 +36,7 @@ SHIPPED: list[Program] = [
     PageRank(),
     PageRank(iterations=5, weighted=True, personal=(0,)),
     ShortestPaths(),
+    StrongComponents(),
 ]
 
 

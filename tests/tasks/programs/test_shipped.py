@@ -23,6 +23,7 @@ from edgemill.tasks.programs.shipped import (
     LocalClustering,
     PageRank,
     ShortestPaths,
+    StrongComponents,
 )
 from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
@@ -38,6 +39,7 @@ SHIPPED: list[Program] = [
     PageRank(),
     PageRank(iterations=5, weighted=True, personal=(0,)),
     ShortestPaths(),
+    StrongComponents(),
 ]
 FEW = settings(max_examples=examples(40))
 
@@ -154,6 +156,35 @@ def test_components_have_the_smallest_number(graph: Drawn, blocks: int) -> None:
     _, label = scipy.sparse.csgraph.connected_components(matrix, connection="weak")
     least = [int(np.flatnonzero(label == own)[0]) for own in label]
     assert by_blocks(Components(), graph, blocks).state["component"].tolist() == least
+
+
+@given(graphs(), st.integers(1, 4))
+@settings(max_examples=examples(100))
+def test_strong_components_have_the_smallest_number(graph: Drawn, blocks: int) -> None:
+    ends = np.array([*graph.edges, *(() if graph.directed else ((v, u) for u, v in graph.edges))]).reshape(-1, 2)
+    matrix = scipy.sparse.coo_array((np.ones(len(ends)), ends.T), shape=(graph.vertices,) * 2)
+    _, label = scipy.sparse.csgraph.connected_components(matrix, connection="strong")
+    least = [int(np.flatnonzero(label == own)[0]) for own in label]
+    found = by_blocks(StrongComponents(), graph, blocks)
+    assert found.converged and found.state["component"].tolist() == least
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_chain_of_circles_takes_two_rounds(step: int, blocks: int) -> None:
+    """All vertices of a chain have the same smallest vertex above them, so that a round alone finds one component."""
+    size = 60
+    circles = [pair for v in range(0, size, 3) for pair in ((v, v + 1), (v + 1, v + 2), (v + 2, v))]
+    chain = [(v, v + 3) if step > 0 else (v + 3, v) for v in range(0, size - 3, 3)]
+    found = by_blocks(StrongComponents(), Drawn(size, (*circles, *chain), (1.0,) * (size + len(chain)), True), blocks)
+    assert found.state["component"].tolist() == [v - v % 3 for v in range(size)]
+    assert found.steps <= 2 * size
+
+
+def test_paths_are_trimmed_from_both_ends() -> None:
+    graph = Drawn(101, tuple((v, v + 1) for v in range(100)), (1.0,) * 100, True)
+    found = by_blocks(StrongComponents(), graph, 2)
+    assert found.state["component"].tolist() == list(range(101)) and found.steps == 101
 
 
 @given(graphs(), st.integers(0, 5), st.sampled_from([1, 3]))
