@@ -118,7 +118,7 @@ def measure(name: str, graph: str, block: Block, threads: int, repeats: int, sou
     """Time a program. Raises WrongAnswer if the edges contradict the result."""
     programs = [PROGRAMS[name](source) for source in (sources if name in FROM_SOURCES else [0])]
     if name != "sssp":
-        warm_program(programs[0])
+        warm_program(programs[0], at_once=True)
     block = weighted(block) if name == "sssp" else block
     own = replace(block, view=programs[0].view)
     home, samples, outcomes = RangePartitioner(), [], list[Outcome]()

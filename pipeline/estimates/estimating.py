@@ -58,7 +58,7 @@ def estimate_graph(
 def _estimate(run: RunContext) -> GraphFigures:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     with events.stage("compile", 0):
-        warm_programs(engine, settings)
+        warm_programs(engine, settings, plan.programs.blocks if plan.programs else 1)
     blocks, rows = ingesting.read(engine, events, run.source, plan.blocks, settings.input.nulls, run.space)
     buckets = ingesting.number(engine, events, run.source, blocks, plan.buckets, run.space)
     degrees = partitioning.count_degrees(engine, events, buckets)

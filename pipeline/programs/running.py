@@ -63,12 +63,14 @@ class ProgramResults:
     records: list[ProgramRecord]
 
 
-def warm_programs(engine: Engine, settings: Settings) -> None:
-    """Have the kernels of all programs compiled, or loaded from the cache, by every worker."""
+def warm_programs(engine: Engine, settings: Settings, blocks: int) -> None:
+    """Have the kernels of all programs compiled, or loaded from the cache, by every worker, for a graph in `blocks`."""
     _check_workers(engine, settings)
     programs = [program_of(name, settings) for name in requested_programs(settings)]
     weighted = settings.input.weight_column is not None
-    engine.on_every_worker(_warm, programs, _space(engine), weighted)
+    how = settings.programs
+    at_once = blocks == 1 and how.max_supersteps is None and how.order != "asynchronous"
+    engine.on_every_worker(_warm, programs, _space(engine), weighted, at_once)
 
 
 def _check_workers(engine: Engine, settings: Settings) -> None:
@@ -81,9 +83,9 @@ def _check_workers(engine: Engine, settings: Settings) -> None:
             raise UsageError(f"worker {address}: {why.removeprefix('programs.own: ')}")
 
 
-def _warm(programs: Sequence[AnyProgram | EdgeProgram], space: MemorySpace, weighted: bool) -> None:
+def _warm(programs: Sequence[AnyProgram | EdgeProgram], space: MemorySpace, weighted: bool, at_once: bool) -> None:
     for program in programs:
-        warm_program(program, space, weighted=weighted)
+        warm_program(program, space, weighted=weighted, at_once=at_once)
 
 
 def _space(engine: Engine) -> MemorySpace:

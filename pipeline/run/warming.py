@@ -31,7 +31,7 @@ def warm_workers(run: RunContext) -> None:
         if run.settings.programs.vertex_programs:
             from ..programs.running import warm_programs
 
-            warm_programs(engine, run.settings)
+            warm_programs(engine, run.settings, plan.programs.blocks if plan.programs else 1)
     run.events.emit("kernels", compiled=max((report.compiled for report in reports), default=0))
 
 

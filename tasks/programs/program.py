@@ -15,6 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.in_rows import InRows
+
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Mapping[str, Array]
 Forms: TypeAlias = Mapping[str, Callable[..., Any]]
@@ -122,6 +124,48 @@ class EdgeFacts:
     """Mean weight of a sample of the edges; 1 without weights."""
     on_device: bool
     """Whether they are on GPUs."""
+    at_once: bool = False
+    """Whether supersteps are those of `Program.at_once`, which cost little more than their edges."""
+
+
+@dataclass(frozen=True)
+class WholeGraph:
+    """All edges of a graph, in one block on a CPU."""
+
+    number: Array
+    """[vertices] dense numbers, ascending; other vertices are their positions here."""
+    rows: InRows
+    """[vertices] the sources of each vertex."""
+    out: Callable[[], InRows]
+    """Makes the targets of each vertex, [vertices]."""
+    symmetric: bool
+    """Whether both are the same."""
+    facts: Callable[[], EdgeFacts]
+    """Samples the edges."""
+
+    def position_of(self, number: int) -> int | None:
+        """The position of a vertex; None if it is not there."""
+        found = int(np.searchsorted(self.number, number))
+        return found if found < len(self.number) and int(self.number[found]) == number else None
+
+    def numbers_of(self, position: Array) -> Array:
+        """The dense numbers of vertices; -1 for position -1. May be `position`."""
+        if not len(self.number) or int(self.number[-1]) == len(self.number) - 1:
+            return position
+        return np.where(position < 0, -1, self.number[position]).astype(position.dtype)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `Program.at_once` returns."""
+
+    state: State
+    steps: int
+    """Supersteps that would have been run."""
+    entries: int
+    """Entries of rows that were read."""
+    then: Program | None = None
+    """A program that goes on from the state."""
 
 
 @dataclass(frozen=True)
@@ -293,6 +337,13 @@ class Program(ABC):
         much the vertices changed, or whether. Arrays that are returned may be reused in the next superstep.
         """
         return {}
+
+    def at_once(self, graph: WholeGraph) -> Found | None:
+        """The result for a graph in one block on a CPU, with the bits that supersteps would give; None for supersteps.
+
+        It is asked where no limit can stop the program.
+        """
+        return None
 
     def of_edges(self, low: Vertices, high: Vertices, support: Array) -> State:
         """[edges] the columns `edges`, when the program has ended; see `EdgeProgram.of_edges`."""

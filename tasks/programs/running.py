@@ -18,7 +18,7 @@ from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
 from .block import Block, PairTable
 from .orders.asynchronous import run_to_silence
-from .orders.reversing import mirrors_of
+from .orders.at_once import find_at_once
 from .orders.state import BlockState
 from .orders.synchronous import Limits, run_in_step
 from .program import Array, Program
@@ -137,10 +137,18 @@ def run_program(
             block = block.placed(MemorySpace.HOST)
         else:
             block = place_block(program, block, space, topology_bytes, allocator)
-        run = BlockState(program, block, mirrors_of(block, home, carrier, program.alternates))
+        exchange_entries = _exchange_entries(program, carrier, order)
+        if before is None and most_steps is None and exchange_entries is None:
+            found = find_at_once(program, block, home, carrier, seconds) if carrier.groups == 1 else None
+            if found is not None:
+                if progress is not None:
+                    progress(found.steps, 0)
+                state = dict(found.state)
+                return Outcome(block.group, block.number, state, found.steps, True, 0, found.entries, bytes=0)
+        run = BlockState(program, block, home, carrier)
         if before is not None and before.pending is not None:
             _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))
-        limits = Limits(most_steps, stop, progress, _exchange_entries(program, carrier, order))
+        limits = Limits(most_steps, stop, progress, exchange_entries)
         ending, moved = run_in_step(run, limits)
         relaxed, ran = run.program.relaxed, "synchronous"
         if ending == "switched" and relaxed is not None:

@@ -28,9 +28,11 @@ def warm_program(
     directed: bool = False,
     weighted: bool = False,
     order: Order = "synchronous",
+    at_once: bool = False,
 ) -> int:
     """Run a program in `space`, in one block or two; one batch, if it searches from sources. Returns the number of
-    supersteps. Then call `of_edges`, if the program has columns of edges.
+    supersteps. Then call `of_edges`, if the program has columns of edges. Supersteps are run one by one unless the
+    program may run `at_once`.
 
     A program that can use weights gets some, if the edges of the run are `weighted`.
     The graph is a path with VERTICES vertices, and the vertex in its middle is joined to all that follow: from vertex
@@ -44,7 +46,7 @@ def warm_program(
         _call_of_edges(program, {})
         return 0
     weight = np.ones(len(source)) if takes_weights(program, weighted) else None
-    most = 1 if isinstance(program, SourceProgram) else VERTICES
+    most = 1 if isinstance(program, SourceProgram) else None if at_once else VERTICES
     home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
     made = cut_blocks(Entries(source, target, weight), VERTICES, home, directed, program.view)
     carriers = MemoryCarrier.open(len(made))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numba import prange
@@ -11,33 +11,37 @@ from numpy.typing import NDArray
 from ...runtime.cache import cached_njit
 from .chunks import even_chunks, threads_for
 
+Floats: TypeAlias = NDArray[np.float64]
+
 
 @cached_njit(parallel=True)
 def _shares(cuts, rank, degree, shares):
     for chunk in prange(cuts.size - 1):
         for v in range(cuts[chunk], cuts[chunk + 1]):
-            if degree[v]:
-                shares[v] = rank[v] / degree[v]
+            shares[v] = rank[v] / degree[v]
 
 
 @cached_njit(parallel=True)
-def _next(cuts, got, damping, restarts, rank, moved):
+def _next(cuts, got, damping, restarts, degree, rank, moved, shares):
     for chunk in prange(cuts.size - 1):
         for v in range(cuts[chunk], cuts[chunk + 1]):
             after = damping * got[v] + restarts
             moved[v] = abs(after - rank[v])
             rank[v] = after
+            shares[v] = after / degree[v]
 
 
-def rank_shares(rank: NDArray[np.float64], degree: NDArray[Any], shares: NDArray[np.float64]) -> None:
-    """Write each rank over its integer degree to `shares`; those of degree 0 stay as they are. All [vertices]."""
+def rank_shares(rank: Floats, degree: Floats, shares: Floats) -> None:
+    """Write each rank over its degree, which must not be 0, to `shares`. All [vertices]."""
     with threads_for(len(rank)):
         _shares(even_chunks(len(rank)), rank, degree, shares)
 
 
 def next_ranks(
-    got: NDArray[np.float64], damping: float, restarts: float, rank: NDArray[np.float64], moved: NDArray[np.float64]
+    got: Floats, damping: float, restarts: float, degree: Floats, rank: Floats, moved: Floats, shares: Floats
 ) -> None:
-    """Replace each rank by `damping` × `got` + `restarts`, and write how much it changed to `moved`. All [vertices]."""
+    """Replace each rank by `damping` × `got` + `restarts`; write how much it changed to `moved`, and the rank over its
+    degree to `shares`. All [vertices].
+    """
     with threads_for(len(rank)):
-        _next(even_chunks(len(rank)), got, damping, restarts, rank, moved)
+        _next(even_chunks(len(rank)), got, damping, restarts, degree, rank, moved, shares)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....kernels.in_rows import InRows
 from ...errors import ProgramError
+from ...partition import Partitioner
+from ...shards.carriers.carrier import Carrier
 from ..block import Block
-from ..combining.entries import GatherEntries
-from ..gathering import GatherAll, GatherChanged, Gatherer, GatherKept
-from ..links import GatherLinks
+from ..gathering import Gatherer
 from ..mirrors import Mirrors
 from ..program import Array, Program, Totals, Vertices
-from ..spreading import GatherSpread
-from .calls import Calls, check_declaration, has_messages, is_shipped, name_of, needs_weights
+from .calls import Calls, check_declaration, is_shipped, name_of, needs_weights
+from .gatherers import gatherer_of
+from .reversing import mirrors_of
+
+NO_STATE: Mapping[str, Array] = {}
 
 
 class BlockState:
     """The state of the vertices of one block while programs run, one after the other."""
 
-    def __init__(self, program: Program, block: Block, ways: Sequence[Mirrors]) -> None:
-        """`ways` are the mirrors along edges and, for a program that alternates, against them; see `mirrors_of`."""
-        self.block, self._ways = block, ways
+    def __init__(
+        self,
+        program: Program,
+        block: Block,
+        home: Partitioner,
+        carrier: Carrier,
+        state: Mapping[str, Array] = NO_STATE,
+    ) -> None:
+        """All groups must create theirs at the same time. `state` is what `Program.start` of the program can read."""
+        self.block, self._ways = block, mirrors_of(block, home, carrier, program.alternates)
         self.exchanges = 0
         """Exchanges within supersteps."""
         self.facts: dict[str, Array] = {"number": block.number, "in_degree": np.diff(block.rows.offsets)}
-        self.state: dict[str, Array] = {}
+        self.state: dict[str, Array] = dict(state)
         self.step = 0
         """Completed supersteps of the program."""
         self.steps_before = 0
@@ -98,14 +108,13 @@ class BlockState:
     def _begin(self, program: Program, transposed: InRows | None) -> None:
         check_declaration(program)
         self.program, self.calls = program, Calls(program)
-        if needs_weights(program) and self.block.rows.weight is None:
-            raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")
+        check_weights(program, self.block)
         if program.alternates and len(self._ways) == 1 and not self.block.mutual:
             raise ProgramError(
                 f"program {name_of(program)}: `alternates` is for a program that does not come by `then`"
             )
         ways = self._ways if program.alternates else self._ways[:1]
-        self._gatherers: list[Gatherer] = [_gatherer(self.calls, own.block, own) for own in ways]
+        self._gatherers: list[Gatherer] = [gatherer_of(self.calls, own.block, own) for own in ways]
         self.gatherer.transposed = transposed
         if "out_degree" not in self.facts and self.block.symmetric:
             self.facts["out_degree"] = self.facts["in_degree"]
@@ -144,14 +153,7 @@ class BlockState:
         return np.flatnonzero(moved).astype(np.int32)
 
 
-def _gatherer(calls: Calls, block: Block, mirrors: Mirrors) -> Gatherer:
-    program = calls.program
-    if has_messages(program) or program.combine == "top":
-        return GatherEntries(calls, block, mirrors)
-    if program.combine == "links":
-        return GatherLinks(calls, block, mirrors)
-    if program.senders == "all":
-        return GatherAll(calls, block, mirrors)
-    if program.spreads:
-        return GatherSpread(calls, block, mirrors)
-    return (GatherKept if program.combine in ("mode", "hindex") else GatherChanged)(calls, block, mirrors)
+def check_weights(program: Program, block: Block) -> None:
+    """Raises ProgramError if the program needs weights that the edges do not have."""
+    if needs_weights(program) and block.rows.weight is None:
+        raise ProgramError(f"program {name_of(program)} needs weights, and the edges have none")

@@ -8,12 +8,16 @@ tells the smallest priority that waits there, and the next window is the one tha
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from .... import kernels
 from ....kernels.chunked import ChunkedRows
+from ....kernels.cpu.alone.shortest_paths import next_bound
 from ...device import place_like
+from ..block import Block
 from ..program import Array, EdgeFacts, Program
 from ..totals import Part, add_parts, parts_of
 from ..words import NO_WORDS, json_to_words, words_to_json
@@ -75,8 +79,7 @@ class Windows:
 
     def open(self, least: float) -> None:
         """Let the vertices in the window of priority `least`, the smallest of all groups, send next."""
-        bound = (math.floor(least / self.width) + 1) * self.width
-        self.bound = bound if bound > least else math.nextafter(least, math.inf)
+        self.bound = next_bound(least, self.width)
         self.run.rows = self.release()
 
     def release(self) -> Array:
@@ -131,8 +134,23 @@ def open_windows(run: BlockState, program: Program) -> Windows | None:
 
 
 def _edge_facts(run: BlockState) -> EdgeFacts:
-    """Facts of all edges, with the weights of some vertices' in-edges: the same for any partitioning."""
-    block = run.block
+    """Facts of all edges: the same for any partitioning."""
+    own = json_to_words(_share_of_facts(run.block))
+    packets = run.mirrors.exchange(own, [NO_WORDS] * run.mirrors.carrier.groups)
+    run.exchanges += 1
+    return _facts(run.block.vertices, [words_to_json(packet.common) for packet in packets])
+
+
+def facts_of(block: Block) -> EdgeFacts:
+    """Facts of the edges of a graph in one block, for `Program.at_once`."""
+    return replace(_facts(block.vertices, [_share_of_facts(block)]), at_once=True)
+
+
+_Share: TypeAlias = tuple[int, bool, list[Part]]
+"""Entries of a block, whether it is on a GPU, and the number and sum of weights of some vertices' in-edges."""
+
+
+def _share_of_facts(block: Block) -> _Share:
     rows = block.rows.home if isinstance(block.rows, ChunkedRows) else block.rows
     stride = max(1, block.vertices // SAMPLED_ROWS)
     sampled = np.flatnonzero(block.number % stride == 0)
@@ -143,11 +161,10 @@ def _edge_facts(run: BlockState) -> EdgeFacts:
         place = offsets[chosen][:, None] + np.arange(SAMPLED_ENTRIES, like=offsets)
         weights = rows.weight[place[place < offsets[chosen + 1][:, None]]]
         parts = parts_of([np.ones_like(weights, np.bool_), weights])
-    packets = run.mirrors.exchange(
-        json_to_words([len(block), block.on_device, parts]), [NO_WORDS] * run.mirrors.carrier.groups
-    )
-    run.exchanges += 1
-    told: list[tuple[int, bool, list[Part]]] = [words_to_json(packet.common) for packet in packets]
+    return len(block), block.on_device, parts
+
+
+def _facts(vertices: int, told: list[_Share]) -> EdgeFacts:
     count, total = (add_parts([shares[i] for _, _, shares in told]) for i in range(2))
     mean = total / count if count else 1.0
-    return EdgeFacts(block.vertices, sum(own for own, _, _ in told), mean, any(there for _, there, _ in told))
+    return EdgeFacts(vertices, sum(own for own, _, _ in told), mean, any(there for _, there, _ in told))

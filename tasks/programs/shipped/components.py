@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....kernels.cpu.alone.components import components
 from ....kernels.cpu.programs.reached import lower
 from ....kernels.graph import IntArray
-from ..program import Array, Forms, Program, State, Totals, Vertices
+from ..program import Array, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class Components(Program):
         """NumPy's passes over all vertices take longer than union-find with several threads."""
         start = {"component": v.number.astype(np.int64)}, v.full(True, "bool")
         return {"start": lambda v: start, "emit": self.emit, "apply": _lower}
+
+    def at_once(self, graph: WholeGraph) -> Found:
+        """Union-find alone."""
+        component, lowered = components(graph.rows, graph.number, graph.symmetric)
+        steps = 2 if lowered else min(len(component), 1)
+        return Found({"component": component}, steps, len(graph.rows))
 
     def apply(self, v: Vertices, got: Array, t: Totals) -> tuple[State, Array]:
         return {"component": np.minimum(got, v.component)}, got < v.component

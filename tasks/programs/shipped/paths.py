@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....kernels.cpu.alone.breadth_first import search
+from ....kernels.cpu.alone.shortest_paths import distances, predecessors
 from ....kernels.cpu.programs.reached import set_levels, unreached
 from ....kernels.graph import IntArray
-from ..program import Array, Best, EdgeFacts, Forms, Program, State, Totals, Vertices
+from ..program import Array, Best, EdgeFacts, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,13 @@ class BreadthFirst(Program):
     def forms(self, v: Vertices) -> Forms:
         """A third of the time of one thread was spent in NumPy's passes over all vertices."""
         return {"start": self.start, "receives": lambda v: unreached(v.level), "apply": _reach}
+
+    def at_once(self, graph: WholeGraph) -> Found | None:
+        """In both directions, as supersteps do."""
+        if (start := graph.position_of(self.source)) is None:
+            return None
+        level, parent, steps, entries = search(graph.rows, graph.out(), start)
+        return Found({"level": level, "parent": graph.numbers_of(parent)}, steps, entries)
 
 
 def _reach(v: Vertices, got: Array, t: Totals, state: State, rows: IntArray) -> Array:
@@ -176,6 +185,15 @@ class ShortestPaths(Program):
         """A superstep of few vertices takes as long as its calls."""
         return {"apply": _approach}
 
+    def at_once(self, graph: WholeGraph) -> Found | None:
+        """With the same windows. Vertices whose smallest predecessor is as far as they are need supersteps."""
+        if (start := graph.position_of(self.source)) is None:
+            return None
+        distance, steps, read = distances(graph.out(), start, self.window(graph.facts()))
+        before, missing, more = predecessors(graph.rows, distance, start)
+        state = {"distance": distance, "predecessor": graph.numbers_of(before)}
+        return Found(state, steps + 1 + (not missing), read + more, _EqualDistances() if missing else None)
+
     def priority(self, v: Vertices) -> Array:
         return v.distance
 
@@ -187,7 +205,9 @@ class ShortestPaths(Program):
         if width is None:
             if edges.on_device or edges.entries == 0:
                 return None
-            width = WINDOW_EDGES * edges.mean_weight * edges.vertices / edges.entries
+            width = (
+                (EDGES_AT_ONCE if edges.at_once else WINDOW_EDGES) * edges.mean_weight * edges.vertices / edges.entries
+            )
         return width if 0 < width < np.inf else None
 
 
@@ -198,6 +218,8 @@ def _approach(v: Vertices, got: Array, t: Totals, state: State, rows: IntArray) 
 
 WINDOW_EDGES = 6
 """A window of `ShortestPaths` is this many times as wide as the mean weight over the mean degree."""
+EDGES_AT_ONCE = 4
+"""The same for `at_once`."""
 
 
 @dataclass(frozen=True)

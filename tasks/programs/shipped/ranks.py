@@ -105,12 +105,16 @@ class _UniformRanks:
     """See `PageRank.forms`."""
 
     def __init__(self, damping: float, v: Vertices) -> None:
-        self._damping, self._degree = damping, v.out_degree
-        self._sinks = np.flatnonzero(self._degree == 0)
+        self._damping, self._sinks = damping, np.flatnonzero(v.out_degree == 0)
+        # No vertex receives the share of one without out-edges. As floats, degrees divide by vectors.
+        self._degree = np.maximum(v.out_degree, 1).astype(np.float64)
         self._shares, self._moved = np.zeros(len(v)), np.empty(len(v))
+        self._shared: int | None = None
+        """The superstep whose shares are computed."""
 
     def emit(self, v: Vertices) -> Array:
-        rank_shares(v.rank, self._degree, self._shares)
+        if self._shared != v.step:
+            rank_shares(v.rank, self._degree, self._shares)
         return self._shares
 
     def totals(self, v: Vertices) -> State:
@@ -118,5 +122,6 @@ class _UniformRanks:
 
     def apply(self, v: Vertices, got: Array, t: Totals, state: State, rows: None) -> Array:
         restarts = (1 - self._damping + self._damping * t.dangling) * (1 / max(v.total, 1))
-        next_ranks(got, self._damping, restarts, state["rank"], self._moved)
+        next_ranks(got, self._damping, restarts, self._degree, state["rank"], self._moved, self._shares)
+        self._shared = v.step + 1
         return self._moved

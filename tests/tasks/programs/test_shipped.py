@@ -13,7 +13,9 @@ import scipy.sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgemill.tasks.programs import Program
+from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.tasks.partition import RangePartitioner
+from edgemill.tasks.programs import Entries, Program, cut_blocks, run_program
 from edgemill.tasks.programs.shipped import (
     BreadthFirst,
     Components,
@@ -25,6 +27,7 @@ from edgemill.tasks.programs.shipped import (
     ShortestPaths,
     StrongComponents,
 )
+from edgemill.tasks.shards import MemoryCarrier
 from examples import examples
 from vertex_programs import Drawn, by_blocks, graphs
 
@@ -63,19 +66,53 @@ def test_results_are_bitwise_equal_for_every_partitioning(
 ) -> None:
     whole, cut = (by_blocks(program, graph, count, by_range) for count in (1, blocks))
     assert (whole.converged, whole.moved) == (cut.converged, cut.moved)
-    assert program.spreads or whole.steps == cut.steps
+    assert program.spreads or isinstance(program, ShortestPaths) or whole.steps == cut.steps
     for name, values in whole.state.items():
         assert values.tobytes() == cut.state[name].tobytes()
 
 
-@given(graphs(), st.integers(1, 3), st.sampled_from([PageRank, Components, BreadthFirst, ShortestPaths]), st.booleans())
+def by_functions(kind: type[Any]) -> Any:
+    """The program by its functions alone, in supersteps: a class outside of the package has no faster forms."""
+    return type(kind.__name__, (kind,), {"__module__": __name__})
+
+
+FORMS: list[tuple[Any, dict[str, Any]]] = [
+    (PageRank, {}),
+    (PageRank, {"iterations": 3}),
+    (Components, {}),
+    (BreadthFirst, {}),
+    (ShortestPaths, {"delta": 2.0}),
+    (ShortestPaths, {"delta": np.inf}),
+]
+
+
+@given(graphs(), st.integers(1, 3), st.sampled_from(FORMS))
 @FEW
-def test_forms_give_the_same_bits(graph: Drawn, blocks: int, kind: Any, more: bool) -> None:
-    """A class outside of the package has no forms."""
-    of_functions = type(kind.__name__, (kind,), {"__module__": __name__})
-    given: dict[str, Any] = {PageRank: {"iterations": 3 if more else None}, Components: {}}.get(kind, {"source": 0})
-    fast, slow = (by_blocks(one(**given), graph, blocks) for one in (kind, of_functions))
+def test_forms_give_the_same_bits(graph: Drawn, blocks: int, form: tuple[Any, dict[str, Any]]) -> None:
+    kind, given = form
+    fast, slow = (by_blocks(one(**given), graph, blocks) for one in (kind, by_functions(kind)))
     assert (fast.steps, fast.converged, fast.moved) == (slow.steps, slow.converged, slow.moved)
+    for name, values in fast.state.items():
+        assert values.tobytes() == slow.state[name].tobytes()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("kind", "given"), [*FORMS[2:], (ShortestPaths, {"delta": None})])
+def test_forms_in_several_threads(kind: Any, given: dict[str, Any], directed: bool) -> None:
+    """Layers of 4096 vertices, each with 8 edges to the next: lists are long enough for all threads."""
+    draw, layers, width = np.random.default_rng(5), 24, 4096
+    source = np.repeat(np.arange(layers * width, dtype=np.int32), 8)
+    target = (source // width + 1) * width + draw.integers(0, width, len(source), np.int32)
+    edges = Entries(source, target, draw.integers(0, 9, len(source)).astype(np.float64))
+    (block,) = cut_blocks(edges, (layers + 1) * width, RangePartitioner(), directed, kind.view)
+    found = []
+    with kernel_threads(2):
+        for one in (kind, by_functions(kind)):
+            (carrier,) = MemoryCarrier.open(1)
+            found.append(run_program(one(**given), block, RangePartitioner(), carrier))
+    fast, slow = found
+    assert fast.exchanges == 0 < slow.exchanges
+    assert fast.steps == slow.steps or given.get("delta", 0) is None
     for name, values in fast.state.items():
         assert values.tobytes() == slow.state[name].tobytes()
 
@@ -131,7 +168,7 @@ def test_windows_do_not_change_distances(graph: Drawn, blocks: int, delta: float
     """Weights are 0 to 1e6: in an infinite window nothing waits, and in the smallest each distance has its own."""
     one, whole = by_blocks(ShortestPaths(0, np.inf), graph, 1), by_blocks(ShortestPaths(0, delta), graph, 1)
     cut = by_blocks(ShortestPaths(0, delta), graph, blocks)
-    assert (cut.steps, cut.converged, cut.exchanges) == (whole.steps, True, whole.exchanges)
+    assert (cut.steps, cut.converged) == (whole.steps, True)
     assert one.steps <= cut.steps
     for name, values in one.state.items():
         assert values.tobytes() == cut.state[name].tobytes() == whole.state[name].tobytes()
