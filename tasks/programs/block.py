@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels import programs as gathers
 from ...kernels.in_rows import InRows
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
 from ..ids import order
 from ..ids.order import Ints
-from .program import View
+from .program import Array, View
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Entries(SizedArrays):
     def __len__(self) -> int:
         return len(self.source)
 
-    def at(self, rows: NDArray[Any]) -> Entries:
-        """The entries at a mask or at positions."""
+    def at(self, rows: NDArray[Any] | slice) -> Entries:
+        """The entries at a mask, at positions or in a slice."""
         return Entries(self.source[rows], self.target[rows], None if self.weight is None else self.weight[rows])
 
 
@@ -97,7 +99,7 @@ def build_block(
     Raises OutOfRoom for 2^31 distinct sources.
     """
     sources, (_, code) = order.encode(number, entries.source)
-    target = np.searchsorted(number, entries.target).astype(np.int32)
+    target = order.lookup(number, entries.target)
     weight, times = entries.weight, None
     by = order.order_pairs(target, code, len(number), len(sources))
     code, target = code[by], target[by]
@@ -111,6 +113,46 @@ def build_block(
     rows = InRows(order.offsets(np.bincount(target, minlength=len(number))), code, weight)
     mutual = not (directed and view == "in")
     return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)
+
+
+def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> Block | None:
+    """The only block of an undirected graph, without sorting, from `parts` as `entries_of` makes them: of edges low →
+    high, sorted by (low, high) over all parts, first all edges and then all edges reversed. Otherwise None.
+
+    Rows by the lower end are there; the rows by the higher end are their transpose, and come first in each row, as
+    their sources are lower. Raises OutOfRoom for 2^31 vertices.
+    """
+    halves = []
+    for part in parts:
+        edges = len(part) // 2
+        first, second = part.at(slice(edges)), part.at(slice(edges, None))
+        equal = ((first.source, second.target), (first.target, second.source), (first.weight, second.weight))
+        if not all(np.array_equal(one, other) for one, other in equal if one is not None and other is not None):
+            return None
+        halves.append(first)
+    low, high = (np.concatenate([getattr(half, end) for half in halves]) for end in ("source", "target"))
+    later = (low[1:] > low[:-1]) | ((low[1:] == low[:-1]) & (high[1:] > high[:-1]))
+    if not (later.all() and (low < high).all()):
+        return None
+    order.check_codes(vertices)
+    weights = [half.weight for half in halves if half.weight is not None]
+    offsets = order.offsets(np.bincount(low, minlength=vertices))
+    up = InRows(offsets, high.astype(np.int32, copy=False), np.concatenate(weights) if weights else None)
+    down = gathers.transpose_rows(up, vertices)
+    lengths = np.stack([np.diff(down.offsets), np.diff(up.offsets)], axis=1)
+    is_up = np.repeat(np.tile([False, True], vertices), lengths.ravel())
+    source = _woven(is_up, up.source, down.source)
+    weight = None if up.weight is None or down.weight is None else _woven(is_up, up.weight, down.weight)
+    rows = InRows(up.offsets + down.offsets, source, weight)
+    number = order.shifted(np.arange(vertices), 0, vertices)
+    return Block(0, vertices, view, number, rows, number, True, True)
+
+
+def _woven(second: NDArray[np.bool_], some: Array, others: Array) -> Array:
+    """`some` where `second`, and `others` elsewhere, in their order."""
+    woven = np.empty(len(second), some.dtype)
+    woven[second], woven[~second] = some, others
+    return woven
 
 
 MOST_VERTICES = 50_000

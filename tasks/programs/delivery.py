@@ -25,7 +25,7 @@ from ..ingest.directions import DOWN, UP
 from ..ingest.numbering import BucketEdges, BucketIds, split_by_bucket
 from ..messages import Bundle, bundle
 from ..partition import RangePartitioner
-from .block import Block, Entries, PairTable, build_block, entries_of
+from .block import Block, Entries, PairTable, build_block, build_whole_block, entries_of
 from .program import Array, View
 from .running import Outcome
 
@@ -118,6 +118,10 @@ def collect_block(
     ends = np.concatenate(([0], home.cuts, [vertices]))
     number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
     senders = [parts[b] for b in sorted(parts)]
+    if home.partitions == 1 and not directed and senders and weighted == (senders[0].weight is not None):
+        block = build_whole_block(vertices, senders, view)
+        if block is not None:
+            return block
     source, target = (
         np.concatenate([number[:0], *(getattr(part, name) for part in senders)]) for name in ("source", "target")
     )

@@ -9,7 +9,7 @@ from ..device import MemorySpace
 from ..partition import RangePartitioner
 from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
-from .block import Entries
+from .block import Entries, build_whole_block, entries_of
 from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks
 from .orders.calls import Calls, takes_weights
@@ -47,6 +47,9 @@ def warm_program(
         return 0
     weight = np.ones(len(source)) if takes_weights(program, weighted) else None
     most = 1 if isinstance(program, SourceProgram) else None if at_once else VERTICES
+    if blocks == 1 and not directed:
+        sorted_edges = Entries(source, target, weight).at(np.lexsort((target, source)))
+        build_whole_block(VERTICES, [entries_of(sorted_edges, False, program.view)], program.view)
     home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
     made = cut_blocks(Entries(source, target, weight), VERTICES, home, directed, program.view)
     carriers = MemoryCarrier.open(len(made))

@@ -82,7 +82,7 @@ def _slices(parts: Sequence[Entries], most: int) -> Iterator[Entries]:
     """The entries of all parts, in order, at most `most` at once."""
     for part in parts:
         for start in range(0, len(part), most):
-            yield part.at(slice(start, start + most))  # type: ignore[arg-type]
+            yield part.at(slice(start, start + most))
 
 
 def _put_into_pieces(

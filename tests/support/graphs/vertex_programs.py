@@ -111,3 +111,11 @@ def by_blocks(
     assert all(own == facts[0] for own in facts)
     first, entries = found[0], sum(own.entries for own in found)
     return Found(state, first.steps, first.converged, first.moved, entries, facts[0], first.exchanges, first.order)
+
+
+def arrays(block: Block) -> list[Any]:
+    """Everything that a block has, with types."""
+    rows = block.rows
+    listed = [block.number, block.sources, rows.offsets, rows.source, rows.weight, block.times]
+    plain = [block.group, block.vertices, block.view, block.symmetric, block.mutual]
+    return [None if one is None else (one.dtype, one.tolist()) for one in listed] + plain

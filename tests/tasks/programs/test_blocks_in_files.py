@@ -24,7 +24,7 @@ from edgemill.tasks.programs.shipped import BreadthFirst, Coreness, PageRank, Sh
 from edgemill.tasks.programs.streaming import collect_block_in_pieces
 from edgemill.tasks.programs.streaming.building import PIECE_BYTES
 from edgemill.tasks.shards import FileAllocator, MemoryCarrier
-from vertex_programs import Drawn, cut, graphs
+from vertex_programs import Drawn, arrays, cut, graphs
 
 VIEWS: tuple[View, ...] = ("in", "both", "either")
 
@@ -43,14 +43,6 @@ def parts_of(graph: Drawn, home: RangePartitioner, group: int, view: View, weigh
     own = entries.at(home(entries.target) == group)
     half = len(own) // 2
     return {4: own.at(np.arange(half)), 9: own.at(np.arange(half, len(own)))}
-
-
-def arrays(block: Block) -> list[Any]:
-    """Everything that a block has, with types."""
-    rows = block.rows
-    listed = [block.number, block.sources, rows.offsets, rows.source, rows.weight, block.times]
-    plain = [block.group, block.vertices, block.view, block.symmetric, block.mutual]
-    return [None if one is None else (one.dtype, one.tolist()) for one in listed] + plain
 
 
 @given(graphs(), st.integers(1, 4), st.sampled_from(VIEWS), st.booleans(), st.integers(1, 30))
