@@ -160,6 +160,7 @@ class Found:
     """What `Program.at_once` returns."""
 
     state: State
+    """May lack arrays that are no result."""
     steps: int
     """Supersteps that would have been run."""
     entries: int

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..program import Array, Program, State, Totals, Vertices
+from ....kernels.cpu.alone.strong_components import strong_components
+from ..program import Array, Found, Program, State, Totals, Vertices, WholeGraph
 
 _LABEL_BITS = 31
 _LABELS = 2**_LABEL_BITS - 1
@@ -61,6 +62,11 @@ class StrongComponents(Program):
         number, none, two = v.number.astype(np.int64), v.full(-1, "int64"), v.full(2, "int32")
         state = {"component": none, "above": number, "below": number, "above_before": none, "below_before": none}
         return state | {"recent": two}, v.full(True, "bool")
+
+    def at_once(self, graph: WholeGraph) -> Found:
+        """By depth-first search, which reads each entry once. Of the state, only `component` is there."""
+        component = graph.numbers_of(strong_components(graph.rows))
+        return Found({"component": component}, min(len(component), 1), len(graph.rows))
 
     def _label(self, v: Vertices) -> tuple[Array, Array]:
         """[vertices] the number of the last round by which vertices are separated, descending, and that of this one."""

@@ -103,9 +103,9 @@ def by_blocks(
     assert sorted(number.tolist()) == list(range(graph.vertices))
     assert len({(own.steps, own.converged, own.moved, own.exchanges, own.order) for own in found}) == 1
     state = {}
-    for name, kind in program.state.items():
+    for name in found[0].state:
         values = np.concatenate([own.state[name] for own in found])
-        assert values.dtype == KINDS[kind]
+        assert values.dtype == KINDS[program.state[name]]
         state[name] = values[np.argsort(number)]
     facts = [{name: fact for name, fact in own.facts.items() if "seconds" not in name} for own in found]
     assert all(own == facts[0] for own in facts)
