@@ -102,12 +102,13 @@ def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool
     root = np.arange(sources, dtype=np.int32)
     up, offsets, own, source = (places(one) for one in (root, rows.offsets, own, rows.source))
     with threads_for(len(rows)):
-        even, cuts = even_chunks(sources), chunk_starts(rows.offsets, None)
+        even, rest = even_chunks(sources), chunk_starts(rows.offsets, None)
+        one = even_chunks(rows.rows)
         for at in range(ROUNDS):
-            _link_one(offsets, cuts, own, source, at, up)
+            _link_one(offsets, one, own, source, at, up)
             _compress(even, up)
         largest = _most_frequent(up[:: max(1, sources // SAMPLES)])
-        _link_rest(offsets, cuts, own, source, symmetric, largest, up)
+        _link_rest(offsets, rest, own, source, symmetric, largest, up)
         _compress(even, up)
     return root
 
