@@ -22,6 +22,7 @@ MORE_IMPORTS = {
     "pipeline/checkpoint/checkpoint.py": "stores values of several rooms",
     "pipeline/estimates/estimating.py": "composes an estimate",
     "pipeline/plan/choice.py": "weighs facts of input, cluster and settings",
+    "pipeline/programs/one_block.py": "composes the programs of an update",
     "pipeline/programs/running.py": "composes the stage programs",
     "pipeline/results/explore/api.py": "answers every kind of request",
     "pipeline/run/full.py": "composes a run that computes everything",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ from ...tasks.publish.columns import merge_histograms
 from ...tasks.publish.lambda_columns import BucketSummary
 from ...tasks.publish.writing import OutputFile
 from ...tasks.update.merging import Change
-from ..output.manifest import Counts, DenseRecord, Manifest, TracksRecord, UpdateRecord, versions
+from ..output.manifest import Counts, DenseRecord, Manifest, ProgramRecord, TracksRecord, UpdateRecord, versions
 from ..results.result import Result
 from ..run.context import Call
 from ..run.inputs.input_record import input_record
@@ -45,8 +46,10 @@ class Outcome:
     triangles: int
 
 
-def manifest_of(call: Call, source: Source, base: Result, made: Made, went: Outcome) -> Manifest:
-    """The manifest of the result."""
+def manifest_of(
+    call: Call, source: Source, base: Result, made: Made, went: Outcome, programs: Sequence[ProgramRecord]
+) -> Manifest:
+    """The manifest of the result. `programs` are the records of its vertex programs."""
     then, events = base.manifest, call.events
     read = input_record(source)
     if read.frame is not None and not source.files:
@@ -61,7 +64,8 @@ def manifest_of(call: Call, source: Source, base: Result, made: Made, went: Outc
         "input": read,
         "exchanges": [],
         "stages": events.stages,
-        "converged": True,
+        "converged": all(program.converged for program in programs),
+        "programs": list(programs),
         "dense": made.dense,
         "tracks": made.tracks,
         "update": _record(call, base, made, went),

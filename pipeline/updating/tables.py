@@ -73,15 +73,19 @@ def publish_tables(
     tracks: NDArray[np.int64],
     how: TableFormat,
     earlier: Earlier,
+    more: Sequence[TableColumn] = (),
 ) -> tuple[Published, int]:
-    """Write the tables, or take their files over. Returns them, and the number of files that were taken over."""
+    """Write the tables, or take their files over. `more` are columns of vertices from programs.
+
+    Returns the tables, and the number of files that were taken over.
+    """
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
     rows = sum_and_name(engine, Findings(found.buckets, [found.degrees], [found.results]), _kind(how))
     (vertices,), (names,) = rows.vertices, rows.names
     columns = publish.edge_columns(found.results, True)
-    own = publish.vertex_columns(vertices, groups.innermost, True)
+    own = [*publish.vertex_columns(vertices, groups.innermost, True), *more]
     edge_files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
-    touched = None if earlier.touched is None else earlier.touched_vertices
+    touched = None if earlier.touched is None or more else earlier.touched_vertices
     vertex_files = [
         _checked(earlier, file, groups.innermost)
         for file in _ranges(earlier, "vertices", earlier.vertices_before, len(ids), touched)

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from ...tasks.device import MemorySpace
 from ...tasks.errors import UsageError
 from ...tasks.inputs.sources import Source
+from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
+from ...tasks.update.merging import NumberedGraph
 from ...tasks.update.state import State
 from ..nightly.track_assignment import Buckets, assign_tracks
-from ..output.manifest import Manifest
+from ..output.manifest import Manifest, ProgramRecord
 from ..results.result import Result
 from ..run.context import Call
 from ..stages.extracting import KnownLambda, extract
@@ -79,7 +81,8 @@ def _nothing_changed(call: Call, source: Source, start: Start) -> Manifest | Non
         files = take_all(base, call.staging.tables)
         move_state(call.settings, base, call.staging, call.events)
     assert base.manifest.dense is not None  # checked with the other obstacles
-    return manifest_of(call, source, base, Made(files, len(files), None, base.manifest.dense, tracks), went)
+    made = Made(files, len(files), None, base.manifest.dense, tracks)
+    return manifest_of(call, source, base, made, went, base.manifest.programs)
 
 
 def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -> Manifest:
@@ -96,16 +99,31 @@ def _changed(call: Call, engine: ThreadedEngine, source: Source, start: Start) -
     one = OneBucket.of(graph, found.support, found.order.lam)
     known = KnownLambda(one.buckets.edges, [one.degrees], [one.results], one.buckets.starts)
     groups = extract(engine, events, known, 1, MemorySpace.HOST)
+    columns, programs = _run_programs(call, engine, source, start, graph, one)
     how = _format(call, source)
     with events.stage("publish", 0):
         buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
         tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
         (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
-        published, kept = publish_tables(engine, one, own, triangles, tracks, how, _earlier(call, start, found))
+        published, kept = publish_tables(
+            engine, one, own, triangles, tracks, how, _earlier(call, start, found), columns
+        )
         keep_state(call.settings, call.staging, events, State(graph, found.order), base)
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
     went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
-    return manifest_of(call, source, base, made, went)
+    return manifest_of(call, source, base, made, went, programs)
+
+
+def _run_programs(
+    call: Call, engine: ThreadedEngine, source: Source, start: Start, graph: NumberedGraph, one: OneBucket
+) -> tuple[list[TableColumn], list[ProgramRecord]]:
+    if not call.settings.programs.vertex_programs:
+        return [], []
+    from ..programs.one_block import Earlier as EarlierPrograms  # loads the kernels of programs
+    from ..programs.one_block import run_on_one_block
+
+    earlier = EarlierPrograms(start.base, start.change)
+    return run_on_one_block(engine, call.events, call.settings, source, graph, one.buckets, earlier)
 
 
 def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
@@ -120,9 +138,16 @@ def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
 
 
 def _written_otherwise(call: Call, base: Result) -> bool:
-    """Whether files of the earlier result differ in form from those that this run writes."""
+    """Whether files of the earlier result differ in form or programs from those that this run writes."""
     then, now = base.manifest.settings.get("output", {}), call.settings.output
-    return (then.get("compression"), then.get("row_group_rows")) != (now.compression, now.row_group_rows)
+    if (then.get("compression"), then.get("row_group_rows")) != (now.compression, now.row_group_rows):
+        return True
+    names, ran = call.settings.programs.vertex_programs, {own.name: own.parameters for own in base.manifest.programs}
+    if not names or set(names) != set(ran):
+        return bool(names or ran)
+    from ..programs.making import parameters_of  # loads the kernels of programs
+
+    return any(parameters_of(name, call.settings) != ran[name] for name in names)
 
 
 def _format(call: Call, source: Source) -> TableFormat:

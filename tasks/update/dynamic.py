@@ -8,14 +8,19 @@ Rows lie in the memory of the host or of a GPU, and batches in the same one.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.dynamic_rows import dynamic_rows
+from ...kernels.runtime.threads import kernel_threads
 from ..device import MemorySpace
 
 Ends = NDArray[np.int32]
+FEW = 256
+"""Batches of fewer pairs are worked on by one thread, as it takes longer to start the others."""
 ROOM = 1.25
 """Size of a new array over that of the entries that it must hold: packing then costs a few entries for each one that is
 written.
@@ -42,7 +47,15 @@ class DynamicRows:
 
         Loops, repeated pairs and edges that are there are left out.
         """
-        low, high = _pairs(source, target)
+        with kernel_threads(1) if len(source) < FEW else nullcontext():
+            return self._insert(*_pairs(source, target))
+
+    def delete(self, source: Ends, target: Ends) -> int:
+        """Remove edges. Returns the number removed; pairs that are no edges, and repeated ones, are left out."""
+        with kernel_threads(1) if len(source) < FEW else nullcontext():
+            return self._delete(*_pairs(source, target))
+
+    def _insert(self, low: Ends, high: Ends) -> int:
         new = ~self.contains(low, high)
         low, high = low[new], high[new]
         if not len(low):
@@ -63,9 +76,7 @@ class DynamicRows:
             self._kernel.set_supports(low, high, *self._arrays(), own)
         return len(low)
 
-    def delete(self, source: Ends, target: Ends) -> int:
-        """Remove edges. Returns the number removed; pairs that are no edges, and repeated ones, are left out."""
-        low, high = _pairs(source, target)
+    def _delete(self, low: Ends, high: Ends) -> int:
         there = self.contains(low, high)
         low, high = low[there], high[there]
         if not len(low):

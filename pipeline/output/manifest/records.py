@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -94,6 +94,8 @@ class ProgramRecord(Record):
     """`asynchronous` if groups went on alone between exchanges."""
     exchanges: int = 0
     """Exchanges within supersteps."""
+    begun: Literal["nothing", "earlier", "kept"] = "nothing"
+    """`earlier` if it went on from the values of the earlier result; `kept` if its values follow from those."""
     source: str | None = None
     """`module:Class` of a program of the user; null for programs of edgemill."""
     sha256: str | None = None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -154,16 +154,57 @@ def test_a_full_run_is_due(base: Result, tmp_path: Path) -> None:
     assert_equal(made, cliques(), is_text(base))
 
 
-def test_programs_run_over_the_new_graph(tmp_path: Path) -> None:
-    base = mine(rows(cliques()), tmp_path / "base", programs=("lambda", "components"), device="cpu", report=False)
-    made = update(
-        base, tmp_path / "out", insert=rows({(0, 50)}), delete=pd.DataFrame({"src": [6], "dst": [0]}), device="cpu"
-    )
-    assert made.manifest.update is None and [own.name for own in made.manifest.programs] == ["components"]
-    run = mine(
-        rows(cliques() | {(0, 50)}), tmp_path / "run", programs=("lambda", "components"), device="cpu", report=False
-    )
-    assert [table.to_pylist() for table in tables(made)] == [table.to_pylist() for table in tables(run)]
+PROGRAMS = ("lambda", "pagerank", "components", "coreness", "bfs")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["integers", "strings"])
+def with_programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A result whose components are two, the second one a triangle."""
+    text = bool(request.param)
+    own: dict[str, Any] = {"programs": PROGRAMS, "bfs": {"source": "é000" if text else "0"}, "incremental": "auto"}
+    edges = rows(cliques() | {(50, 51), (50, 52), (51, 52)}, text)
+    return mine(edges, tmp_path_factory.mktemp("programs") / "run", device="cpu", report=False, **own)
+
+
+@pytest.mark.parametrize(
+    ("plus", "minus", "begun"),
+    [
+        ({(50, 55), (51, 56)}, set(), "kept kept"),
+        ({(0, 50)}, set(), "kept nothing"),
+        ({(50, 55)}, {(51, 52)}, "nothing kept"),
+        (set(), {(50, 51), (50, 52), (51, 52)}, "nothing kept"),
+        ({(6, 20)}, {(0, 7)}, "nothing nothing"),
+    ],
+    ids=["unreached leaves", "joined", "far away", "a component goes", "cut"],
+)
+def test_programs(with_programs: Result, tmp_path: Path, plus: Edges, minus: Edges, begun: str) -> None:
+    """The values of programs are those of a run over the new edges, wherever they begin."""
+    text = is_text(with_programs)
+    made = update(with_programs, tmp_path / "out", insert=rows(plus, text), delete=rows(minus, text), device="cpu")
+    assert made.manifest.update is not None and runs.flaws(made.path) == []
+    found = {own.name: own for own in made.manifest.programs}
+    assert f"{found['components'].begun} {found['bfs'].begun}" == begun
+    assert (found["pagerank"].begun, found["coreness"].begun) == ("earlier", "nothing")
+    after = (cliques() | {(50, 51), (50, 52), (51, 52)} | plus) - minus
+    own: dict[str, Any] = {"programs": PROGRAMS, "bfs": {"source": "é000" if text else "0"}}
+    run = mine(rows(after, text), tmp_path / "run", device="cpu", report=False, **own)
+    assert made.manifest.programs[0].columns == run.manifest.programs[0].columns
+    for one, other in zip(tables(made), tables(run), strict=True):
+        if "pagerank" in one.column_names:
+            apart = np.abs(one["pagerank"].to_numpy() - other["pagerank"].to_numpy()).sum()
+            assert apart < 2 * 1e-9 * 0.85 / 0.15
+            one, other = (table.drop_columns(["pagerank"]) for table in (one, other))
+        assert one.to_pylist() == other.to_pylist()
+
+
+def test_other_programs_and_parameters(with_programs: Result, tmp_path: Path) -> None:
+    """They begin from nothing, and no file of vertices is taken over."""
+    other: dict[str, Any] = {"programs": ("lambda", "pagerank"), "pagerank": {"damping": 0.5}, "device": "cpu"}
+    made = update(with_programs, tmp_path / "out", insert=rows({(0, 1)}, is_text(with_programs)), **other)
+    assert [own.begun for own in made.manifest.programs] == ["nothing"]
+    assert made.vertices.schema.names[-2:] == ["component", "pagerank"] and runs.flaws(made.path) == []
+    last = update(made, tmp_path / "last", programs=("lambda",), device="cpu")
+    assert last.manifest.programs == [] and last.vertices.schema.names[-1] == "component"
 
 
 def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:

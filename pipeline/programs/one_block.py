@@ -1,0 +1,174 @@
+"""Vertex programs over an updated graph, in this process: on one block, from the values of the earlier result."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.runtime.threads import kernel_threads
+from ...tasks.ids import identity
+from ...tasks.ids.id_types import to_internal
+from ...tasks.inputs.sources import Source
+from ...tasks.partition import RangePartitioner
+from ...tasks.programs import Block, Entries, Outcome, Program, cut_blocks, run_blocks
+from ...tasks.programs.orders.calls import KINDS
+from ...tasks.programs.running import Pending
+from ...tasks.programs.shipped import PageRank
+from ...tasks.programs.warm import warm_program
+from ...tasks.publish.tables import TableColumn
+from ...tasks.shards import MemoryCarrier
+from ...tasks.update.earlier_values import components_after, ranks_to_start, search_after
+from ...tasks.update.merging import Change, NumberedGraph
+from ..monitor.events import Events
+from ..output.manifest import ProgramRecord
+from ..results.read_errors import read_errors
+from ..results.result import Result
+from ..settings.models import Settings
+from ..stages.ingesting import Buckets
+from ..stages.task_engine import TaskEngine
+from .making import parameters_of, program_of, requested_programs
+from .vertices import find_vertices
+
+Values = dict[str, NDArray[Any]]
+"""Arrays of a program's state by name, for all vertices."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The result before, and what has changed since."""
+
+    result: Result
+    change: Change
+
+    def values(self, name: str, settings: Settings) -> Values | None:
+        """The state of a program in the earlier result, whose vertices are positions in that result; None if it did not
+        run, did not end, or ran with other parameters.
+        """
+        manifest = self.result.manifest
+        record = next((own for own in manifest.programs if own.name == name), None)
+        if record is None or not record.converged or record.parameters != parameters_of(name, settings):
+            return None
+        if manifest.input.directed or getattr(manifest.input, "weight", None) is not None:
+            return None
+        entry = settings.entry(name)
+        with read_errors(self.result.place):
+            table = self.result.vertices.to_table(columns=["id", *(column.name for column in entry.columns)])
+        ids = to_internal(table["id"], table["id"].type)
+        found: Values = {}
+        for column in entry.columns:
+            values = table[column.name]
+            if column.kind == "id":
+                known = ~values.is_null().to_numpy()
+                found[column.state] = np.full(len(ids), -1, np.int64)
+                named = to_internal(values.drop_null(), values.type)
+                found[column.state][known] = identity.encode(ids, named)[2] if len(named) else []
+            else:
+                filled = values if column.missing is None else values.fill_null(column.missing)
+                found[column.state] = filled.to_numpy()
+        return found
+
+
+def run_on_one_block(
+    engine: TaskEngine,
+    events: Events,
+    settings: Settings,
+    source: Source,
+    graph: NumberedGraph,
+    buckets: Buckets,
+    earlier: Earlier,
+) -> tuple[list[TableColumn], list[ProgramRecord]]:
+    """The columns of all requested programs for the vertices of a graph, and how each of them ran.
+
+    Raises InputError and UsageError for vertices of the settings that the graph does not have.
+    """
+    wanted, threads = requested_programs(settings), engine.capacity.threads
+    numbers = find_vertices(engine, settings, source, buckets)
+    columns: list[TableColumn] = []
+    records: list[ProgramRecord] = []
+    block: Block | None = None
+    with events.stage("programs", len(wanted)) as stage, kernel_threads(threads):
+        for name, entry in wanted.items():
+            began = time.perf_counter()
+            program = program_of(name, settings, numbers)
+            assert isinstance(program, Program)  # others are an obstacle to updates
+            before = earlier.values(name, settings)
+            ran = None if before is None else _kept(name, earlier.change, before)
+            if ran is None:
+                if block is None:
+                    entries = Entries(np.asarray(graph.edges.low), np.asarray(graph.edges.high))
+                    (block,) = cut_blocks(entries, len(graph.ids), RangePartitioner(), False, "both")
+                warm_program(program)
+                begin = None if before is None else _beginning(program, earlier.change, before)
+                (outcome,) = run_blocks(
+                    program,
+                    [replace(block, view=program.view)],
+                    RangePartitioner(),
+                    MemoryCarrier.open(1),
+                    threads=threads,
+                    order=settings.programs.order,
+                    before=[begin],
+                )
+                ran = _Ran(outcome, "nothing" if begin is None else "earlier")
+            for column in entry.columns:
+                values = ran.outcome.state[column.state].astype(KINDS[program.state[column.state]], copy=False)
+                ids = graph.ids if column.kind == "id" else None
+                columns.append(TableColumn(column.name, column.type(source.id_type), values, ids, column.missing))
+            record = _record(name, settings, ran, time.perf_counter() - began)
+            records.append(record)
+            events.emit("program", **record.model_dump(exclude={"parameters", "columns", "facts"}))
+            stage.task_done()
+    return columns, records
+
+
+@dataclass(frozen=True)
+class _Ran:
+    outcome: Outcome
+    begun: Literal["nothing", "earlier", "kept"]
+
+
+def _kept(name: str, change: Change, before: Values) -> _Ran | None:
+    """The values that follow from those before without a superstep; None if there are none."""
+    found: Values | None = None
+    if name == "components":
+        component = components_after(change, before["component"])
+        found = None if component is None else {"component": component}
+    elif name == "bfs":
+        searched = search_after(change, before["level"], before["parent"])
+        found = None if searched is None else dict(zip(("level", "parent"), searched, strict=True))
+    if found is None:
+        return None
+    vertices = len(next(iter(found.values())))
+    return _Ran(Outcome(0, np.arange(vertices), found, 0, True, 0, 0, 0), "kept")
+
+
+def _beginning(program: Program, change: Change, before: Values) -> Outcome | None:
+    """What the program goes on from; None if it begins anew."""
+    if not isinstance(program, PageRank) or program.iterations is not None:
+        return None
+    rank = ranks_to_start(change, before["rank"])
+    everyone = Pending(np.arange(len(rank), dtype=np.int32), np.ones(len(rank)))
+    return Outcome(0, np.arange(len(rank)), {"rank": rank}, 0, False, 0, 0, 0, pending=everyone)
+
+
+def _record(name: str, settings: Settings, ran: _Ran, seconds: float) -> ProgramRecord:
+    outcome = ran.outcome
+    return ProgramRecord(
+        name=name,
+        parameters=parameters_of(name, settings),
+        columns=[column.name for column in settings.entry(name).columns],
+        supersteps=outcome.steps,
+        converged=outcome.converged,
+        moved=outcome.moved,
+        groups=1,
+        carrier="memory",
+        entries=outcome.entries,
+        bytes=outcome.bytes,
+        seconds=round(seconds, 3),
+        order=outcome.order,
+        exchanges=outcome.exchanges,
+        begun=ran.begun,
+    )
