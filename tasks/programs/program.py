@@ -167,6 +167,8 @@ class Found:
     """Entries of rows that were read."""
     then: Program | None = None
     """A program that goes on from the state."""
+    moved: float = 0
+    """The total change in the last superstep."""
 
 
 @dataclass(frozen=True)

@@ -142,9 +142,9 @@ def run_program(
             found = find_at_once(program, block, home, carrier, seconds) if carrier.groups == 1 else None
             if found is not None:
                 if progress is not None:
-                    progress(found.steps, 0)
+                    progress(found.steps, found.moved)
                 state = dict(found.state)
-                return Outcome(block.group, block.number, state, found.steps, True, 0, found.entries, bytes=0)
+                return Outcome(block.group, block.number, state, found.steps, True, found.moved, found.entries, bytes=0)
         run = BlockState(program, block, home, carrier)
         if before is not None and before.pending is not None:
             _go_on(run, before.placed(MemorySpace.DEVICE if block.on_device else MemorySpace.HOST))

@@ -26,6 +26,11 @@ def parts_of(arrays: Sequence[Array]) -> list[Part]:
     ]
 
 
+def exact_sum(values: Array) -> float:
+    """The float64 nearest to the exact sum of float64 values."""
+    return add_parts(parts_of([values]))
+
+
 def add_parts(parts: Sequence[Part]) -> int | float:
     """The sum over all groups: int for integers; else the float64 nearest to the exact sum, NaN if a value is not
     finite.

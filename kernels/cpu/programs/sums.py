@@ -22,7 +22,7 @@ _0, _1, _2, _3, _4 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.
 
 
 @cached_njit
-def _segment(source, values, first, stop):
+def segment_sum(source, values, first, stop):
     """Four partial sums by position in the segment: additions to a single one would wait for each other."""
     a = b = c = d = 0.0
     q = first
@@ -39,8 +39,19 @@ def _segment(source, values, first, stop):
 
 
 @cached_njit
+def segments_sum(source, values, first, stop):
+    """The sum over several segments."""
+    total = 0.0
+    while first < stop:
+        after = min(first + _STEP, stop)
+        total += segment_sum(source, values, first, after)
+        first = after
+    return total
+
+
+@cached_njit
 def _weighted_segment(source, weight, along, values, first, stop):
-    """As `_segment`, with weights."""
+    """As `segment_sum`, with weights."""
     a = b = c = d = 0.0
     q = first
     if along == 2:
@@ -68,14 +79,9 @@ def _rows(offsets, cuts, source, values, out, longest):
             first, stop = offsets[row], offsets[row + 1]
             most = max(most, stop - first)
             if stop - first <= _STEP:
-                out[row] = _segment(source, values, first, stop)
+                out[row] = segment_sum(source, values, first, stop)
             elif stop - first <= _MOST:
-                total = 0.0
-                while first < stop:
-                    after = min(first + _STEP, stop)
-                    total += _segment(source, values, first, after)
-                    first = after
-                out[row] = total
+                out[row] = segments_sum(source, values, first, stop)
         longest[chunk] = most
 
 
@@ -106,7 +112,7 @@ def _long_row(first, stop, source, weight, along, values):
         if along:
             partial[s] = _weighted_segment(source, weight, along, values, start, after)
         else:
-            partial[s] = _segment(source, values, start, after)
+            partial[s] = segment_sum(source, values, start, after)
     total = 0.0
     for s in range(partial.size):
         total += partial[s]

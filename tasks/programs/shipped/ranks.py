@@ -8,8 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....kernels.cpu.alone.ranks import ranks
 from ....kernels.cpu.programs.ranks import next_ranks, rank_shares
-from ..program import Array, Forms, Program, State, Totals, Vertices
+from ..program import Array, Forms, Found, Program, State, Totals, Vertices, WholeGraph
+from ..totals import exact_sum
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,15 @@ class PageRank(Program):
             return {}
         ranks = _UniformRanks(self.damping, v)
         return {"emit": ranks.emit, "totals": ranks.totals, "apply": ranks.apply}
+
+    def at_once(self, graph: WholeGraph) -> Found | None:
+        """For uniform restarts and edges without weights: a superstep is one pass, which sums and computes ranks."""
+        if self.personal or self.weighted or not graph.rows.rows:
+            return None
+        lengths = np.diff(graph.rows.offsets)
+        degree = lengths if graph.symmetric else np.bincount(graph.rows.source, minlength=graph.rows.rows)
+        rank, steps, moved = ranks(graph.rows, degree, self.damping, self.iterations, self.tolerance, exact_sum)
+        return Found({"rank": rank}, steps, steps * len(graph.rows), moved=moved)
 
     def converged(self, moved: float) -> bool:
         """Whether ranks changed by less than the tolerance."""
