@@ -95,7 +95,7 @@ def block_of(path: Path) -> Block:
     buckets = number(engine, events, source, blocks, 1, space)
     (edges,) = buckets.edges
     home = RangePartitioner()
-    sent = delivery.send_entries(edges, home, "both")
+    sent = delivery.send_entries(edges, home, "both", mirrored=True)
     return delivery.collect_block(0, int(buckets.starts[-1]), home, False, "both", False, sent.parts)
 
 

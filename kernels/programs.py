@@ -176,6 +176,14 @@ def transpose_rows(rows: InRows, sources: int) -> InRows:
     return _twin(rows.source).transpose_rows(rows, sources)
 
 
+def both_ways(low: IntArray, high: IntArray, weight: NDArray[np.float64] | None, vertices: int) -> InRows:
+    """The rows of edges that lead both ways: row v has the other ends of the edges of vertex v, ascending.
+
+    Edges are distinct, sorted by (low, high), with low < high.
+    """
+    return _twin(low).both_ways(low, high, weight, vertices)
+
+
 def touched_rows(transposed: InRows, changed: IntArray, rows: int) -> IntArray:
     """The rows, int32, ascending, that contain a `changed` source. `transposed` is from `transpose_rows`."""
     return _twin(changed).touched_rows(transposed, changed, rows)

@@ -13,7 +13,7 @@ from ...tasks.ingest.degrees import BucketDegrees
 from ...tasks.partition import RangePartitioner
 from ...tasks.programs import Block, Entries, delivery
 from ...tasks.programs.program import View
-from ...tasks.programs.streaming import collect_block_in_pieces
+from ...tasks.programs.streaming import collect_block_in_pieces, place_entries
 from ..cluster.engine import Engine, Future
 from ..plan.limits import program_blocks
 from ..stages.exchange import exchange, send
@@ -43,14 +43,25 @@ def place_blocks(engine: Engine, buckets: Buckets, degrees: Sequence[Future]) ->
 
 
 def cut_graph(
-    engine: Engine, buckets: Buckets, home: RangePartitioner, directed: bool, view: View, weighted: bool
+    engine: Engine,
+    buckets: Buckets,
+    home: RangePartitioner,
+    directed: bool,
+    view: View,
+    weighted: bool,
+    on_gpus: bool = False,
+    topology_bytes: int | None = None,
 ) -> GraphBlocks:
-    """A block for each of these range_cuts."""
+    """A block for each of these ranges, in host memory. `on_gpus`, the only block of an undirected graph is on the GPU
+    if its entries fit there, in `topology_bytes` if given.
+    """
     groups, room = home.partitions, task_bytes(engine)
     engine = engine.for_tasks(groups)
-    own = [(edges, home, view, weighted) for edges in buckets.edges]
+    mirrored = groups == 1 and room is None and not directed
+    own = [(edges, home, view, weighted, mirrored) for edges in buckets.edges]
     sent = send(engine, "send-entries", "entries", delivery.send_entries, own)
-    arguments = [(room, g, int(buckets.starts[-1]), home, directed, view, weighted) for g in range(groups)]
+    what = int(buckets.starts[-1]), home, directed, view, weighted
+    arguments = [(room, on_gpus, topology_bytes, g, *what) for g in range(groups)]
     blocks = exchange(engine, "entries", sent, _collect, arguments, list(range(groups)))
     engine.wait(blocks)
     return GraphBlocks(view, weighted, home, blocks)
@@ -58,6 +69,8 @@ def cut_graph(
 
 def _collect(
     room: int | None,
+    on_gpu: bool,
+    topology_bytes: int | None,
     group: int,
     vertices: int,
     home: RangePartitioner,
@@ -67,11 +80,12 @@ def _collect(
     parts: Mapping[int, Entries],
 ) -> Block:
     """Task: the block of a group; in pieces, if there is only `room` for some of its entries."""
-    what = group, vertices, home, directed, view, weighted, parts
+    what = group, vertices, home, directed, view, weighted
     with file_allocator(room) as allocator:
         if room is None or allocator is None:
-            return delivery.collect_block(*what)
-        return collect_block_in_pieces(*what, allocator=allocator, most_bytes=room)
+            parts = place_entries(parts, vertices, weighted, on_gpu, topology_bytes)
+            return delivery.collect_block(*what, parts)
+        return collect_block_in_pieces(*what, parts, allocator=allocator, most_bytes=room)
 
 
 def _sum(degrees: BucketDegrees) -> int:

@@ -135,7 +135,8 @@ def run_programs(
                 home = place_blocks(engine, buckets, degrees) if home is None else home
                 if graph is None or (graph.view, graph.weighted) != (view, weighted):
                     graph = None  # released before the next one is made
-                    graph = cut_graph(engine, buckets, home, source.directed, view, weighted)
+                    how = source.directed, view, weighted, bool(engine.capacity.device_bytes), topology_limit(settings)
+                    graph = cut_graph(engine, buckets, home, *how)
                 ran = _run_to_end(engine, events, graph, name, program, settings, kept)
                 types = {column.state: KINDS[program.state[column.state]] for column in entry.columns}
                 ids = [column.state for column in entry.columns if column.kind == "id"]

@@ -15,7 +15,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
 from ..ids import order
 from ..ids.order import Ints
-from .program import Array, View
+from .program import View
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,16 @@ class Entries(SizedArrays):
     """[entries] dense numbers of vertices."""
     weight: NDArray[np.float64] | None = None
     """[entries] None for edges without weights."""
+    mirrored: bool = False
+    """Whether an entry stands for both directions of an edge. Then entries are distinct, with source < target, sorted
+    by (source, target).
+    """
 
     def __len__(self) -> int:
         return len(self.source)
 
     def at(self, rows: NDArray[Any] | slice) -> Entries:
-        """The entries at a mask, at positions or in a slice."""
+        """The entries at a mask, at positions or in a slice; not for mirrored ones."""
         return Entries(self.source[rows], self.target[rows], None if self.weight is None else self.weight[rows])
 
 
@@ -115,44 +119,20 @@ def build_block(
     return Block(group, vertices, view, number, rows, sources, groups == 1 and mutual, mutual, times)
 
 
-def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> Block | None:
-    """The only block of an undirected graph, without sorting, from `parts` as `entries_of` makes them: of edges low →
-    high, sorted by (low, high) over all parts, first all edges and then all edges reversed. Otherwise None.
-
-    Rows by the lower end are there; the rows by the higher end are their transpose, and come first in each row, as
-    their sources are lower. Raises OutOfRoom for 2^31 vertices.
+def build_whole_block(vertices: int, parts: Sequence[Entries], view: View) -> Block:
+    """The only block of an undirected graph, without sorting, from `mirrored` entries: each part has higher sources
+    than the one before. The block lies in the memory of the entries. Raises OutOfRoom for 2^31 vertices.
     """
-    halves = []
-    for part in parts:
-        edges = len(part) // 2
-        first, second = part.at(slice(edges)), part.at(slice(edges, None))
-        equal = ((first.source, second.target), (first.target, second.source), (first.weight, second.weight))
-        if not all(np.array_equal(one, other) for one, other in equal if one is not None and other is not None):
-            return None
-        halves.append(first)
-    low, high = (np.concatenate([getattr(half, end) for half in halves]) for end in ("source", "target"))
-    later = (low[1:] > low[:-1]) | ((low[1:] == low[:-1]) & (high[1:] > high[:-1]))
-    if not (later.all() and (low < high).all()):
-        return None
     order.check_codes(vertices)
-    weights = [half.weight for half in halves if half.weight is not None]
-    offsets = order.offsets(np.bincount(low, minlength=vertices))
-    up = InRows(offsets, high.astype(np.int32, copy=False), np.concatenate(weights) if weights else None)
-    down = gathers.transpose_rows(up, vertices)
-    lengths = np.stack([np.diff(down.offsets), np.diff(up.offsets)], axis=1)
-    is_up = np.repeat(np.tile([False, True], vertices), lengths.ravel())
-    source = _woven(is_up, up.source, down.source)
-    weight = None if up.weight is None or down.weight is None else _woven(is_up, up.weight, down.weight)
-    rows = InRows(up.offsets + down.offsets, source, weight)
-    number = order.shifted(np.arange(vertices), 0, vertices)
+    low, high, weight = parts[0].source, parts[0].target, parts[0].weight
+    if len(parts) > 1:
+        low, high = (np.concatenate([getattr(part, end) for part in parts]) for end in ("source", "target"))
+        weights = [part.weight for part in parts if part.weight is not None]
+        weight = np.concatenate(weights) if weights else None
+    low, high = (ends.astype(np.int32, copy=False) for ends in (low, high))
+    rows = gathers.both_ways(low, high, weight, vertices)
+    number = order.shifted(np.arange(vertices, like=low), 0, vertices)
     return Block(0, vertices, view, number, rows, number, True, True)
-
-
-def _woven(second: NDArray[np.bool_], some: Array, others: Array) -> Array:
-    """`some` where `second`, and `others` elsewhere, in their order."""
-    woven = np.empty(len(second), some.dtype)
-    woven[second], woven[~second] = some, others
-    return woven
 
 
 MOST_VERTICES = 50_000

@@ -77,15 +77,22 @@ class IdRequests(SizedArrays):
         return len(self.number)
 
 
-def send_entries(edges: BucketEdges, home: RangePartitioner, view: View, weighted: bool = False) -> Bundle[Entries]:
+def send_entries(
+    edges: BucketEdges, home: RangePartitioner, view: View, weighted: bool = False, mirrored: bool = False
+) -> Bundle[Entries]:
     """Bucket → blocks: the entries of the bucket's edges for a view, to the blocks of their targets.
 
-    `weighted` sends the weights of the edges, too.
+    `weighted` sends the weights of the edges, too. `mirrored` is for an undirected graph in one block: it sends each
+    edge once, from the memory in which it lies.
     """
+    weight = edges.weight if weighted else None
+    if mirrored:
+        low = order.shifted(edges.low, edges.first, edges.all_vertices)
+        high = edges.highs.astype(low.dtype, copy=False)[edges.high]
+        return bundle(edges.bucket, {0: Entries(low, high, weight, True)})
     highs = kernels.to_host(edges.highs)
     low = order.shifted(kernels.to_host(edges.low), edges.first, edges.all_vertices)
     high = highs.astype(low.dtype, copy=False)[kernels.to_host(edges.high)]
-    weight = edges.weight if weighted else None
     if edges.ways is None:
         entries = entries_of(Entries(low, high, weight), False, view)
     else:
@@ -113,15 +120,13 @@ def collect_block(
 ) -> Block:
     """The block of one group from the entries that each bucket sent, with weights if these are `weighted`.
 
-    Raises OutOfRoom for 2^31 distinct sources.
+    A block of mirrored entries lies where they are. Raises OutOfRoom for 2^31 distinct sources.
     """
     ends = np.concatenate(([0], home.cuts, [vertices]))
     number = order.shifted(np.arange(ends[group], ends[group + 1]), 0, vertices)
     senders = [parts[b] for b in sorted(parts)]
-    if home.partitions == 1 and not directed and senders and weighted == (senders[0].weight is not None):
-        block = build_whole_block(vertices, senders, view)
-        if block is not None:
-            return block
+    if senders and all(part.mirrored for part in senders):
+        return build_whole_block(vertices, senders, view)
     source, target = (
         np.concatenate([number[:0], *(getattr(part, name) for part in senders)]) for name in ("source", "target")
     )

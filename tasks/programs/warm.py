@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.runtime.threads import kernel_threads
-from ..device import MemorySpace
+from ..device import MemorySpace, move_arrays
 from ..partition import RangePartitioner
 from ..shards.carriers.carrier import MemoryCarrier
 from .batches import SourceProgram
-from .block import Entries, build_whole_block, entries_of
+from .block import Entries, build_whole_block
 from .edges.program import EdgeProgram
 from .local_runs import AnyProgram, cut_blocks, run_blocks
 from .orders.calls import Calls, takes_weights
@@ -48,8 +48,9 @@ def warm_program(
     weight = np.ones(len(source)) if takes_weights(program, weighted) else None
     most = 1 if isinstance(program, SourceProgram) else None if at_once else VERTICES
     if blocks == 1 and not directed:
-        sorted_edges = Entries(source, target, weight).at(np.lexsort((target, source)))
-        build_whole_block(VERTICES, [entries_of(sorted_edges, False, program.view)], program.view)
+        by = np.lexsort((target, source))
+        edges = Entries(source[by], target[by], None if weight is None else weight[by], True)
+        build_whole_block(VERTICES, [move_arrays(edges, space)], program.view)
     home = RangePartitioner(np.array([middle])) if blocks > 1 else RangePartitioner()
     made = cut_blocks(Entries(source, target, weight), VERTICES, home, directed, program.view)
     carriers = MemoryCarrier.open(len(made))

@@ -12,9 +12,10 @@ from .modes import row_h_indices, row_modes
 from .pulls import count_entries, count_selected, first_active_sources
 from .push import push
 from .sums import row_sums
-from .transpose import touched_rows, transpose_rows
+from .transpose import both_ways, touched_rows, transpose_rows
 
 __all__ = [
+    "both_ways",
     "connected_sources",
     "count_all_links",
     "count_entries",

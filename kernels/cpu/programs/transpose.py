@@ -1,11 +1,12 @@
-"""Transpose rows of in-edges: the rows that contain each source."""
+"""Transpose rows of in-edges: the rows that contain each source. And rows of both directions."""
 
 from __future__ import annotations
 
 import numpy as np
+from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import IntArray
+from ...graph import IntArray, LongArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 
@@ -49,6 +50,73 @@ def _touched(offsets, row_of, changed, seen, found):
                 found[count] = row
                 count += 1
     return count
+
+
+@cached_njit(parallel=True)
+def _find_starts(parts, low, starts):
+    """Where the edges of each lower end begin, up to the last lower end."""
+    for part in prange(parts):
+        for e in range(part * low.size // parts, (part + 1) * low.size // parts):
+            before = low[e - 1] if e else -1
+            for v in range(before + 1, low[e] + 1):
+                starts[v] = e
+
+
+@cached_njit(parallel=True)
+def _count_lower(cuts, starts, high, lower):
+    """Count the lower neighbours of each vertex. Part t counts for a range of vertices, and reads all edges before."""
+    for t in prange(cuts.size - 1):
+        first, last = cuts[t], cuts[t + 1]
+        for u in range(last):
+            for q in range(starts[u], starts[u + 1]):
+                v = high[q]
+                if v >= last:
+                    break
+                if v >= first:
+                    lower[v] += 1
+
+
+@cached_njit(parallel=True)
+def _fill_both(cuts, starts, high, weight, offsets, lower, source, weights):
+    """Write the rows of both directions: lower neighbours, in their order, then higher ones."""
+    for t in prange(cuts.size - 1):
+        first, last = cuts[t], cuts[t + 1]
+        slot = offsets[first:last].copy()
+        for u in range(last):
+            for q in range(starts[u], starts[u + 1]):
+                v = high[q]
+                if v >= last:
+                    break
+                if v >= first:
+                    source[slot[v - first]] = u
+                    if weight.size:
+                        weights[slot[v - first]] = weight[q]
+                    slot[v - first] += 1
+        for v in range(first, last):
+            to = offsets[v] + lower[v]
+            for q in range(starts[v], starts[v + 1]):
+                source[to] = high[q]
+                if weight.size:
+                    weights[to] = weight[q]
+                to += 1
+
+
+def both_ways(low: IntArray, high: IntArray, weight: NDArray[np.float64] | None, vertices: int) -> InRows:
+    """The rows of edges in both directions; see `kernels.programs`. Each thread makes a range of rows."""
+    parts = get_num_threads()
+    starts = np.full(vertices + 1, len(low), np.int64)
+    _find_starts(parts, low, starts)
+    lower = np.zeros(vertices, np.int64)
+    _count_lower(np.arange(parts + 1) * vertices // parts, starts, high, lower)
+    offsets = starts.copy()
+    offsets[1:] += np.cumsum(lower)
+    cuts: LongArray = np.searchsorted(offsets, np.arange(parts + 1) * int(offsets[-1]) // parts)
+    cuts[0], cuts[-1] = 0, vertices
+    source = np.empty(int(offsets[-1]), np.int32)
+    given = np.zeros(0) if weight is None else weight
+    weights = np.empty(len(source) if weight is not None else 0)
+    _fill_both(cuts, starts, high, given, offsets, lower, source, weights)
+    return InRows(offsets, source, None if weight is None else weights)
 
 
 def transpose_rows(rows: InRows, sources: int) -> InRows:

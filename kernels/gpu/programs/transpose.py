@@ -1,4 +1,4 @@
-"""Transpose rows of in-edges by sorting, and find the rows that contain some sources."""
+"""Transpose rows of in-edges by sorting, make rows of both directions, and find the rows that contain some sources."""
 
 from __future__ import annotations
 
@@ -28,6 +28,32 @@ def transpose_rows(rows: InRows, sources: int) -> InRows:
         return InRows(offsets, (key & 0xFFFFFFFF).astype(np.int32))
     by = cupy.argsort(key)  # stable: repeated entries keep their order
     return InRows(offsets, (key[by] & 0xFFFFFFFF).astype(np.int32), rows.weight[by])
+
+
+def both_ways(low: Any, high: Any, weight: Any, vertices: int) -> InRows:
+    """The rows of edges in both directions. Takes 40 bytes an edge of scratch memory, 64 with weights."""
+    up, down = (starts_of(cupy.bincount(ends, minlength=vertices)) for ends in (low, high))
+    key = high.astype(np.int64) << 32
+    key |= low
+    source = cupy.empty(2 * len(low), np.int32)
+    weights = None if weight is None else cupy.empty(len(source))
+    if weights is None:
+        key.sort()
+    else:
+        by = cupy.argsort(key)
+        key, turned = key[by], weight[by]
+    # Lower neighbours come first, so an entry of either direction moves by the entries of the other before it.
+    to = up[key >> 32]
+    to += cupy.arange(len(key))
+    source[to] = (key & 0xFFFFFFFF).astype(np.int32)
+    if weights is not None:
+        weights[to] = turned
+    to = down[low + np.int64(1)]
+    to += cupy.arange(len(low))
+    source[to] = high
+    if weights is not None:
+        weights[to] = weight
+    return InRows(up + down, source, weights)
 
 
 def touched_rows(transposed: InRows, changed: Any, rows: int) -> Any:

@@ -8,6 +8,6 @@ streaming costs.
 from ....kernels.runtime.allocation import Allocator
 from .collecting import collect_block_in_pieces
 from .cost import StreamCost
-from .placing import place_block, share_of_room
+from .placing import place_block, place_entries, share_of_room
 
-__all__ = ["Allocator", "StreamCost", "collect_block_in_pieces", "place_block", "share_of_room"]
+__all__ = ["Allocator", "StreamCost", "collect_block_in_pieces", "place_block", "place_entries", "share_of_room"]

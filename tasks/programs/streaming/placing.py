@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....kernels import chunked
@@ -11,7 +11,7 @@ from ....kernels.in_rows import InRows
 from ....kernels.runtime.allocation import NUMPY_ALLOCATOR, Allocator
 from ....kernels.runtime.device import free_bytes
 from ...device import MemorySpace, move_arrays
-from ..block import Block
+from ..block import Block, Entries
 from ..program import Program
 
 VERTEX_BYTES = 128
@@ -20,6 +20,10 @@ FILL = 0.9
 """Share of the free GPU memory that blocks may take."""
 TRANSPOSING_BYTES = 24
 """Scratch of an entry without a weight while rows are transposed on the GPU."""
+BUILD_BYTES = 56
+"""GPU memory of an edge, with that of its rows, while rows of both directions are built on the GPU."""
+WEIGHTED_BUILD_BYTES = 104
+"""The same with weights."""
 LINKS_BYTES = 40
 """Scratch of an entry while links are counted on the GPU."""
 
@@ -49,6 +53,22 @@ def share_of_room(blocks: Sequence[Block], space: MemorySpace, most_bytes: int |
     return most_bytes // len(blocks)
 
 
+def place_entries(
+    parts: Mapping[int, Entries], vertices: int, weighted: bool, on_gpu: bool, most_bytes: int | None
+) -> dict[int, Entries]:
+    """Mirrored entries where their block is built: on the GPU, if there is one, and all arrays fit there while it is
+    built, and the entries of the block `most_bytes`. Other entries stay in host memory.
+    """
+    edges = sum(len(part) for part in parts.values())
+    space = MemorySpace.HOST
+    if on_gpu and all(part.mirrored for part in parts.values()):
+        built = (WEIGHTED_BUILD_BYTES if weighted else BUILD_BYTES) * edges + VERTEX_BYTES * vertices
+        kept = 2 * edges * (12 if weighted else 4)
+        if built <= FILL * free_bytes() and (most_bytes is None or kept <= most_bytes):
+            space = MemorySpace.DEVICE
+    return {sender: move_arrays(part, space) for sender, part in parts.items()}
+
+
 def place_block(
     program: Program,
     block: Block,
@@ -62,8 +82,11 @@ def place_block(
     the CPU then, since it holds arrays of edges. Entries that lie in mapped files stay there, and are read in sequence;
     rows by source are then from the `allocator`.
     """
-    if block.on_device or isinstance(block.rows, chunked.ChunkedRows):
+    if isinstance(block.rows, chunked.ChunkedRows):
         return block
+    if block.on_device:  # built there, with room for the entries alone
+        links = program.combine == "links" and LINKS_BYTES * len(block) > FILL * free_bytes()
+        return block.placed(MemorySpace.HOST) if links or space is MemorySpace.HOST else block
     if space is MemorySpace.HOST:
         if not chunked.is_mapped(block.rows):
             return block
