@@ -8,6 +8,7 @@ uses must be set in `seen`.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,34 @@ def path_dependencies(
     [rows]. Rows without `reads` [selected] have no end in the next level and are not read. Reads as `path_counts`.
     """
     _twin(at).path_dependencies(rows, selected, masks, reads, own, at, values, score, squares)
+
+
+class BlockPaths(Protocol):
+    """Searches of `block_paths`."""
+
+    score: NDArray[np.float64]
+    """[rows] sums of dependencies of all runs."""
+    squares: NDArray[np.float64]
+    """[rows] sums of their squares."""
+    entries: int
+    """Entries read in all runs."""
+
+    def run(self, sources: LongArray) -> tuple[int, bool]:
+        """Search from these rows, which are distinct and at most `columns`. Returns the number of levels, and whether
+        the sums of all rows that the search reached are finite.
+        """
+
+
+def block_paths(into: InRows, by_source: InRows, columns: int) -> BlockPaths:
+    """All of Brandes's algorithm for up to `columns` sources at once, at most 64, in a block that has all vertices:
+    what `path_counts` and `path_dependencies` of all levels give, with the same bits.
+
+    `into` has the sources of each vertex, and `by_source` its targets; they are the same for mutual edges. Memory of
+    the searches: 8 bytes for each row and column, 57 for each row, and 12 for each row in each of its levels, up to
+    twice that.
+    """
+    paths: BlockPaths = _twin(into.source).BlockPaths(into, by_source, columns)
+    return paths
 
 
 def column_counts(masks: Masks) -> LongArray:

@@ -5,9 +5,10 @@ and Numba. Start with `kernels.searches`: it has the contract of each function a
 type.
 """
 
+from .brandes import BlockPaths
 from .counts import column_counts
 from .levels import search_level
 from .paths import path_counts, path_dependencies
 from .reached import reached_rows
 
-__all__ = ["column_counts", "path_counts", "path_dependencies", "reached_rows", "search_level"]
+__all__ = ["BlockPaths", "column_counts", "path_counts", "path_dependencies", "reached_rows", "search_level"]

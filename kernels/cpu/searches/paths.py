@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @cached_njit
-def _add(sums, values, position, mask):
+def add_at_bits(sums, values, position, mask):
     """Add the values at the bits of a mask. Few bits are added one by one, many with vector instructions.
 
     Both give the same bits: to add 0 changes no sum, as no sum is -0.
@@ -47,7 +47,7 @@ def _counts(offsets, selected, cuts, source, own, at, seen, counts, fresh):
                     if not new:
                         sums[:] = 0.0
                     new |= mask
-                    _add(sums, counts, source[q], mask)
+                    add_at_bits(sums, counts, source[q], mask)
             fresh[i] = new
             position = own[row]
             while new:
@@ -68,7 +68,7 @@ def _dependencies(offsets, selected, cuts, target, masks, reads, own, at, values
                 for q in range(offsets[row], offsets[row + 1]):
                     successor = at[target[q]] & mask
                     if successor:
-                        _add(sums, values, target[q], successor)
+                        add_at_bits(sums, values, target[q], successor)
             position = own[row]
             while mask:
                 column = lowest_bit(mask)

@@ -19,8 +19,34 @@ from .program import PathsFound
 from .side import ALL_BITS, Frontier, Side, bits_of, first_frontier, unused_bits
 
 
+def path_search(block: Block, into: Side, out: Side, columns: int) -> PathSearch | WholePathSearch:
+    """Brandes's algorithm in the block of each group, for up to `columns` sources at once; both give the same bits."""
+    if into.mirrors.carrier.groups == 1:
+        return WholePathSearch(block, into, columns)
+    return PathSearch(block, into, out, columns)
+
+
+class WholePathSearch:
+    """Brandes's algorithm in the block of the only group, each batch in compiled functions from start to end."""
+
+    def __init__(self, block: Block, into: Side, columns: int) -> None:
+        self.block, self.into = block, into
+        self.levels = 0
+        """Levels of all batches so far."""
+        self._paths = searches.block_paths(into.rows, into.transposed, columns)
+        self.found = PathsFound(self._paths.score, self._paths.squares)
+
+    def run(self, sources: NDArray[np.int64]) -> None:
+        """Add the dependencies of these sources."""
+        levels, finite = self._paths.run(np.searchsorted(self.block.number, sources))
+        if not finite:
+            raise _too_many()
+        self.levels += levels
+        self.into.entries = self._paths.entries
+
+
 class PathSearch:
-    """Brandes's algorithm in one block."""
+    """Brandes's algorithm in one of several blocks."""
 
     def __init__(self, block: Block, into: Side, out: Side, columns: int) -> None:
         self.block, self.into, self.out = block, into, out
@@ -28,8 +54,7 @@ class PathSearch:
         self.levels = 0
         """Levels of all batches so far."""
         self._paths = np.empty((len(block.sources), columns))
-        same = out is into or into.mirrors.carrier.groups == 1
-        self._shares = self._paths if same else np.empty((len(out.at), columns))
+        self._shares = self._paths if out is into else np.empty((len(out.at), columns))
 
     def run(self, sources: NDArray[np.int64]) -> None:
         """Add the dependencies of these sources. All groups must call this with the same sources."""
@@ -37,10 +62,7 @@ class PathSearch:
         self._add_dependencies(levels)
         self.levels += len(levels)
         if not np.isfinite(self.found.score).all():
-            raise InputError(
-                "betweenness: two vertices have more than 1.8e308 shortest paths between them, the limit of float64; "
-                "leave betweenness out of programs.run"
-            )
+            raise _too_many()
 
     def _count(self, sources: NDArray[np.int64]) -> list[Frontier]:
         """Count the paths. Returns the levels, each with the own vertices."""
@@ -103,3 +125,10 @@ class PathSearch:
                 packets = out.mirrors.exchange(NO_WORDS, out.packets(level, self._shares))
                 positions = out.take(packets, level, self._shares)
         out.clear(positions)
+
+
+def _too_many() -> InputError:
+    return InputError(
+        "betweenness: two vertices have more than 1.8e308 shortest paths between them, the limit of float64; "
+        "leave betweenness out of programs.run"
+    )

@@ -22,7 +22,7 @@ from ..running import Outcome, abandoning
 from .drawing import drawn_sources
 from .forecast import Forecast, is_late
 from .levels import LevelSearch, Reach
-from .paths import PathSearch
+from .paths import path_search
 from .program import UNBOUNDED, Facts, LevelsFound, Sample, SourceProgram, Span
 from .side import Side, sides_of
 from .spans import Spans
@@ -128,7 +128,7 @@ class _Run(ABC):
 class _PathRun(_Run):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.paths = PathSearch(self.block, self.into, self.out, self.width)
+        self.paths = path_search(self.block, self.into, self.out, self.width)
 
     def search(self, sources: NDArray[np.int64]) -> None:
         self.paths.run(sources)

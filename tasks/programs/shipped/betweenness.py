@@ -38,7 +38,7 @@ class Betweenness(SourceProgram):
     between two vertices raise InputError. *Convergence.* One search from each source.
 
     *Cost.* For each batch every entry is read in a few levels, and 8 bytes a source for each edge on a shortest path,
-    twice; 8 × `batch` bytes a vertex.
+    twice; 8 × `batch` bytes a vertex, and 12 for each level of a batch that the vertex is in.
     """
 
     sources: int | None = None

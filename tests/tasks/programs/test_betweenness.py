@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from edgemill.tasks.errors import InputError
-from edgemill.tasks.programs import cut_blocks, run_blocks
+from edgemill.tasks.programs import Entries, cut_blocks, run_blocks
 from edgemill.tasks.programs.batches.drawing import drawn_sources
 from edgemill.tasks.programs.batches.forecast import Forecast
 from edgemill.tasks.programs.batches.program import Sample
@@ -109,6 +109,28 @@ def test_a_long_path_is_read_where_the_searches_are() -> None:
     graph = undirected(nx.path_graph(size))
     found = by_blocks(Betweenness(sources=4), graph, 2, by_range=True)
     assert found.entries <= 30 * 4 * size  # not every row in every level
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_one_block_in_threads_gives_the_bits_of_several(directed: bool) -> None:
+    """A random graph, in which levels are listed, marked and read whole, and a path with more levels than are kept at
+    first; more sources than one batch has.
+    """
+    random, path = 16_000, 700
+    ends = np.random.default_rng(3).integers(0, random, (140_000, 2), np.int32)
+    ends = np.unique(ends if directed else np.sort(ends, axis=1), axis=0)
+    line = np.arange(random, random + path, dtype=np.int32)
+    edges = np.concatenate((ends, np.stack((line[:-1], line[1:]), axis=1)))
+    entries, program = Entries(edges[:, 0].copy(), edges[:, 1].copy()), Betweenness(sources=24, batch=16)
+    found = []
+    for blocks, threads in ((1, 2), (1, 1), (2, 2)):
+        home = cut(blocks, True, random + path)
+        made = cut_blocks(entries, random + path, home, directed, "in")
+        parts = run_blocks(program, made, home, MemoryCarrier.open(blocks), threads=threads)
+        order = np.argsort(np.concatenate([part.number for part in parts]))
+        found.append({name: np.concatenate([part.state[name] for part in parts])[order] for name in parts[0].state})
+    for other in found[1:]:
+        assert all(values.tobytes() == other[name].tobytes() for name, values in found[0].items())
 
 
 def diamonds(count: int) -> Drawn:
