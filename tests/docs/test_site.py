@@ -162,10 +162,11 @@ def test_in_a_browser(address: str, site: Path, pages: dict[Path, Html], tmp_pat
         for width, dark in ((1280, False), (400, True)):
             tab.size(width, 900, dark)
             for path in pages:
-                tab.open(f"{address}/{path.name}")
-                assert tab.run("document.documentElement.scrollWidth <= innerWidth"), (path.name, width)
+                name = path.relative_to(site).as_posix()
+                tab.open(f"{address}/{name}")
+                assert tab.run("document.documentElement.scrollWidth <= innerWidth"), (name, width)
                 scheme = tab.run("getComputedStyle(document.body).colorScheme")
-                assert (scheme == "dark") == dark, path.name
+                assert (scheme == "dark") == dark, name
         tab.size(1280, 900)
         for start in (address, site.as_uri()):
             tab.open(f"{start}/index.html")
