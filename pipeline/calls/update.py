@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...tasks.errors import UsageError
@@ -13,12 +13,13 @@ from ..frames.input_object import InputObject
 from ..frames.path_list import PathList
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
-from ..programs.catalogue import CATALOGUE
+from ..programs.catalogue import CATALOGUE, LAMBDA
+from ..programs.own import names_of
 from ..results.result import Result
 from ..run.inputs.run_input import accepted_input
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
-from ..updating.batch_input import BatchInput
+from ..updating.batch_input import BatchInput, refuse_unclear
 from .mine import listener
 
 _OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
@@ -67,14 +68,22 @@ def batch_part(given: Any) -> InputObject | None:
     return PathList([found]) if isinstance(found, str) else found
 
 
-def update_settings(base: Result, given: Mapping[str, object]) -> dict[str, object]:
-    """The settings of an update of `base` by dotted names: `given`, and those of the result. Raises UsageError."""
+def update_settings(base: Result, given: Mapping[str, object], assigned: Collection[str] = ()) -> dict[str, object]:
+    """The settings of an update of `base` by dotted names: `given`, and those of the result, which the names in
+    `assigned` replace afterwards.
+
+    No module is imported because a result names it: programs of the user must be in `given` again. Their parameters are
+    taken from the result. Raises UsageError.
+    """
     if refused := sorted(name for name in given if name.startswith("input.") and name != "input.storage_options"):
         raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
+    refuse_unclear(base)
     then = base.manifest.settings
     record = base.manifest.input
     found: dict[str, object] = {
-        f"{section}.{name}": value for section in _FROM_BASE for name, value in then.get(section, {}).items()
+        f"{section}.{name}": value
+        for section in (*_FROM_BASE, *_own_sections(base, given, assigned))
+        for name, value in then.get(section, {}).items()
     }
     for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
         found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
@@ -84,3 +93,20 @@ def update_settings(base: Result, given: Mapping[str, object]) -> dict[str, obje
         "input.target_column": record.target_column,
     }
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()} | dict(given)
+
+
+def _own_sections(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:
+    """The programs of the user that made `base` and run again. Raises UsageError for one that nobody names again."""
+    programs = base.manifest.settings.get("programs", {})
+    own, run = (tuple(programs.get(name, ())) for name in ("own", "run"))
+    if own and "programs.own" not in given and "programs.own" not in assigned:
+        raise UsageError(
+            f"{base.place} was made with programs of your own ({', '.join(own)}), and no module is imported because a "
+            "result names it: name them again by programs.own"
+        )
+    again = given.get("programs.own", ())
+    same = [place for place in own if place in ((again,) if isinstance(again, str) else again)]  # type: ignore[operator]
+    installed = set(run) - {LAMBDA, *CATALOGUE, *names_of(own)}
+    if "programs.run" in given or "programs.run" in assigned:
+        installed = set()
+    return [*names_of(same), *sorted(installed)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..settings.models import Settings
 
 _DEVICES = click.Choice(["auto", "cpu", "gpu"])
-_FLAGS = ("output", "overwrite", "fresh", "device", "workers", "scheduler", "scheduler_file", "date")
+_FLAGS = ("output", "program", "overwrite", "fresh", "device", "workers", "scheduler", "scheduler_file", "date")
 
 
 @click.command()
@@ -24,6 +24,7 @@ _FLAGS = ("output", "overwrite", "fresh", "device", "workers", "scheduler", "sch
 @click.option("--insert", multiple=True, metavar="FILES", help="Edges to insert: a file, folder or glob; repeatable.")
 @click.option("--delete", multiple=True, metavar="FILES", help="Edges to delete, as --insert; they go first.")
 @click.option("--output", required=True, help="Folder of the new result, or a URL in an object store.")
+@click.option("--program", multiple=True, metavar="MODULE:CLASS", help="Your own program that the result has.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing result once the new one is complete.")
 @click.option("--fresh", is_flag=True, help="Ignore checkpoints and results of earlier runs.")
 @click.option("--device", type=_DEVICES, help="Device that computes.")
@@ -66,11 +67,11 @@ def update(
         from ..settings.sources import SHORT_NAMES, load_settings
         from ..updating.batch_input import BatchInput
 
-        given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False)}
-        assigned = (assignment.partition("=")[0].strip() for assignment in assignments)
+        given = {SHORT_NAMES[name]: flags[name] for name in _FLAGS if flags[name] not in (None, False, ())}
+        assigned = [assignment.partition("=")[0].strip() for assignment in assignments]
         ctx.meta[SETTING_ORIGIN] = SettingOrigin(False, frozenset([*given, *assigned]))
         base = Result(result)
-        settings = load_settings(None, update_settings(base, given), assignments)
+        settings = load_settings(None, update_settings(base, given, assigned), assignments)
         return settings, BatchInput(base, batch_part(list(insert)), batch_part(list(delete)))
 
     carry_out(ctx, start, verbose, log_format == "json", as_json)

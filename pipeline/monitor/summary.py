@@ -53,7 +53,7 @@ class RunSummary:
         """
         tracks = self._events.get("followed", {})
         return {
-            "since": tracks.get("since"),
+            "since": tracks.get("since") or None,
             "groups": tracks.get("groups"),
             "edges": self._events.get("compared", {}).get("edges"),
             "latest": self._events.get("latest_moved", {}).get("day"),
@@ -63,8 +63,8 @@ class RunSummary:
     def lines(self) -> list[str]:
         """Lines to print after the counts of the result: a name, padded, and its value."""
         night, rows = self.night(), []
-        if night["since"] is not None:
-            rows.append(("since", night["since"]))
+        if (since := night["since"] or self._events.get("followed", {}).get("before")) is not None:
+            rows.append(("since", str(since)))
         if night["groups"] is not None:
             rows.append(("groups", ", ".join(f"{night['groups'][name]:,} {name}" for name in _GROUPS)))
         if night["edges"] is not None:

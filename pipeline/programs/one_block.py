@@ -52,7 +52,7 @@ class Earlier:
         record = next((own for own in manifest.programs if own.name == name), None)
         if record is None or not record.converged or record.parameters != parameters_of(name, settings):
             return None
-        if manifest.input.directed or getattr(manifest.input, "weight", None) is not None:
+        if manifest.input.directed or manifest.input.weights is not None:
             return None
         entry = settings.entry(name)
         with read_errors(self.result.place):

@@ -24,14 +24,13 @@ from ...tasks.update.merging import Change, NumberedGraph, apply_batch
 from ..frames.input_object import EdgeBatches, InputObject
 from ..frames.row_groups import FOLDER, write_rows
 from ..monitor.events import Events
+from ..output.manifest import BATCH
 from ..results.result import Result
 from ..settings.models import IngestSettings, InputSettings
 from ..stages.ingesting import RowCounts
 from .reading import ReadGraph, no_graph, read_graph
 from .threads import ThreadedEngine
 
-KIND = "edgemill.update"
-"""Kind of the frame in the manifest of a result that a batch made."""
 _NO_ROWS = RowCounts(0, 0, 0, 0, 0)
 
 
@@ -81,7 +80,6 @@ class BatchInput:
 
         Raises InputError if the columns or the type of ids are not those of the result.
         """
-        self._refuse_unclear()
         if self.batch is None:
             read = [self._read(own, what, settings, compute) for own, what in self._parts()]
             self.batch = Batch(*read)
@@ -92,7 +90,7 @@ class BatchInput:
             record.source_column,
             record.target_column,
             self._id_type,
-            frame=Frame(KIND, (self.batch.digest(self.base),)),
+            frame=Frame(BATCH, (self.batch.digest(self.base),)),
             bipartite=record.bipartite,
             directed=record.directed,
         )
@@ -128,23 +126,6 @@ class BatchInput:
     def _parts(self) -> list[tuple[InputObject | None, str]]:
         return [(self.insert, "insert"), (self.delete, "delete")]
 
-    def _refuse_unclear(self) -> None:
-        manifest = self.base.manifest
-        programs = [program.name for program in manifest.programs]
-        lacking = None
-        if not manifest.has_lambda:
-            lacking = "its edges, as it was made without λ"
-        elif manifest.input.directed and programs:
-            lacking = f"the directions of its edges, which {', '.join(programs)} may need"
-        elif manifest.input.bipartite == "refuse":
-            lacking = "the columns in which its ids were, which input.bipartite=refuse compares"
-        elif getattr(manifest.input, "weight", None) is not None:
-            lacking = "the weights of its edges"
-        if lacking is not None:
-            raise UsageError(
-                f"{self.name} does not keep {lacking}: run the whole new input instead, with --previous {self.name}"
-            )
-
     def _read(
         self, own: InputObject | None, what: str, settings: InputSettings, compute: Callable[..., Any]
     ) -> ReadGraph:
@@ -163,7 +144,30 @@ class BatchInput:
             found = source.id_type
             if type_name(found) != type_name(id_type):
                 raise InputError(
-                    f"--{what} {own.name}: its ids are {type_name(found)}, and those of {self.name} are "
+                    f"--{what} {_name(own)}: its ids are {type_name(found)}, and those of {self.name} are "
                     f"{type_name(id_type)}: convert them"
                 )
-            return read_graph(ThreadedEngine(KIND), Events(), source, IngestSettings(), settings.nulls)
+            return read_graph(ThreadedEngine(BATCH), Events(), source, IngestSettings(), settings.nulls)
+
+
+def refuse_unclear(base: Result) -> None:
+    """Raise UsageError if a result does not keep what the programs of a result after a batch need."""
+    manifest, programs = base.manifest, ", ".join(program.name for program in base.manifest.programs)
+    lacking = None
+    if not manifest.has_lambda:
+        lacking = "its edges, as it was made without λ"
+    elif manifest.input.directed and programs:
+        lacking = f"the directions of its edges, which {programs} may need"
+    elif manifest.input.bipartite == "refuse":
+        lacking = "the columns in which its ids were, which input.bipartite=refuse compares"
+    elif manifest.input.weights is not None and programs:
+        lacking = f"the weights of its edges, which {programs} may need"
+    if lacking is not None:
+        raise UsageError(
+            f"{base.place} does not keep {lacking}: run the whole new input instead, with --previous {base.place}"
+        )
+
+
+def _name(own: InputObject) -> str:
+    """The only path of a part, or what it is."""
+    return own.paths[0] if len(own.paths) == 1 else own.name

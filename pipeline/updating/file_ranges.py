@@ -42,14 +42,15 @@ def file_ranges(
 ) -> list[FileRange]:
     """The files of the new table of `rows` rows.
 
-    `starts` [files] are the new rows at which the range of each old file starts. `touched` [rows] says which new rows
-    differ from their old ones, and None that no file can be taken over.
+    `starts` [files] are the new rows at which the range of each old file starts; there may be no file. `touched` [rows]
+    says which new rows differ from their old ones, and None that no file can be taken over.
     """
     found: list[FileRange] = []
+    old: Sequence[OutputRecord | None] = files or [None]
     firsts = [0, *starts[1:].tolist()]
-    for kept, start, stop in zip(files, firsts, [*firsts[1:], rows], strict=True):
+    for kept, start, stop in zip(old, firsts, [*firsts[1:], rows], strict=True):
         size = stop - start
-        if touched is not None and size == kept.rows and not touched[start:stop].any():
+        if kept and touched is not None and size == kept.rows and not touched[start:stop].any():
             found.append(FileRange(len(found), slice(start, stop), kept))
             continue
         for part in chunks(size, FILE_ROWS) if size > 2 * FILE_ROWS else [slice(0, size)] * bool(size):

@@ -75,6 +75,8 @@ def _nothing_changed(call: Call, source: Source, start: Start) -> Manifest | Non
     tracks = same_tracks(base, lineage_to(call, source, base))
     if not start.change.is_empty or start.order is None or tracks is None or _written_otherwise(call, base):
         return None
+    if base.manifest.input.vertices is not None:  # this run has no attributes, and the files to take over have
+        return None
     went = Outcome(start.change, start.rows, start.repeated, NOTHING, 0, 0)
     _tell(call, went, base)
     with call.events.stage("publish", 0):
@@ -138,13 +140,15 @@ def _earlier(call: Call, start: Start, found: FoundLambda) -> Earlier:
 
 
 def _written_otherwise(call: Call, base: Result) -> bool:
-    """Whether files of the earlier result differ in form or programs from those that this run writes."""
+    """Whether files of the earlier result differ in form or values of programs from those that this run writes."""
     then, now = base.manifest.settings.get("output", {}), call.settings.output
     if (then.get("compression"), then.get("row_group_rows")) != (now.compression, now.row_group_rows):
         return True
     names, ran = call.settings.programs.vertex_programs, {own.name: own.parameters for own in base.manifest.programs}
     if not names or set(names) != set(ran):
         return bool(names or ran)
+    if base.manifest.input.directed or not all(own.converged for own in base.manifest.programs):
+        return True
     from ..programs.making import parameters_of  # loads the kernels of programs
 
     return any(parameters_of(name, call.settings) != ran[name] for name in names)

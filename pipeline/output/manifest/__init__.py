@@ -18,6 +18,7 @@ from .bounds import (
 )
 from .files import MANIFEST_NAME, is_exact, is_result, next_track, read_manifest, write_manifest
 from .inputs import (
+    BATCH,
     FrameRecord,
     InputFile,
     InputRecord,
@@ -32,6 +33,7 @@ from .records import Counts, OutputRecord, PlanRecord, ProgramRecord, StageRecor
 from .updates import UpdateRecord
 
 __all__ = [
+    "BATCH",
     "FORMAT_VERSION",
     "MANIFEST_NAME",
     "BoundingRecord",

@@ -76,8 +76,12 @@ class VerticesRecord(Record):
     """The Delta or Iceberg table that has these files; null for other files."""
 
 
+BATCH = "edgemill.update"
+"""Kind of the input of `edgemill update`: an earlier result and a batch of changes."""
+
+
 class FrameRecord(Record):
-    """The frame or graph that was passed to `mine` in Python."""
+    """The frame or graph that was passed to `mine` in Python, or a batch of changes to an earlier result."""
 
     kind: str
     """Package and class, as `pandas.DataFrame`."""
@@ -88,6 +92,11 @@ class FrameRecord(Record):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.rows:,} rows"
+
+    @property
+    def origin(self) -> str:
+        """What was read, in words."""
+        return "earlier result and a batch of changes" if self.kind == BATCH else f"{self}, from Python"
 
 
 class WeightRecord(Record):

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ....tasks.storage.passwords import without_passwords
-from ...output.manifest import ExchangeRecord, Manifest, PartitionRecord, ShardsRecord
+from ...output.manifest import BATCH, ExchangeRecord, Manifest, PartitionRecord, ShardsRecord
 from .charts import bars, curves, stage_bars
 from .parts import Section, Table, clipped, counted, duration, number, share, size, span
 
@@ -36,7 +36,7 @@ def read(manifest: Manifest) -> Section:
     table = "" if source.table is None else f"{source.table}, at {clipped(source.table.location)}: "
     read = f"{table}{counted(len(files), 'file')}, {size(sum(file.bytes for file in files))}"
     if source.frame is not None:
-        read = f"A {clipped(str(source.frame))}, from Python"
+        read = f"{'An' if source.frame.kind == BATCH else 'A'} {clipped(source.frame.origin)}"
     text = [f"{read}, columns {clipped(source.source_column)} and {clipped(source.target_column)} ({source.id_type})."]
     if source.where is not None:
         left = source.where.files_left_out

@@ -87,7 +87,7 @@ def _counts(manifest: Manifest, path: str, detail: bool, columns: Sequence[Colum
     table_read = "" if manifest.input.table is None else f"{manifest.input.table}: "
     read = f"{table_read}{len(files)} file{plural}, {size:,} bytes, {counts.rows:,} rows; columns {ids}"
     if manifest.input.frame is not None:
-        read = f"{manifest.input.frame}, from Python; columns {ids}"
+        read = f"{manifest.input.frame.origin}; columns {ids}"
     table.add_row("input", Text(one_line(read)))
     if manifest.input.where is not None:
         left = manifest.input.where.files_left_out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from ....tasks.storage.passwords import without_passwords
 from ...output.manifest import InputFile, InputRecord, Manifest, VerticesRecord
 from ...programs.catalogue import CATALOGUE, LAMBDA
 from ...programs.own import names_of
-from ...settings.models import Settings
+from ...settings.models import SECTIONS, Settings
 from .input_record import frame_record
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def differences(manifest: Manifest, settings: Settings) -> list[str]:
     if made != here:
         found.append(f"it was made by edgemill {made}, and this is {here}")
     then, now = _relevant(manifest.settings), _relevant(settings.model_dump())
+    then = {name: default for name, default in _defaults().items() if name in now} | then
     for name in sorted(then.keys() | now.keys()):
         if then.get(name) != now.get(name):
             found.append(f"{name} was {_shown(then.get(name))}, and is {_shown(now.get(name))} now")
@@ -165,13 +167,24 @@ def _file_differences(
     return [f"{files} {what}: {_some(sorted(names))}" for what, names in changes if names]
 
 
+@cache
+def _defaults() -> dict[str, Any]:
+    """Values of settings that a result of this version may lack, as the code gained them later. Ids are texts."""
+    return _relevant(
+        {
+            section: {name: own.get_default(call_default_factory=True) for name, own in model.model_fields.items()}
+            for section, model in SECTIONS.items()
+        }
+    )
+
+
 def _column(name: str | None) -> str:
     return "none" if name is None else f"in column {name}"
 
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return ",".join(map(str, value)) or "none"
     return "not set" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -14,10 +14,11 @@ from click.testing import CliRunner
 
 import edgemill as package
 import runs
-from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine
+from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
+from edgemill.pipeline.calls.update import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import own
-from edgemill.pipeline.settings.sources import as_yaml
+from edgemill.pipeline.settings.sources import as_yaml, settings_of
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "own-programs.md").read_text(encoding="utf-8")
 SHOWN = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -123,6 +124,21 @@ def test_a_result_is_up_to_date_until_the_module_changes(
     monkeypatch.setattr(own, "_source_digest", lambda module: "another")
     with pytest.raises(UsageError, match="the module of the program reach, my_programs:Reach, has changed"):
         mine(rows, place, **HOW, **REACH)
+
+
+def test_an_update_takes_parameters_over_but_imports_nothing(rows: Path, tmp_path: Path) -> None:
+    base = mine(rows, tmp_path / "base", **{**HOW, **REACH, "programs": ("lambda",)})
+    with pytest.raises(UsageError, match=r"of your own \(my_programs:Reach\), and no module is .* by program$"):
+        update(base, tmp_path / "out")
+    then = base.manifest.settings["reach"]
+    given = {"output.path": "out", "programs.own": ("my_programs:Reach",)}
+    assert {name: update_settings(base, given)[f"reach.{name}"] for name in then} == then
+    for also in (given | {"programs.own": "my_programs:Reach"}, given | {"programs.run": ("lambda",)}):
+        assert settings_of(update_settings(base, also)).model_dump()["reach"] == then
+    other = update_settings(base, given | {"programs.own": ("reach=my_programs:Other",)})
+    assert not [name for name in other if name.startswith("reach.")]
+    for without in ((given | {"programs.own": ()}, ()), ({"output.path": "out"}, ("programs.own",))):
+        assert not [name for name in update_settings(base, *without) if name.startswith("reach.")]
 
 
 def load(*assignments: str, own: tuple[str, ...] = ("my_programs:Reach",), run: str = "reach") -> Any:

@@ -124,6 +124,18 @@ def test_parameters_of_all_programs_are_part_of_a_result(alone: Result) -> None:
         assert name in taken
 
 
+def test_settings_that_the_code_has_gained_do_not_differ_from_their_defaults(alone: Result) -> None:
+    settings = alone.manifest.settings
+    before = {name: section for name, section in settings.items() if name != "hits"}
+    before["pagerank"] = {name: value for name, value in settings["pagerank"].items() if name != "personal"}
+    manifest = alone.manifest.model_copy(update={"settings": before})
+    same = {"input.path": "a", "output.path": "b", "programs.run": settings["programs"]["run"]}
+    same |= {"cluster.device": settings["cluster"]["device"]}
+    assert differences(manifest, load_settings(None, same)) == differences(alone.manifest, load_settings(None, same))
+    found = differences(manifest, load_settings(None, same | {"hits.iterations": 9, "pagerank.personal": "3"}))
+    assert "hits.iterations was not set, and is 9 now" in found and "pagerank.personal was none, and is 3 now" in found
+
+
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_wrong_value_is_found(column: str, alone: Result) -> None:
     manifest = verify_tables.read_manifest(alone.place)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runs
-from edgemill.pipeline import Result, UsageError, mine, update
+from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
 from examples import examples
@@ -232,6 +233,53 @@ def test_directed_programs_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="does not keep the directions of its edges, which pagerank may need: run the"):
         update(base, tmp_path / "out", insert=rows({(0, 50)}))
+
+
+def test_weights_are_refused_where_programs_may_need_them(tmp_path: Path) -> None:
+    edges = rows(cliques()).append_column("cost", pa.array([1.0] * len(cliques())))
+    own: dict[str, Any] = {"weight_column": "cost", "device": "cpu", "report": False}
+    base = mine(edges, tmp_path / "base", programs=("lambda", "sssp"), sssp={"source": "0"}, **own)
+    with pytest.raises(UsageError, match="does not keep the weights of its edges, which sssp may need: run the whole"):
+        update(base, tmp_path / "out", insert=rows({(0, 50)}))
+    made = update(mine(edges, tmp_path / "alone", **own), tmp_path / "out", insert=rows({(0, 50)}), device="cpu")
+    assert_equal(made, cliques() | {(0, 50)})
+
+
+def test_all_edges_go_and_come_back(with_programs: Result, tmp_path: Path) -> None:
+    text, edges = is_text(with_programs), cliques() | {(50, 51), (50, 52), (51, 52)}
+    own: dict[str, Any] = {"device": "cpu", "programs": ("lambda", "pagerank", "components")}
+    empty = update(with_programs, tmp_path / "empty", delete=rows(edges, text), **own)
+    assert_equal(empty, set(), text)
+    assert empty.manifest.counts.vertices == empty.vertices.to_table().num_rows == 0
+    made = update(empty, tmp_path / "made", insert=rows(edges, text), **own)
+    assert_equal(made, edges, text)
+    shown = " ".join(CliRunner().invoke(edgemill, ["show", str(made.path)]).output.split())
+    assert "input earlier result and a batch of changes; columns src, dst" in shown and "from Python" not in shown
+
+
+@pytest.mark.parametrize("what", ["a limit", "directions", "attributes"])
+def test_what_a_night_without_change_does_not_take_over(tmp_path: Path, what: str) -> None:
+    """Values of programs that a limit ended or that depend on directions, and attributes of vertices."""
+    runs.write_rows(tmp_path / "in.parquet", sorted(cliques()))
+    pq.write_table(pa.table({"id": list(range(36)), "name": [f"n{v}" for v in range(36)]}), tmp_path / "names.parquet")
+    ranked, joined = {"programs": ("lambda", "pagerank")}, {"programs": ("lambda", "components")}
+    cases: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "a limit": ({"programs": {"run": joined["programs"], "max_supersteps": 1}}, joined),
+        "directions": (ranked | {"directed": True}, ranked),
+        "attributes": ({"vertices": str(tmp_path / "names.parquet")}, {}),
+    }
+    then, now = cases[what]
+    own: dict[str, Any] = {"device": "cpu", "report": False}
+    try:
+        mine(tmp_path / "in.parquet", tmp_path / "base", incremental="auto", **then, **own)
+    except NotConverged:
+        assert what == "a limit"
+    made = mine(tmp_path / "in.parquet", tmp_path / "made", previous=str(tmp_path / "base"), **now, **own)
+    assert made.manifest.update is not None and made.manifest.converged
+    run = mine(tmp_path / "in.parquet", tmp_path / "run", **now, **own)
+    paths = [{output.path for output in one.manifest.outputs} for one in (made, run)]
+    assert paths[0] == paths[1] and runs.flaws(made.path) == []
+    assert made.vertices.to_table().to_pylist() == run.vertices.to_table().to_pylist()
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
