@@ -94,6 +94,8 @@ def top_of_column(summary: ColumnSummary) -> Table:
     table = grid(*((summary.name, f"{summary.rows}>") if summary.groups is not None else of_values))
     for id, value in summary.top:
         table.add_row(Text(one_line(row_name(id))), f"{value:,}" if isinstance(value, int) else value_text(value))
+    if summary.others and summary.groups is not None:
+        table.add_row("none", f"{summary.others:,}")
     return table
 
 
@@ -105,7 +107,7 @@ def distribution(summary: ColumnSummary) -> Table:
     most = max((own.vertices for own in summary.ranges), default=0)
     for own in summary.ranges:
         table.add_row(range_text(own), f"{own.vertices:,}", Bar(most, 0, own.vertices, width=30))
-    if summary.others:
+    if summary.others and summary.groups is None:
         table.add_row("none", f"{summary.others:,}", "")
     return table
 

@@ -239,13 +239,15 @@ def _first(column: ColumnSummary) -> Table:
     if column.groups is None:
         what = "edge" if column.of_edges else "vertex"
         return Table(f"{column.rows.capitalize()} of highest {name}", (what, f"{name}>"), rows)
+    if column.others:
+        rows.append(("none", number(column.others)))
     return Table(f"Largest of {counted(column.groups, 'group')} by {name}", (name, f"{column.rows}>"), rows)
 
 
 def _spread(column: ColumnSummary, every: int) -> Table:
     whole = every if column.groups is None else column.groups
     rows = [(range_text(own), number(own.vertices), share(own.vertices, whole)) for own in column.ranges]
-    if column.others:
+    if column.others and column.groups is None:
         rows.append(("none", number(column.others), share(column.others, every)))
-    what = ("", column.rows) if column.groups is None else (f"{column.rows} of a group: ", "groups")
-    return Table(f"Distribution of {clipped(column.name)}", (f"{what[0]}value>", f"{what[1]}>", "share>"), rows)
+    what = ("value", column.rows) if column.groups is None else (f"{column.rows} of a group", "groups")
+    return Table(f"Distribution of {clipped(column.name)}", (f"{what[0]}>", f"{what[1]}>", "share>"), rows)
