@@ -116,7 +116,7 @@ class BlockState:
         ways = self._ways if program.alternates else self._ways[:1]
         self._gatherers: list[Gatherer] = [gatherer_of(self.calls, own.block, own) for own in ways]
         self.gatherer.transposed = transposed
-        if "out_degree" not in self.facts and self.block.symmetric:
+        if "out_degree" not in self.facts and self.block.mutual:
             self.facts["out_degree"] = self.facts["in_degree"]
         if "out_degree" not in self.facts:
             if program.senders == "changed":

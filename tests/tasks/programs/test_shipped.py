@@ -13,6 +13,7 @@ import scipy.sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from edgemill.kernels import programs as gathers
 from edgemill.kernels.runtime.threads import kernel_threads
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Entries, Program, cut_blocks, run_program
@@ -377,3 +378,14 @@ def test_only_changed_vertices_of_a_long_path_are_read(program: Program, blocks:
     assert first.tolist() == list(range(size))
     assert found.steps == size + (2 if isinstance(program, ShortestPaths) else 0)  # predecessors take two more
     assert found.entries <= 32 * size  # a block with few entries may read them all
+
+
+def test_components_of_several_blocks_need_no_rows_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out-degrees of undirected edges are in-degrees."""
+
+    def refused(*arguments: Any) -> Any:
+        raise AssertionError("rows by source were made")
+
+    monkeypatch.setattr(gathers, "transpose_rows", refused)
+    path = Drawn(30, tuple((v, v + 1) for v in range(29)), (1.0,) * 29, False)
+    assert not by_blocks(Components(), path, 3).state["component"].any()
