@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .chunked import ChunkedRows, ChunkGathers, source_counts_of_chunks
 from .chunked.transposing import transpose_chunks
 from .cpu import programs as cpu
+from .cpu.alone import breadth_first
 from .graph import IntArray, LongArray
 from .in_rows import InRows
 
@@ -75,6 +76,20 @@ def first_active_sources(
     Reads a row up to that source.
     """
     return _gathers(active, rows).first_active_sources(rows, receiving, active)
+
+
+def search(rows: InRows, out: InRows, start: int) -> tuple[IntArray, LongArray, int, int]:
+    """(levels, parents, supersteps, entries read) of a breadth-first search of a whole graph from the vertex `start`.
+
+    `rows` [vertices] have the sources of each vertex, ascending, and `out` its targets; both are the same for a
+    symmetric graph. Levels are int32 and parents int64 [vertices], both -1 where the search does not come. The parent
+    is the smallest vertex of the level before with an edge to it; that of `start` is itself.
+    """
+    if _twin(rows.offsets) is cpu:
+        return breadth_first.search(rows, out, start)
+    from .gpu.programs.search import search as on_gpu  # CuPy is an extra
+
+    return on_gpu(rows, out, start)
 
 
 def count_entries(rows: InRows, receiving: NDArray[np.bool_] | None) -> int:

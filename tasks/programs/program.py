@@ -130,7 +130,7 @@ class EdgeFacts:
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """All edges of a graph, in one block on a CPU."""
+    """All edges of a graph, in one block on a CPU, or for a program that is `at_once_on_gpus` also on a GPU."""
 
     number: Array
     """[vertices] dense numbers, ascending; other vertices are their positions here."""
@@ -143,14 +143,21 @@ class WholeGraph:
     facts: Callable[[], EdgeFacts]
     """Samples the edges."""
 
+    @property
+    def _has_all(self) -> bool:
+        """Whether the numbers of vertices are their positions."""
+        return not len(self.number) or int(self.number[-1]) == len(self.number) - 1
+
     def position_of(self, number: int) -> int | None:
         """The position of a vertex; None if it is not there."""
+        if self._has_all:
+            return number if 0 <= number < len(self.number) else None
         found = int(np.searchsorted(self.number, number))
         return found if found < len(self.number) and int(self.number[found]) == number else None
 
     def numbers_of(self, position: Array) -> Array:
         """The dense numbers of vertices; -1 for position -1. May be `position`."""
-        if not len(self.number) or int(self.number[-1]) == len(self.number) - 1:
+        if self._has_all:
             return position
         return np.where(position < 0, -1, self.number[position]).astype(position.dtype)
 
@@ -262,6 +269,9 @@ class Program(ABC):
     they are directed.
     """
 
+    at_once_on_gpus: ClassVar[bool] = False
+    """Whether `at_once` takes a graph on a GPU, too."""
+
     edges: ClassVar[Mapping[str, str]] = {}
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """
@@ -342,7 +352,7 @@ class Program(ABC):
         return {}
 
     def at_once(self, graph: WholeGraph) -> Found | None:
-        """The result for a graph in one block on a CPU, with the bits that supersteps would give; None for supersteps.
+        """The result for a graph in one block, with the bits that supersteps would give; None for supersteps.
 
         It is asked where no limit can stop the program.
         """

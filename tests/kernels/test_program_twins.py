@@ -196,6 +196,60 @@ def test_lengths() -> None:
     assert programs.count_selected(rows, SOME) == sum(LENGTHS[row] for row in SOME)
 
 
+def edges_with_long_rows() -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """(low, high, vertices): two vertices with half of all as neighbours each, a path of the others, and random edges.
+    Rows are longer than what a thread or a warp reads at a time, and one vertex has no edges.
+    """
+    hubs, path = (2000, 2001), np.arange(1999)
+    pairs = [(int(v), hubs[v % 2]) for v in range(1900)] + [(int(v), int(v) + 1) for v in path] + [hubs]
+    pairs += [(min(u, v), max(u, v)) for u, v in RANDOM.integers(0, 300, (500, 2)).tolist() if u != v]
+    low, high = np.array(sorted(set(pairs)), np.int32).T
+    return low.copy(), high.copy(), 2003
+
+
+def test_rows_of_both_ways() -> None:
+    low, high, count = edges_with_long_rows()
+    rows = programs.both_ways(low, high, None, count)
+    by = np.lexsort((np.concatenate([low, high]), np.concatenate([high, low])))
+    assert rows.source.tolist() == np.concatenate([low, high])[by].tolist()
+    assert np.diff(rows.offsets).tolist() == np.bincount(np.concatenate([low, high]), minlength=count).tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_both_ways_on_the_gpu(weighted: bool) -> None:
+    low, high, count = edges_with_long_rows()
+    weight = RANDOM.random(len(low)) if weighted else None
+    known = programs.both_ways(low, high, weight, count)
+    found = programs.both_ways(put(low), put(high), put(weight), count)
+    assert GPU.get(found.offsets).tolist() == known.offsets.tolist()
+    assert GPU.get(found.source).tolist() == known.source.tolist()
+    assert (found.weight is None) == (not weighted)
+    if known.weight is not None:
+        assert GPU.get(found.weight).tolist() == known.weight.tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("start", [0, 1, 1000, 1999, 2000, 2001, 2002])
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches(start: int, directed: bool) -> None:
+    """From hubs, whose neighbours read rows, from a path, which pushes for long, and from a vertex without edges."""
+    low, high, count = edges_with_long_rows()
+    rows = programs.both_ways(low, high, None, count)
+    out = rows
+    if directed:
+        rows = InRows(np.searchsorted(low, np.arange(count + 1)).astype(np.int64), high)
+        out = programs.transpose_rows(rows, count)
+    there = put_rows(rows)
+    away = put_rows(out) if directed else there
+    known, found = programs.search(rows, out, start), programs.search(there, away, start)
+    assert GPU.get(found[0]).tolist() == known[0].tolist()
+    assert GPU.get(found[1]).tolist() == known[1].tolist()
+    assert found[2] == known[2]
+    level = known[0]
+    assert level[start] == 0 and (level >= 0).sum() >= (1 if start == 2002 or directed else 2002)
+
+
 @pytest.mark.gpu
 def test_links() -> None:
     pairs = sorted({(max(u, v), min(u, v)) for u, v in RANDOM.integers(0, 40, (300, 2)).tolist() if u != v})

@@ -100,3 +100,16 @@ extern "C" __global__ void write_best(ARGUMENTS, const double* __restrict__ weig
 extern "C" __global__ void mark_rows(ARGUMENTS, bool* seen) {
     FOR_EACH_ENTRY(entry) seen[row_of[entry.at]] = true;
 }
+
+// Reaches the rows without a level, and lists them. The parent of a row is its smallest source; -1, the largest unsigned integer, before.
+extern "C" __global__ void reach_rows(ARGUMENTS, int step, int* level, uint32* parent, int* touched, uint32* size) {
+    FOR_EACH_ENTRY(entry) {
+        const int row = row_of[entry.at];
+        int before = level[row];
+        if (before < 0) {
+            before = atomicCAS(&level[row], -1, step);
+            if (before < 0) touched[atomicAdd(size, 1u)] = row;
+        }
+        if (before < 0 || before == step) atomicMin(&parent[row], static_cast<uint32>(changed[entry.source]));
+    }
+}

@@ -19,8 +19,13 @@ class Pushed:
     """The entries of a few sources, for kernels with a thread an entry. The host does not learn how many they are."""
 
     def __init__(self, transposed: InRows, changed: Any) -> None:
-        starts = starts_of(row_lengths(transposed, changed))
+        self._starts = starts = starts_of(row_lengths(transposed, changed))
         self._arguments = (starts, changed, np.int32(len(changed)), transposed.offsets, transposed.source)
+
+    @property
+    def entries(self) -> int:
+        """How many they are. Waits for the GPU."""
+        return int(self._starts[-1])
 
     def launch(self, name: str, *own: Any, **defines: Any) -> None:
         """Run a kernel of push.cu."""

@@ -1,4 +1,4 @@
-"""No order at all: a program on a graph in one block on a CPU, from start to end in compiled functions.
+"""No order at all: a program on a graph in one block, from start to end in compiled functions, or in few launches.
 
 On 16 cores, supersteps of breadth-first search on R-MAT 20 took 17 times as long as GAP's code, and of components 9
 times: nearly all of that was between kernels. Only programs of edgemill have such functions, and those for one block
@@ -29,7 +29,9 @@ def find_at_once(
     """The result of a program whose only group has the block; None if it has to run supersteps, also because it may
     take more than `seconds`. Raises ProgramError if it needs weights that the edges do not have.
     """
-    if not is_shipped(program) or block.on_device or isinstance(block.rows, ChunkedRows):
+    if not is_shipped(program) or isinstance(block.rows, ChunkedRows):
+        return None
+    if block.on_device and not program.at_once_on_gpus:
         return None
     if seconds is not None and seconds < ENTRY_SECONDS * len(block):
         return None

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.alone.breadth_first import search
 from ....kernels.cpu.alone.shortest_paths import distances, predecessors
 from ....kernels.cpu.programs.reached import set_levels, unreached
 from ....kernels.graph import IntArray
+from ....kernels.programs import search
 from ..program import Array, Best, EdgeFacts, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 
 
@@ -35,6 +35,7 @@ class BreadthFirst(Program):
     state: ClassVar = {"level": "int32", "parent": "int64"}
     combine = "first"
     senders = "changed"
+    at_once_on_gpus = True
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Only the source is reached."""
