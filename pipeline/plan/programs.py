@@ -1,7 +1,8 @@
 """Vertex programs in a plan: blocks, memory, the order of supersteps, and what streaming edges past a GPU costs.
 
-Memory while blocks are built is measured: 41 bytes for each entry of a block, with the messages that bring it, if there
-is one, and 28 if there are two (docs/benchmarks.md).
+Memory while blocks are built is measured, for each entry of a block, with the messages that bring it: 7 bytes in the
+only block of an undirected graph from one bucket, and 4 more from several; 41 in that of a directed one; and 28 in one
+of two (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from ..programs.making import program_of, requested_programs, topology_limit
 from ..settings.models import Settings
 from .limits import program_blocks
 
+BUILD_BYTES_ONCE = 12
+"""Memory of an entry while the only block of an undirected graph is built, from edges that are sent once."""
 BUILD_BYTES = 42
-"""Memory of an entry while the only block is built."""
+"""Memory of an entry while the only block of a directed graph is built."""
 BUILD_BYTES_IN_BLOCKS = 28
 """Memory of an entry of a block while one of several is built."""
 BUILD_WEIGHT_BYTES = 24
 """What a weight adds: in the message, in all messages joined, and in the order of its row."""
+BUILD_WEIGHT_BYTES_ONCE = 12
+"""The same in the only block of an undirected graph: in the edges joined, and in the block."""
 VERTEX_BYTES = 200
 """Memory of a vertex while a program runs. Measured: 55 to 200."""
 
@@ -137,8 +142,10 @@ class PlannedPrograms:
     @property
     def building_bytes(self) -> int:
         """Memory of a worker while its block is built."""
-        entry = BUILD_BYTES if self.blocks == 1 else BUILD_BYTES_IN_BLOCKS
-        sizes = [self.entries(own) * (entry + BUILD_WEIGHT_BYTES * own.weighted) for own in self.programs]
+        entry, weight = BUILD_BYTES if self.blocks == 1 else BUILD_BYTES_IN_BLOCKS, BUILD_WEIGHT_BYTES
+        if self.blocks == 1 and not self.directed:
+            entry, weight = BUILD_BYTES_ONCE, BUILD_WEIGHT_BYTES_ONCE
+        sizes = [self.entries(own) * (entry + weight * own.weighted) for own in self.programs]
         return max(sizes, default=0) + 8 * self.own * bool(self.programs)
 
     @property
