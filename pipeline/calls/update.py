@@ -25,7 +25,9 @@ from .mine import listener
 _OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
 _FROM_BASE = ("partitioning", "bounding", "programs", *_OF_PROGRAMS)
 """Sections of settings that are those of the result, unless they are given."""
-_OF_INPUT = ("directed", "nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label")
+_MAY_BE_GIVEN = ("nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label", "storage_options")
+"""Settings of the input that an update may have: of a batch's rows, of attributes, and of the object store."""
+_OF_INPUT = ("directed", *_MAY_BE_GIVEN[:-1])
 _OF_OUTPUT = ("compression", "row_group_rows", "report")
 
 
@@ -48,9 +50,10 @@ def update(
     the result has, and an edge to delete that it lacks, change nothing and are counted (`manifest.update`). A vertex
     that an insertion names is in the new result. A vertex that a deletion names is not, if no edge of it is left.
 
-    `settings` are those of `mine`. Those of algorithms, programs and attributes of vertices are taken from `result`
-    unless they are given. Raises as `mine` does, and UsageError where the result does not have what the new one needs,
-    such as the directions of edges for a program.
+    `settings` are those of `mine`, of the input only `nulls`, `storage_options` and attributes of vertices. Those of
+    algorithms, programs and attributes are taken from `result` unless they are given; programs of the user run only if
+    `program` names them again. Raises as `mine` does, and UsageError where the result does not have what the new one
+    needs, such as the directions of edges for a program.
     """
     refuse_import()
     with naming_keywords(), Events(listener(progress)) as events:
@@ -75,7 +78,8 @@ def update_settings(base: Result, given: Mapping[str, object], assigned: Collect
     No module is imported because a result names it: programs of the user must be in `given` again. Their parameters are
     taken from the result. Raises UsageError.
     """
-    if refused := sorted(name for name in given if name.startswith("input.") and name != "input.storage_options"):
+    may = {f"input.{name}" for name in _MAY_BE_GIVEN}
+    if refused := sorted(name for name in {*given, *assigned} if name.startswith("input.") and name not in may):
         raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
     refuse_unclear(base)
     then = base.manifest.settings

@@ -49,7 +49,7 @@ def start_from(
     with events.stage("load", 0):
         try:
             if due:
-                whole = Decision("whole", f"a full run is due after {every:,} nights (nightly.full_every)")
+                whole = Decision("whole", f"a full run is due: nightly.full_every is {every:,}")
                 graph = graph_of_result(base)
             else:
                 state = known_state(settings, base)

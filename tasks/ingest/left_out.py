@@ -55,8 +55,8 @@ def refuse_nulls(path: str, columns: tuple[str, str], found: LeftOut) -> None:
         return
     counts = zip(columns, (found.source_nulls, found.target_nulls), strict=True)
     nulls = " and ".join(f"{count:,} in column {name!r}" for name, count in counts if count)
-    rows = f"{found.nulls:,} row{'' if found.nulls == 1 else 's'}"
+    rows, have = ("1 row", "has") if found.nulls == 1 else (f"{found.nulls:,} rows", "have")
     raise InputError(
-        f"{rows} of input {path!r} have null ids: {nulls}; the first is in {found.location}; "
+        f"{rows} of input {path!r} {have} null ids: {nulls}; the first is in {found.location}; "
         "leave such rows out with --set input.nulls=drop, or mend them"
     )

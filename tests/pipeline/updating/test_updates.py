@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import runs
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
+from edgemill.pipeline.calls.update import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
 from examples import examples
@@ -225,6 +226,23 @@ def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:
             call()
         assert type(raised.value).__module__ == "edgemill.tasks.errors"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["path", "where", "source_column", "directed", "weight_column", "least_rows"])
+def test_settings_of_a_whole_input_are_refused(base: Result, tmp_path: Path, name: str) -> None:
+    """Also with --set, whose values are read later."""
+    arguments = ["update", str(base.path), "--output", str(tmp_path / "out"), "--set", f"input.{name}=1"]
+    ended = CliRunner().invoke(edgemill, arguments)
+    assert ended.exit_code == 2 and "is for a whole input" in ended.output
+
+
+def test_attributes_may_be_given(base: Result, tmp_path: Path) -> None:
+    ids = NAMES if is_text(base) else pa.array(range(60))
+    pq.write_table(pa.table({"id": ids, "name": NAMES}), tmp_path / "names.parquet")
+    taken = update_settings(base, {"input.vertices": "names.parquet", "input.nulls": "drop"}, ("input.vertex_label",))
+    assert taken["input.vertices"] == "names.parquet" and taken["input.nulls"] == "drop"
+    made = update(base, tmp_path / "out", vertices=tmp_path / "names.parquet", report=False, device="cpu")
+    assert made.manifest.input.vertices is not None and made.manifest.input.vertices.columns == ["name"]
 
 
 def test_directed_programs_are_refused(tmp_path: Path) -> None:
