@@ -22,7 +22,7 @@ def describe(figures: GraphFigures) -> str:
         ("degeneracy", f"{figures.degeneracy:,}"),
         (
             "λ max",
-            f"from {figures.lambda_low:,} to {figures.lambda_high:,}: {of_edges} was found in the innermost core, and "
+            f"{_between(figures.lambda_low, figures.lambda_high)}: {of_edges} was found in the innermost core, and "
             "λ is below the degeneracy"
             if figures.degeneracy
             else "0",
@@ -33,6 +33,10 @@ def describe(figures: GraphFigures) -> str:
     return "\n".join(f"{name:<12} {text}" for name, text in rows)
 
 
+def _between(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"from {low:,} to {high:,}"
+
+
 def _count(value: Interval, exact: bool) -> str:
     if exact:
         return f"{round(value.likely):,}"
@@ -41,6 +45,6 @@ def _count(value: Interval, exact: bool) -> str:
 
 
 def _share(value: Interval, exact: bool) -> str:
-    if exact:
+    if exact or value.low == value.high:
         return f"{value.likely:.4g}"
     return f"~{value.likely:.4g}, from {value.low:.4g} to {value.high:.4g}"

@@ -45,7 +45,7 @@ def test_command(tmp_path: Path) -> None:
     runs.write_rows(rows, [(0, 1), (1, 2), (2, 0), (2, 3)])
     told = CliRunner().invoke(edgemill, ["estimate", "--input", str(rows), "--device", "cpu"])
     assert told.exit_code == 0, told.output
-    assert "triangles    1\n" in told.stdout and "λ max        from 1 to 1" in told.stdout
+    assert "triangles    1\n" in told.stdout and "λ max        1: a clique of 3" in told.stdout
     document = CliRunner().invoke(edgemill, ["estimate", "--input", str(rows), "--device", "cpu", "--json"])
     figures = json.loads(document.stdout)
     assert (figures["wedges"], figures["exact"], figures["exit_code"]) == (5, True, 0)
