@@ -7,6 +7,7 @@ Names of files, columns and vertices may contain them.
 from __future__ import annotations
 
 import re
+import shlex
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _IN_TEXT = re.compile(f"[{_CONTROLS}]")
@@ -36,3 +37,8 @@ def in_json(text: str) -> str:
 def _visible(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shell_word(text: str) -> str:
+    """Text as one argument of a command, on one line."""
+    return shlex.quote(one_line(text))

@@ -49,6 +49,15 @@ def lineage_of(night: Night | None, id_type: pa.DataType, events: Events) -> Lin
     )
 
 
+def lineage_from(place: Folder, id_type: pa.DataType, events: Events) -> Lineage:
+    """As `lineage_of`, for a result outside of a series that starts from the result in `place`."""
+    before = _usable(place, type_name(id_type), events)
+    if before is None or before.manifest.tracks is None:
+        return Lineage()
+    day = str(before.manifest.settings.get("nightly", {}).get("date") or "")
+    return Lineage(before.manifest.tracks.next, before, day)
+
+
 def _usable(place: Folder, id_type: str, events: Events | None) -> Result | None:
     """The result in the folder, if its tracks can be continued; else None, and the event `tracks_new` says why."""
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from ...tasks.errors import StateLost
+from ...tasks.storage.folders import Folder, folder_at
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
-from ..nightly.lineage import Lineage, lineage_of
+from ..nightly.lineage import Lineage, lineage_from, lineage_of
 from ..output.manifest import Manifest
 from ..programs.saving import KeptPrograms
 from ..results.report.run_report import import_early
@@ -29,6 +30,9 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Manifest:
 
     @cache
     def lineage() -> Lineage:
+        base = None if run.call.night is not None else _base(run)
+        if base is not None:
+            return lineage_from(base, run.source.id_type, run.events)
         return lineage_of(run.call.night, run.source.id_type, run.events)
 
     events = run.events
@@ -49,3 +53,12 @@ def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Manifest:
                 raise
             events.emit("rolled_back", **events.reached)
             error.__traceback__ = None  # Dask keeps the error, and its frames would keep the futures
+
+
+def _base(run: RunContext) -> Folder | None:
+    """The earlier result that the run was to start from, if the call names one."""
+    settings, batch = run.settings, run.call.input.batch
+    if batch is not None:
+        return batch.base.place
+    previous = settings.nightly.previous
+    return None if previous is None else folder_at(previous, settings.output.storage_options)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ....tasks.storage.passwords import without_passwords
 from ...output.manifest import Counts, ProgramRecord
 from ..group_tables import range_text, value_text
 from ..groups.attributes import labels_of
@@ -17,7 +15,7 @@ from .charts import bars, curves, icicle, marks
 from .groups import Groups, groups, members
 from .hierarchy import Branch, blocks, branches, upper
 from .levels import levels
-from .parts import Chart, Names, Section, Table, clipped, counted, duration, number, share
+from .parts import Chart, Names, Section, Table, argument, clipped, counted, duration, number, share
 
 MOST_BRANCHES = 15
 MOST_GROUPS = 15
@@ -185,7 +183,7 @@ def _name(id: Any, label: str | None) -> tuple[str, str]:
 
 
 def _commands(location: str, group: int) -> list[tuple[str, str]]:
-    out = shlex.quote(clipped(without_passwords(location)))
+    out = argument(location)
     return [
         ("Draw the groups in a browser", f"edgemill explore {out}"),
         ("List all members of a group", f"edgemill members {out} {group}"),

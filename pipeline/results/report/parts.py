@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....tasks.ids.display import display_id
-from ...messages.escaping import one_line
+from ....tasks.storage.passwords import without_passwords
+from ...messages.escaping import one_line, shell_word
 from ...messages.sizes import format_bytes
 
 MOST_CHARACTERS = 200
@@ -118,3 +119,8 @@ def clipped(value: object, most: int = MOST_CHARACTERS) -> str:
     """A value or an id as one line of text without control characters, cut after `most` characters."""
     text = one_line(str(display_id(value)))
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def argument(location: str) -> str:
+    """The location of a result as an argument of a command."""
+    return shell_word(without_passwords(location))

@@ -13,7 +13,7 @@ from markupsafe import escape
 
 from ....tasks.errors import EdgemillError
 from ....tasks.storage.passwords import without_passwords
-from ...messages.escaping import one_line
+from ...messages.escaping import one_line, shell_word
 from ...messages.exits import message
 from ...monitor.events import Events
 from ...nightly.night import PreviousResult
@@ -61,12 +61,15 @@ _HEAD = re.compile(
     re.DOTALL,
 )
 """The parts of a page that name its result. Text in them is escaped, so it has no tags."""
+_COMMAND = "<code>edgemill explore "
+"""How the command starts that names the result alone; others name it, too."""
 
 
 def take_report_over(staging: Staging, base: Result, manifest: Manifest, events: Events) -> bool:
     """Make the page of an earlier result, whose files are all taken over, that of the new one; False if it has none.
 
-    The page gets the new name, and a sentence that says from where it is. So no chart is drawn again.
+    The page gets the new name, also in its commands, and a sentence that says from where it is. So no chart is drawn
+    again.
     """
     start = time.perf_counter()
     try:
@@ -82,9 +85,20 @@ def take_report_over(staging: Staging, base: Result, manifest: Manifest, events:
         new, found = _HEAD.subn(lambda m: f"{m['title']}{name}{m['end']}{name}{m['place']}{taken}", page, 1)
         if not found:
             return False
+        new = _with_commands(new, str(escape(shell_word(place))))
         staging.add(REPORT_NAME, new.encode())
     except (EdgemillError, OSError, UnicodeDecodeError) as error:
         events.emit("report_failed", reason=message(error))
         return False
     events.emit("report_written", bytes=len(new.encode()), seconds=round(time.perf_counter() - start, 3))
     return True
+
+
+def _with_commands(page: str, place: str) -> str:
+    """The page with `place` instead of the result that its commands name. Both are escaped."""
+    _, start, rest = page.partition(_COMMAND)
+    before = rest.partition("</code>")[0] if start else ""
+    if not before:
+        return page
+    named = re.compile(rf"(<code>edgemill (?:explore|members|subgraph) ){re.escape(before)}(?=[ <])")
+    return named.sub(lambda found: f"{found[1]}{place}", page)

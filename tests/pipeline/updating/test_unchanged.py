@@ -80,6 +80,9 @@ def test_all_files_are_taken_over(base: Result, tuesday: Path, tmp_path: Path) -
         assert state["run"] == made.manifest.run
         assert page(made).count("Nothing has changed") == 1 and f"run {made.manifest.run} took" in page(made)
     assert [Path(file.path).name for file in second.manifest.input.files] == ["y.parquet", "z.parquet"]
+    for made, name in ((second, "second"), (third, "third &lt;3&gt;")):
+        commands = re.findall(r"<code>edgemill (?:explore|members|subgraph) (.*?)</code>", page(made))
+        assert len(commands) == 3 and all(f"/{name}" in command for command in commands)
     assert "<h1>third &lt;3&gt;</h1>" in page(third) and "<title>third &lt;3&gt;: " in page(third)
 
 

@@ -209,6 +209,21 @@ def test_other_programs_and_parameters(with_programs: Result, tmp_path: Path) ->
     assert last.manifest.programs == [] and last.vertices.schema.names[-1] == "component"
 
 
+def test_a_run_over_all_edges_keeps_tracks_too(with_programs: Result, tmp_path: Path) -> None:
+    """Here the program `hits` is in the way of an update."""
+    text, own = is_text(with_programs), {"programs": ("lambda", "hits"), "device": "cpu", "report": False}
+    edges = cliques() | {(50, 51), (50, 52), (51, 52)} | {(52, 53), (51, 53), (50, 53)}
+    run: dict[str, Any] = own | {"previous": str(with_programs.path)}
+    for made in (
+        update(with_programs, tmp_path / "batch", insert=rows(edges, text), **own),  # type: ignore[arg-type]
+        mine(rows(edges, text), tmp_path / "run", **run),
+    ):
+        tracks, then = made.manifest.tracks, with_programs.manifest.tracks
+        assert made.manifest.update is None and tracks is not None and then is not None
+        assert tracks.previous is not None and tracks.previous.run == with_programs.manifest.run
+        assert (tracks.continued, tracks.new, tracks.next) == (then.next - 1, 0, then.next)
+
+
 def test_what_cannot_be_right_is_refused(base: Result, tmp_path: Path) -> None:
     other = pa.table({"src": pa.array([1.5]), "dst": pa.array([2.5])})
     wrong = rows({(0, 1)}, not is_text(base))
