@@ -316,7 +316,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
         InputError,
         "the id columns of input 'pandas.DataFrame' are integers in one column or file and strings in another",
     ),
-    "nulls": (ids(1, None, 3), InputError, "input 'pyarrow.Table' have null ids: 1 in column 'src'"),
+    "nulls": (ids(1, None, 3), InputError, "input 'pyarrow.Table' has null ids: 1 in column 'src'"),
     "a series": (pd.Series([1, 2]), InputError, "pandas.Series: its rows cannot be read as Arrow"),
     "a taken name": (
         pa.table({"src": [1], "lambda": [2]}),

@@ -73,7 +73,7 @@ FOOTERS: dict[str, tuple[Write, str]] = {
 ROWS: dict[str, tuple[Write, str]] = {
     "null": (
         table(src=[1, None], dst=ids),
-        "have null ids: 1 in column 'src'; the first is in",
+        "has null ids: 1 in column 'src'; the first is in",
     ),
     "null string": (
         table(src=["a", "b"], dst=["c", None]),

@@ -19,6 +19,7 @@ from edgemill.pipeline.cli import edgemill
 from edgemill.tasks.inputs.open_source import open_source
 from edgemill.tasks.verify.result import verify
 from known_graphs import FACEBOOK
+from s3_servers import s3_server
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
@@ -26,15 +27,8 @@ HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    started = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    started.start()
-    host, port = started.get_host_and_port()
-    try:
-        yield f"http://{host}:{port}"
-    finally:
-        started.stop()
+    with s3_server() as options:
+        yield options["client_kwargs"]["endpoint_url"]
 
 
 @pytest.fixture(scope="module")

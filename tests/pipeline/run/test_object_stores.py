@@ -16,7 +16,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -40,6 +39,7 @@ from edgemill.tasks.inputs.sources import plan_blocks, refuse_changed_files
 from edgemill.tasks.publish.tables import write_edges
 from edgemill.tasks.storage.folders import Folder
 from edgemill.tasks.verify.result import verify
+from s3_servers import s3_server
 
 KEY, SECRET = "theaccesskey", "thesecretkey"
 HOW: dict[str, Any] = {"device": "cpu", "partitions": 2, "output.report": False}
@@ -49,18 +49,8 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def s3() -> Iterator[dict[str, Any]]:
     """Options for fsspec of a server with the bucket `bucket`."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {"key": KEY, "secret": SECRET, "client_kwargs": {"endpoint_url": f"http://{host}:{port}"}}
-    try:
-        # Moto keeps buckets for the process: another server of it may have made this one.
-        fsspec.filesystem("s3", **options).makedirs("bucket", exist_ok=True)
+    with s3_server() as options:
         yield options
-    finally:
-        server.stop()
 
 
 @pytest.fixture(params=["s3", pytest.param("memory", marks=pytest.mark.slow)])
@@ -331,7 +321,7 @@ def test_a_store_that_goes_away_while_it_is_asked_for_a_result(
     rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
     """Whichever read it is: that is for a retry, and neither another result that is in the way nor one to make anew."""
-    out = Folder("memory://goes-away/there")
+    out = Folder(f"memory://goes-away {next(_numbers)}/there")
     run(rows, out, client)
     monkeypatch.setattr(full, "_run", None)
     files, read = type(out.files), type(out.files).cat_file
@@ -522,7 +512,7 @@ def test_a_store_that_goes_away_while_it_is_read(
     rows: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """While footers are read, and while rows are."""
-    source = Folder("memory://goes-away/edges")
+    source = Folder(f"memory://goes-away {next(_numbers)}/edges")
     for part in rows.iterdir():
         source.files.pipe_file(source.path(part.name), part.read_bytes())
     opened, fetched = itertools.count(1), type(source.files)._open
@@ -542,7 +532,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
     rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, command: str, at: int
 ) -> None:
     """Its manifest, a footer, or rows: no answer is no damage, and no mistake that `verify` finds."""
-    out = Folder("memory://goes-away/result")
+    out = Folder(f"memory://goes-away {next(_numbers)}/result")
     run(rows, out, client, method="band")  # in two buckets: files enough
     files = type(out.files)
     asked = itertools.count(1)
@@ -560,7 +550,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
     done = CliRunner().invoke(edgemill, [command, out.url])
     assert done.exit_code == 4
     assert re.match(
-        r"Error: .*memory://goes-away/result.*Connection reset|Error: no answer from an object store", done.stderr
+        r"Error: .*memory://goes-away \d+/result.*Connection reset|Error: no answer from an object store", done.stderr
     )
 
 
@@ -568,7 +558,7 @@ def test_a_store_that_goes_away_while_a_result_is_read(
 def test_a_store_that_goes_away_while_its_edges_are_compared(
     rows: Path, plain: Result, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    source = Folder("memory://goes-away/compared")
+    source = Folder(f"memory://goes-away {next(_numbers)}/compared")
     for part in rows.iterdir():
         source.files.pipe_file(source.path(part.name), part.read_bytes())
 
@@ -576,7 +566,9 @@ def test_a_store_that_goes_away_while_its_edges_are_compared(
         raise ConnectionResetError(104, "Connection reset by peer")
 
     monkeypatch.setattr(type(source.files), what, gone)
-    with pytest.raises(StoreLost, match=r"^cannot (list|read) memory://goes-away/compared: .*Connection reset by peer"):
+    with pytest.raises(
+        StoreLost, match=r"^cannot (list|read) memory://goes-away \d+/compared: .*Connection reset by peer"
+    ):
         verify(plain.place, source.url)
 
 

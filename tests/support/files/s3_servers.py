@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
+from urllib.request import Request, urlopen
 
 import fsspec
 
@@ -17,7 +18,10 @@ _CODES = {"501 Not Implemented": "NotImplemented", "400 Bad Request": "InvalidAr
 
 @contextmanager
 def s3_server(treatment: Treatment = "obey") -> Iterator[dict[str, Any]]:
-    """Moto's S3 server with the bucket `bucket` with this behaviour. Yields storage options."""
+    """Moto's S3 server with the bucket `bucket` with this behaviour. Yields storage options.
+
+    Buckets are deleted at the end: Moto keeps them for the process, where a module's fixtures may be made again.
+    """
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
@@ -41,6 +45,8 @@ def s3_server(treatment: Treatment = "obey") -> Iterator[dict[str, Any]]:
     try:
         fsspec.filesystem("s3", **options).makedirs("bucket", exist_ok=True)
         yield options
+        with urlopen(Request(f"{address}/moto-api/reset", method="POST")):
+            pass
     finally:
         server.shutdown()
         thread.join()
