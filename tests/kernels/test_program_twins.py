@@ -13,6 +13,8 @@ from backends import OnGpu
 from edgemill.kernels import programs
 from edgemill.kernels.cpu import programs as cpu
 from edgemill.kernels.in_rows import InRows
+from edgemill.kernels.ranks import ranks
+from edgemill.tasks.programs.totals import exact_sum
 
 SOURCES = 700
 RANDOM = np.random.default_rng(7)
@@ -248,6 +250,28 @@ def test_searches(start: int, directed: bool) -> None:
     assert found[2] == known[2]
     level = known[0]
     assert level[start] == 0 and (level >= 0).sum() >= (1 if start == 2002 or directed else 2002)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("steps", [0, 1, 7, None])
+@pytest.mark.parametrize("directed", [False, True])
+def test_ranks(steps: int | None, directed: bool) -> None:
+    """Of vertices without edges, too, and of sinks. They have the bits of sums and arithmetic one after the other."""
+    low, high, count = edges_with_long_rows()
+    rows = programs.both_ways(low, high, None, count + 3)
+    if directed:
+        rows = InRows(np.searchsorted(low, np.arange(count + 4)).astype(np.int64), high)
+    degree = np.bincount(rows.source, minlength=count + 3)
+    known, done, moved = ranks(rows, degree, 0.85, steps, 1e-8, exact_sum)
+    there = put_rows(rows)
+    found, taken, change = ranks(there, put(degree), 0.85, steps, 1e-8, exact_sum)
+    assert taken == done and change == pytest.approx(moved, rel=1e-9)
+    rank = np.full(count + 3, 1 / (count + 3))
+    for _ in range(done):
+        got = GPU.get(programs.row_sums(there, put(rank / np.maximum(degree, 1)), ""))
+        rank = 0.85 * got + (1 - 0.85 + 0.85 * exact_sum(rank[degree == 0])) * (1 / (count + 3))
+    assert GPU.get(found).tolist() == rank.tolist()
+    assert np.allclose(known, rank, rtol=1e-12, atol=0)
 
 
 @pytest.mark.gpu

@@ -1,12 +1,7 @@
-"""PageRank with uniform restarts, a superstep in one pass.
-
-The sums over rows and the arithmetic are those of supersteps, in the same order. Only the total change of ranks is
-summed with rounding, and without rounding where the end depends on it.
-"""
+"""Supersteps of PageRank with uniform restarts, each in one pass; see `kernels.ranks`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -25,8 +20,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _CHUNKS, _PIECES = 0, 8
 """Elements of the counters, each on a cache line of its own."""
-NEAR = 16
-"""Earlier ranks are kept once the change is less than this many times the tolerance."""
 _STEP, _MOST, _1 = np.uint64(SEGMENT), np.uint64(LONG), np.uint64(1)
 
 
@@ -127,45 +120,29 @@ def _pieces(offsets: LongArray) -> tuple[LongArray, LongArray, LongArray, LongAr
     return long, ends, first, np.minimum(first + SEGMENT, np.repeat(offsets[long + 1], counts))
 
 
-def ranks(
-    rows: InRows,
-    degree: LongArray,
-    damping: float,
-    steps: int | None,
-    tolerance: float,
-    total: Callable[[Floats], float],
-    keep: bool = False,
-) -> tuple[Floats, int, float]:
-    """([vertices] ranks, supersteps, the total change in the last one) from equal ranks.
+class Supersteps:
+    """The twin on the CPU; see `kernels.ranks.Supersteps`."""
 
-    `rows` and `degree` [vertices] are the in-edges and the numbers of out-edges of all vertices, at least one. Ends
-    after `steps` supersteps, or without them once ranks change by less than `tolerance` in total. `total` sums without
-    rounding. Ranks are replaced in place until the change is near the tolerance, unless `keep` says to keep the earlier
-    ones: the exact change needs both. If the change falls below the tolerance too suddenly, all is done again.
-    """
-    count = rows.rows
-    sinks, divisor = np.flatnonzero(degree == 0), np.maximum(degree, 1).astype(np.uint32)
-    rank, earlier = np.full(count, 1 / count), np.empty(count)
-    before, shares = rank / divisor, np.empty(count)
-    long, ends, first, stop = _pieces(rows.offsets)
-    partial, counters = np.empty(len(first)), np.zeros(16, np.int64)
-    offsets, source = places(rows.offsets), places(rows.source)
-    done, moved, most, kept = 0, float(count), count * 2.0**-52, False
-    with threads_for(len(rows)):
-        cuts, lanes = chunk_starts(rows.offsets, None), get_num_threads()
-        work = offsets, source, cuts, long, ends, places(first), places(stop), partial, counters, np.empty(lanes)
-        while done != steps:
-            if steps is None and done and moved <= (1 + most) * tolerance:  # the rounded sum may be too large
-                if not kept:
-                    return ranks(rows, degree, damping, steps, tolerance, total, True)
-                moved = total(np.abs(rank - earlier))
-                if moved < tolerance:
-                    break
-            kept = keep or done + 1 == steps or (steps is None and moved < NEAR * tolerance)
-            restarts = (1 - damping + damping * (total(rank[sinks]) if len(sinks) else 0.0)) * (1 / count)
-            following = earlier if kept else rank
-            moved = _superstep(lanes, *work, damping, restarts, divisor, before, shares, rank, following)
-            if kept:
-                rank, earlier = earlier, rank
-            before, shares, done = shares, before, done + 1
-    return rank, done, total(np.abs(rank - earlier)) if done else moved
+    def __init__(self, rows: InRows, degree: LongArray) -> None:
+        count = rows.rows
+        self._divisor = np.maximum(degree, 1).astype(np.uint32)
+        self.rank, self.earlier = np.full(count, 1 / count), np.empty(count)
+        self._before, self._shares = self.rank / self._divisor, np.empty(count)
+        self._entries, offsets = len(rows), places(rows.offsets)
+        long, ends, first, stop = _pieces(rows.offsets)
+        partial, counters = np.empty(len(first)), np.zeros(16, np.int64)
+        with threads_for(self._entries):
+            cuts, changes = chunk_starts(rows.offsets, None), np.empty(get_num_threads())
+        pieces = long, ends, places(first), places(stop), partial
+        self._work = offsets, places(rows.source), cuts, *pieces, counters, changes
+
+    def advance(self, damping: float, restarts: float, keep: bool) -> float:
+        """A superstep; returns the total change, rounded."""
+        after = self.earlier if keep else self.rank
+        with threads_for(self._entries):
+            own = self._divisor, self._before, self._shares, self.rank, after
+            moved = _superstep(get_num_threads(), *self._work, damping, restarts, *own)
+        if keep:
+            self.rank, self.earlier = after, self.rank
+        self._before, self._shares = self._shares, self._before
+        return float(moved)

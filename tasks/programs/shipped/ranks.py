@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.alone.ranks import ranks
 from ....kernels.cpu.programs.ranks import next_ranks, rank_shares
+from ....kernels.ranks import ranks
 from ..program import Array, Forms, Found, Program, State, Totals, Vertices, WholeGraph
 from ..totals import exact_sum
 
@@ -43,6 +43,7 @@ class PageRank(Program):
     state: ClassVar = {"rank": "float64"}
     combine = "sum"
     nonnegative = True
+    at_once_on_gpus = True
 
     @property
     def along(self) -> str:  # type: ignore[override]

@@ -40,6 +40,7 @@ VARIANTS: dict[str, list[dict[str, int]]] = {
     "programs/first": [{}],
     "programs/links": [{}],
     "programs/push": VALUES,
+    "programs/ranks": [{}],
     "programs/search": [{}],
     "programs/sums": [{"ALONG": along} for along in (0, 1, 2)],
     "reband": [{}],
