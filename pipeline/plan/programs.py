@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from ...tasks.programs import AnyProgram, EdgeProgram, Program
 from ...tasks.programs.orders.calls import takes_weights
 from ...tasks.programs.program import View
-from ...tasks.programs.shipped import Betweenness, Distances, PageRank
+from ...tasks.programs.shipped import (
+    Betweenness,
+    BreadthFirst,
+    Components,
+    Distances,
+    PageRank,
+    ShortestPaths,
+    StrongComponents,
+)
 from ...tasks.programs.streaming import StreamCost
 from ...tasks.programs.streaming.placing import FILL as DEVICE_FILL
 from ...tasks.programs.streaming.placing import VERTEX_BYTES as DEVICE_VERTEX_BYTES
@@ -22,6 +30,7 @@ from ..messages.sizes import format_bytes
 from ..programs.making import program_of, requested_programs, topology_limit
 from ..settings.models import Settings
 from .limits import program_blocks
+from .seconds import STEPS_SHARE, program_seconds
 
 BUILD_BYTES_ONCE = 12
 """Memory of an entry while the only block of an undirected graph is built, from edges that are sent once."""
@@ -55,6 +64,8 @@ class PlannedProgram:
     """Whether it runs on GPUs where the run does."""
     supersteps: int | None = None
     """Of PageRank: its iterations, or after how many its tolerance is reached at the latest."""
+    likely_steps: int | None = None
+    """Supersteps that take the time of all entries, as far as they are known before the run."""
 
 
 def planned_programs(settings: Settings) -> tuple[PlannedProgram, ...]:
@@ -72,9 +83,12 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
         of_batch = 8 * program.batch if isinstance(program, Betweenness) else 0
         of_batch += 3 * program.batch // 8 if isinstance(program, Distances) else 0
         return PlannedProgram(name, program.view, False, True, False, VERTEX_BYTES + of_batch, False)
-    steps = program.steps
+    steps = likely = program.steps
     if isinstance(program, PageRank) and steps is None:
         steps = max(1, math.ceil(math.log(program.tolerance) / math.log(program.damping))) if program.damping else 2
+        likely = math.ceil(STEPS_SHARE * steps)
+    elif isinstance(program, (BreadthFirst, Components, ShortestPaths, StrongComponents)):
+        likely = 1
     return PlannedProgram(
         name,
         program.view,
@@ -84,6 +98,7 @@ def _planned(name: str, program: AnyProgram | EdgeProgram, settings: Settings) -
         VERTEX_BYTES,
         program.combine != "links" and not program.alternates,
         steps if isinstance(program, PageRank) else None,
+        likely,
     )
 
 
@@ -179,7 +194,17 @@ class PlannedPrograms:
         if in_files:
             how += f"; entries in files, ~{format_bytes(self.bytes_in_files)} for vertices"
         lines.append(("", how))
+        if told := [text for own in self.programs if (text := self._seconds_text(own))]:
+            lines.append(("on CPUs", ", ".join(told)))
         return lines + [("on GPUs", text) for own in self.programs if (text := self._cost_text(own))]
+
+    def _seconds_text(self, program: PlannedProgram) -> str | None:
+        seconds = self.seconds(program)
+        if seconds is None or self.cost(program) is not None:
+            return None
+        likely = program.likely_steps or 1
+        about = "" if likely == program.supersteps else "~"
+        return f"{program.name} ~{seconds:.2g} s" + (f" for {about}{likely:,} supersteps" if likely > 1 else "")
 
     def _cost_text(self, program: PlannedProgram) -> str | None:
         cost = self.cost(program)
@@ -195,11 +220,21 @@ class PlannedPrograms:
         return f"{program.name}: {where}; {steps}"
 
     def seconds(self, program: PlannedProgram) -> float | None:
-        """Predicted seconds of PageRank's supersteps on GPUs; None for others. Exchanges are left out."""
+        """Predicted seconds of PageRank's supersteps on GPUs, where exchanges are left out, and of programs in one
+        block on CPUs; None if they are not known.
+        """
         cost = self.cost(program)
-        if cost is None or program.supersteps is None:
+        if cost is None:
+            return self._seconds_on_cpus(program)
+        if program.supersteps is None:
             return None
         return cost.seconds(program.supersteps) + cost.pinning_seconds
+
+    def _seconds_on_cpus(self, program: PlannedProgram) -> float | None:
+        if self.blocks > 1 or program.likely_steps is None or (program.weighted and program.name != "sssp"):
+            return None
+        entries, threads = self.entries(program), self.capacity.threads
+        return program_seconds(program.name, program.likely_steps, entries, self.vertices, threads)
 
     @property
     def all_seconds(self) -> dict[str, float]:

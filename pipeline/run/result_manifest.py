@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -76,11 +76,18 @@ def manifest_of(run: RunContext, graph: Graph, found: Outcome) -> Manifest:
         ],
     )
     programs = {"programs": found.programs} if found.programs else {}
-    return manifest.model_copy(update={"tracks": found.tracks, "plan": plan_record(run.plan)} | programs)
+    return manifest.model_copy(
+        update={"tracks": found.tracks, "plan": plan_record(run.plan, manifest.counts)} | programs
+    )
 
 
-def plan_record(plan: Plan) -> PlanRecord:
-    """The record of a plan's projections."""
+def plan_record(plan: Plan, counts: Counts | None = None) -> PlanRecord:
+    """The record of a plan's projections. A plan without a sample has upper bounds of the graph, which predict no
+    seconds; those of programs are predicted from the `counts` of the run then.
+    """
+    programs = plan.programs
+    if programs is not None and not plan.graph.rows_looked_at:
+        programs = None if counts is None else replace(programs, edges=counts.edges, vertices=counts.vertices)
     return PlanRecord(
         rows_looked_at=plan.graph.rows_looked_at,
         edges=plan.edges,
@@ -90,7 +97,7 @@ def plan_record(plan: Plan) -> PlanRecord:
         reason=plan.reason,
         triangles=plan.graph.triangles,
         seconds=None if plan.seconds is None else round(plan.seconds, 1),
-        programs={} if plan.programs is None else plan.programs.all_seconds,
+        programs={} if programs is None else programs.all_seconds,
     )
 
 

@@ -54,7 +54,9 @@ class PlanRecord(Record):
     seconds: float | None = None
     """Predicted duration of the run without vertex programs; null on GPUs, and where `triangles` is null."""
     programs: dict[str, float] = Field(default_factory=dict)
-    """Predicted seconds of the supersteps of vertex programs by name, where the plan can tell: PageRank on GPUs."""
+    """Predicted seconds of vertex programs by name: of PageRank on GPUs, and of some in one block on CPUs. From the
+    edges and vertices of the run if `rows_looked_at` is 0.
+    """
 
 
 class StageRecord(Record):

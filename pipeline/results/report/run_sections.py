@@ -287,7 +287,7 @@ def plan(manifest: Manifest) -> Section:
         took = manifest.seconds_for_lambda
         rows.append(("seconds for λ", f"{expected.seconds:.1f}", f"{took:.1f}", _off(expected.seconds, took)))
     for name, before, took in manifest.predicted_programs:
-        rows.append((f"seconds of {clipped(name)}", f"{before:.1f}", f"{took:.1f}", _off(before, took)))
+        rows.append((f"seconds of {clipped(name)}", f"{before:.2f}", f"{took:.2f}", _off(before, took)))
     table = Table("Expected before the run, and found", ("", "expected>", "found>", "error>"), rows)
     looked = f"The plan read {number(expected.rows_looked_at)} of {number(counts.rows)} rows."
     if most:

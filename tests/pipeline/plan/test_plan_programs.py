@@ -15,10 +15,12 @@ from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.cluster.execution import Capacity
 from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.monitor.events import Events, Stage
-from edgemill.pipeline.plan.choice import make_plan, plan_run
+from edgemill.pipeline.output.manifest.records import Counts
+from edgemill.pipeline.plan.choice import make_plan, plan_run, plan_without_sample
 from edgemill.pipeline.plan.fit import refuse_if_too_large
 from edgemill.pipeline.plan.plan import Plan
 from edgemill.pipeline.plan.programs import PlannedPrograms
+from edgemill.pipeline.plan.seconds import PROGRAM_SECONDS, PROGRAMS
 from edgemill.pipeline.plan.text import describe
 from edgemill.pipeline.results.summary.plan_document import plan_document
 from edgemill.pipeline.run.result_manifest import plan_record
@@ -40,9 +42,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(
-    names: str, capacity: Capacity = H200, directed: bool = False, sizes: dict[str, int] = RMAT26, **more: Any
+    names: str,
+    capacity: Capacity = H200,
+    directed: bool = False,
+    sizes: dict[str, int] = RMAT26,
+    pagerank: dict[str, Any] | None = None,
+    **more: Any,
 ) -> PlannedPrograms:
-    sections: dict[str, Any] = {"bfs": {"source": 1}, "sssp": {"source": 1}}
+    sections: dict[str, Any] = {"bfs": {"source": 1}, "sssp": {"source": 1}, "pagerank": pagerank or {}}
     sections["input"] = {"weight_column": "w"} if "sssp" in names else {}
     settings = make_settings("in", "out", programs={"run": names.split(","), **more}, **sections)
     return PlannedPrograms.of(settings, directed, sizes["rows"], sizes["edges"], sizes["vertices"], capacity)
@@ -156,8 +163,46 @@ def test_lines_and_document(rows: Path) -> None:
     assert (second["name"], second["supersteps"], second["seconds"]) == ("components", None, None)
     assert plan_record(plan).programs == {"pagerank": first["seconds"]}
     on_cpus = plan_document(planned(rows, Capacity(1, 2, 8 * GIB)))["programs"]["programs"][0]
-    assert (on_cpus["edges_on_gpu_bytes"], on_cpus["seconds"]) == (None, None)
+    assert on_cpus["edges_on_gpu_bytes"] is None and on_cpus["seconds"] > 0
     assert "programs  " not in describe(replace(plan, programs=None))
+
+
+def test_seconds_on_cpus() -> None:
+    """They grow with supersteps, entries and fewer threads, by known factors, beside the start of a task."""
+    two, sixteen = (Capacity(1, threads, 64 * GIB) for threads in (2, 16))
+    sizes = {"rows": 10**9, "edges": 10**9, "vertices": 10**7}
+    some = "pagerank,components,bfs,sssp,strong_components,coreness,clustering,labels,betweenness"
+    found = of(some, two, sizes=sizes).all_seconds
+    assert set(found) == {"pagerank", "components", "bfs", "sssp", "strong_components"}
+
+    def steps(count: int, capacity: Capacity = two, **more: Any) -> float:
+        return of("pagerank", capacity, sizes=sizes, pagerank={"iterations": count}, **more).all_seconds["pagerank"]
+
+    fixed = PROGRAM_SECONDS + 1.0  # the start, and the result
+    ten, twenty = steps(10), steps(20)
+    each = (twenty - ten) / 10
+    assert ten - 10 * each == pytest.approx(fixed, rel=1e-3)
+    assert found["pagerank"] == pytest.approx(ten + 70 * each, rel=1e-3)  # 0.62 of at most 128
+    assert steps(10, sixteen) - fixed == pytest.approx((ten - fixed) * 8**-0.6, rel=1e-3)
+    of_components = [of("components", capacity, sizes=sizes).all_seconds for capacity in (two, Capacity(4, 4, GIB))]
+    assert of_components[0] and not of_components[1]  # exchanges between blocks are not predicted
+    weighted = of("sssp,pagerank", two, sizes=sizes, pagerank={"weighted": True})
+    assert set(weighted.all_seconds) == {"sssp"}
+    text = [text for _, text in of("pagerank,bfs", two, sizes=sizes).describe(False)]
+    assert any("s for ~80 supersteps, bfs ~" in line for line in text)
+
+
+def test_a_run_without_a_sample_predicts_from_its_counts(rows: Path) -> None:
+    settings = make_settings(str(rows), "out", programs={"run": ["components"]})
+    plan = plan_without_sample(settings, open_input(settings), Capacity(1, 2, 8 * GIB))
+    assert plan is not None and not plan.graph.rows_looked_at
+    assert plan_record(plan).programs == {}
+    counts = Counts(
+        rows=10**9, self_loops=0, duplicates=0, nulls_dropped=0, edges=10**9, vertices=10**7, triangles=None
+    )
+    assert plan_record(plan, counts).programs == {
+        "components": pytest.approx(PROGRAM_SECONDS + 1 + 2e9 * PROGRAMS["components"].entry, rel=1e-3)
+    }
 
 
 def test_memory_of_programs_counts(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
