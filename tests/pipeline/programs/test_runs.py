@@ -374,7 +374,7 @@ def test_predicted_seconds_are_beside_the_actual_ones(sampled: Result) -> None:
     planned = sampled.manifest.model_copy(update={"plan": with_plan}).predicted_programs
     assert planned == [("betweenness", predicted, actual), ("distances", 3.5, distances.seconds)]
     rows = [row for table in run_sections.plan(sampled.manifest).tables for row in table.rows]
-    assert [row[1:3] for row in rows if row[0] == "seconds of betweenness"] == [(f"{predicted:.1f}", f"{actual:.1f}")]
+    assert [row[1:3] for row in rows if row[0] == "seconds of betweenness"] == [(f"{predicted:.2f}", f"{actual:.2f}")]
 
 
 @pytest.mark.parametrize("column", ["betweenness", "closeness"])
