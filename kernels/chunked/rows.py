@@ -144,6 +144,10 @@ class ChunkedRows(InRows):
     def direct(self, rows: IntArray) -> InRows:
         """All rows, to read the entries of some `rows` where they lie."""
         self.feed.bytes_direct += self.entry_bytes * int((self.offsets[rows + 1] - self.offsets[rows]).sum())
+        return self.in_place()
+
+    def in_place(self) -> InRows:
+        """All rows, to read entries where they lie; the caller adds their bytes to those of the feed."""
         return InRows(self.offsets, self.source, self.weight)
 
 

@@ -272,6 +272,11 @@ class Program(ABC):
     at_once_on_gpus: ClassVar[bool] = False
     """Whether `at_once` takes a graph on a GPU, too."""
 
+    at_once_in_place: ClassVar[bool] = False
+    """Whether it also takes an undirected graph on a GPU with entries in pinned host memory. They are read over the
+    link, without a copy, so that rows should be read once, and only as far as needed.
+    """
+
     edges: ClassVar[Mapping[str, str]] = {}
     """Names and types of columns of the table of edges, which `of_edges` computes in the end. They need λ.
     """

@@ -29,18 +29,23 @@ def find_at_once(
     """The result of a program whose only group has the block; None if it has to run supersteps, also because it may
     take more than `seconds`. Raises ProgramError if it needs weights that the edges do not have.
     """
-    if not is_shipped(program) or isinstance(block.rows, ChunkedRows):
+    if not is_shipped(program) or (block.on_device and not program.at_once_on_gpus):
         return None
-    if block.on_device and not program.at_once_on_gpus:
-        return None
+    rows, streamed = block.rows, block.rows if isinstance(block.rows, ChunkedRows) else None
+    if streamed is not None:
+        if not (block.on_device and block.symmetric and program.at_once_in_place):
+            return None
+        rows = streamed.in_place()
     if seconds is not None and seconds < ENTRY_SECONDS * len(block):
         return None
     check_weights(program, block)
 
     def out() -> InRows:
-        return block.rows if block.symmetric else gathers.transpose_rows(block.rows, len(block.sources))
+        return rows if block.symmetric else gathers.transpose_rows(rows, len(block.sources))
 
-    found = program.at_once(WholeGraph(block.number, block.rows, out, block.symmetric, lambda: facts_of(block)))
+    found = program.at_once(WholeGraph(block.number, rows, out, block.symmetric, lambda: facts_of(block)))
+    if found is not None and streamed is not None:
+        streamed.feed.bytes_direct += streamed.entry_bytes * found.entries
     if found is None or found.then is None:
         return found
     run = BlockState(found.then, block, home, carrier, found.state)

@@ -36,6 +36,7 @@ class BreadthFirst(Program):
     combine = "first"
     senders = "changed"
     at_once_on_gpus = True
+    at_once_in_place = True
 
     def start(self, v: Vertices) -> tuple[State, Array]:
         """Only the source is reached."""

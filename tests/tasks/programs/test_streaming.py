@@ -16,6 +16,7 @@ from edgemill.kernels.in_rows import InRows
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
 from edgemill.tasks.programs import Block, Program, cut_blocks
+from edgemill.tasks.programs.orders.at_once import find_at_once
 from edgemill.tasks.programs.shipped import (
     BreadthFirst,
     Components,
@@ -26,6 +27,7 @@ from edgemill.tasks.programs.shipped import (
     ShortestPaths,
 )
 from edgemill.tasks.programs.streaming import place_block, placing
+from edgemill.tasks.shards import MemoryCarrier
 from vertex_programs import Drawn, by_blocks
 
 PROGRAMS: list[Program] = [
@@ -132,3 +134,22 @@ def test_where_a_gpu_has_entries(space: MemorySpace) -> None:
     assert isinstance(again.rows, ChunkedRows)
     assert again.rows.home.source is streamed.rows.home.source  # pinned once
     assert not place_block(LocalClustering(), block, space, 0).on_device
+
+
+@pytest.mark.gpu
+def test_a_search_reads_rows_in_place(space: MemorySpace) -> None:
+    if space is MemorySpace.HOST:
+        pytest.skip("of GPUs")
+    program, home, carrier = BreadthFirst(3), RangePartitioner(), MemoryCarrier.open(1)[0]
+    for directed in (False, True):
+        block = place_block(program, block_of(program, directed), space, 0)
+        found = find_at_once(program, block, home, carrier, None)
+        rows = block.rows
+        assert isinstance(rows, ChunkedRows) and (found is None) == directed
+        assert find_at_once(PageRank(), block, home, carrier, None) is None
+        if found is not None:
+            assert rows.feed.bytes_copied == 0 < rows.feed.bytes_direct
+            known = by_blocks(program, GRAPHS[directed], 1, most_steps=1000)
+            assert found.steps == known.steps
+            for name, values in known.state.items():
+                assert MemorySpace.HOST.place(found.state[name]).tolist() == values.tolist()
