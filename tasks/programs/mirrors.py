@@ -18,6 +18,9 @@ from .block import Block
 from .program import Array
 from .words import NO_WORDS, pack, unpack
 
+SEARCH_COST = 8
+"""A binary search takes the time of so many reads of an array from its start to its end."""
+
 
 class Mirrors:
     """The sources of one block by group. All groups must create theirs at the same time: this takes an exchange."""
@@ -66,17 +69,24 @@ class Mirrors:
         """[groups] the messages with the values that each group needs. `values` are of all own vertices, or of those
         that `moved`, ascending.
         """
-        found = []
+        found, slots = [], None
         for requested in self.requested:
             if not len(requested):
                 found.append(NO_WORDS)
             elif moved is None:
                 found.append(pack(values[requested]))
-            else:
+            elif len(moved) * SEARCH_COST < len(requested):
                 position = np.searchsorted(requested, moved)
                 position[position == len(requested)] = 0
                 here = requested[position] == moved
                 found.append(pack(position[here].astype(np.int32), values[here]))
+            else:
+                if slots is None:
+                    slots = np.full_like(self.own, -1)
+                    slots[moved] = np.arange(len(moved), dtype=slots.dtype, like=slots)
+                slot = slots[requested]
+                here = np.flatnonzero(slot >= 0)
+                found.append(pack(here.astype(np.int32), values[slot[here]]))
         return found
 
     def all_values(self, values: Array, packets: list[Packet]) -> Array:
@@ -92,9 +102,11 @@ class Mirrors:
                 found[sources] = unpack(packet.own, [found.dtype], found)[0]
         return found
 
-    def take_moved(self, packets: list[Packet] | None, moved: IntArray, values: Array) -> tuple[IntArray, Array]:
-        """The sources that sent, ascending, and their values. For this group, these are its vertices `moved`; for
-        other groups, those in `packets`, if there was an exchange.
+    def take_moved(
+        self, packets: list[Packet] | None, moved: IntArray, values: Array, ascending: bool = True
+    ) -> tuple[IntArray, Array]:
+        """The sources that sent, `ascending` or in any order, and their values. For this group, these are its vertices
+        `moved`; for other groups, those in `packets`, if there was an exchange.
         """
         positions, found = [moved if self.alone else self.own[moved]], [values]
         for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():
@@ -105,6 +117,8 @@ class Mirrors:
         if len(positions) == 1:
             return positions[0], values
         position, value = np.concatenate(positions), np.concatenate(found)
+        if not ascending:
+            return position, value
         by = np.argsort(position)
         return position[by], value[by]
 

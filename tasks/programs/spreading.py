@@ -32,7 +32,7 @@ class GatherSpread(Gatherer):
         self, vertices: Vertices, values: Array, moved: IntArray, packets: list[Packet] | None
     ) -> tuple[IntArray | None, Any]:
         values = sendable(values)
-        position, received = self.mirrors.take_moved(packets, moved, values)
+        position, received = self.mirrors.take_moved(packets, moved, values, ascending=False)
         if self.least is None:
             if values.dtype.kind != "i":
                 self.calls.refuse("emit", vertices, f"spreads {values.dtype}, not int32 or int64")
