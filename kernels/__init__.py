@@ -2,7 +2,8 @@
 
 Each function here runs on the backend of its array arguments, `cpu` for NumPy's arrays and `gpu` for CuPy's, and raises
 TypeError for other arrays. All arrays of a call are of one type unless the text says so. Kernels do not write to their
-arguments, except where the text says so. Start with `backend`, which lists the operations; `cuda` has the CUDA sources.
+arguments, except where the text says so. A backend is loaded at the first call that it runs: Numba and CuPy take long
+to import. Start with `backend`, which lists the operations; `cuda` has the CUDA sources.
 """
 
 from __future__ import annotations
@@ -12,20 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .runtime import cache, threads
-
-cache.remove_unused()
-threads.set_passive_waiting()
-
-from . import cpu  # noqa: E402  (after the environment variable that OpenMP reads is set)
-from .backend import Backend, Cascade, Fixpoint, Peeling  # noqa: E402
-from .graph import Adjacency, IntArray, LongArray, Nested, Topology  # noqa: E402
-from .runtime.device import device, on_host, to_device, to_host, trim  # noqa: E402
+from .backend import Backend, Cascade, Fixpoint, Peeling
+from .graph import Adjacency, IntArray, LongArray, Nested, Topology
+from .runtime import threads
+from .runtime.device import device, on_host, to_device, to_host, trim
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
     from .cpu.shards.merged_order import MergedRows
     from .cpu.shards.third_vertex import ThirdVertexRows
+
+threads.set_passive_waiting()
 
 __all__ = [
     "adjacency",
@@ -57,6 +55,8 @@ __all__ = [
 
 def _backend(array: object) -> Backend:
     if isinstance(array, np.ndarray):
+        from . import cpu
+
         return cpu
     if type(array).__module__.partition(".")[0] == "cupy":
         from . import gpu  # CuPy is an extra, and its import is slow

@@ -33,6 +33,9 @@ MAX_TRIANGLES = 2**28 - 1
 MAX_TRIANGLES_ON_GPU = 2**26 - 1
 """The same on a GPU, where a removed edge that loses as many keeps its range below zero (cascade.cuh)."""
 
+KEY_BITS = 32
+"""The key of an edge in an order of peeling is its level, shifted left by this number of bits, plus its time."""
+
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 AnyArray = NDArray[Any]

@@ -16,7 +16,6 @@ FOLDERS = ("package", "pipeline", "tasks", "kernels", "benchmarks", "docs/making
 CODE = {".py", ".cu", ".cuh"}
 MORE_IMPORTS = {
     "pipeline/calls/mine.py": "connects all parts of a call from Python",
-    "pipeline/calls/update.py": "connects all parts of a call from Python",
     "pipeline/cli/running.py": "connects all parts of the commands run and plan",
     "pipeline/cli/groups.py": "three commands with a reader and a writer each",
     "pipeline/checkpoint/checkpoint.py": "stores values of several rooms",
@@ -34,6 +33,7 @@ MORE_IMPORTS = {
     "pipeline/stages/publishing.py": "composes the stage publish",
     "pipeline/stages/tiny_run.py": "calls every stage once",
     "pipeline/updating/batch_input.py": "takes every kind of input as a batch",
+    "pipeline/updating/carrying/beginning.py": "composes the beginning of an update",
     "pipeline/updating/carrying/unchanged.py": "makes a whole result",
     "pipeline/updating/start.py": "reads a result, its state and the input",
     "pipeline/updating/tables.py": "composes the tables of an update",

@@ -5,6 +5,7 @@ May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with 
 `kernels` documents the operations below.
 """
 
+from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
 from .arrays import lookup, order_pairs, pack_lists, scatter_index, scatter_max, scatter_sum
 from .cascade import Cascade
@@ -15,6 +16,8 @@ from .peel import Peeling
 from .scan import reband
 from .shards.merged_order import merge_rows, to_merged_order
 from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
+
+remove_unused()
 
 __all__ = [
     "Cascade",

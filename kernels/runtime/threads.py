@@ -14,8 +14,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-import numba
-
 _work_queue_lock = threading.RLock()
 
 
@@ -33,12 +31,16 @@ def layer() -> str:
 
     Raises ValueError if ``NUMBA_THREADING_LAYER`` demands a layer that the machine does not have.
     """
+    import numba
+
     numba.get_num_threads()  # starts the layer under Numba's own lock, without compiling anything
     return str(numba.threading_layer())
 
 
 def threads_now() -> int:
     """The number of threads that parallel kernels of this Python thread use."""
+    import numba
+
     return int(numba.get_num_threads())
 
 
@@ -50,6 +52,8 @@ def kernel_threads(count: int) -> Iterator[int]:
     number is restored at the end. With the work queue the context holds a lock, so only call kernels within it, and do
     not wait for other threads.
     """
+    import numba
+
     with _work_queue_lock if layer() == "workqueue" else nullcontext():
         before = numba.get_num_threads()
         allowed = max(1, min(count, numba.config.NUMBA_NUM_THREADS))

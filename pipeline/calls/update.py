@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
 from typing import Any
 
-from ...tasks.errors import UsageError
 from ..cluster.client import Client, client_for
 from ..cluster.connecting.guard import refuse_import
-from ..frames.input_object import InputObject
-from ..frames.path_list import PathList
 from ..messages.setting_names import naming_keywords
 from ..monitor.events import Events
-from ..programs.catalogue import CATALOGUE, LAMBDA
-from ..programs.own import names_of
 from ..results.result import Result
-from ..run.inputs.run_input import accepted_input
 from ..run.mining import mine_settings
 from ..settings.sources import by_name, settings_of
-from ..updating.batch_input import BatchInput, refuse_unclear
+from ..updating.batch_input import BatchInput
 from .mine import listener
-
-_OF_PROGRAMS = tuple(entry.section for entry in CATALOGUE.values() if entry.section is not None)
-_FROM_BASE = ("partitioning", "bounding", "programs", *_OF_PROGRAMS)
-"""Sections of settings that are those of the result, unless they are given."""
-_MAY_BE_GIVEN = ("nulls", "vertices", "vertex_id", "vertex_columns", "vertex_label", "storage_options")
-"""Settings of the input that an update may have: of a batch's rows, of attributes, and of the object store."""
-_OF_INPUT = ("directed", *_MAY_BE_GIVEN[:-1])
-_OF_OUTPUT = ("compression", "row_group_rows", "report")
+from .update_settings import batch_part, update_settings
 
 
 def update(
@@ -61,56 +47,3 @@ def update(
         own = settings_of(update_settings(base, by_name(None, output, **settings)))
         given = BatchInput(base, batch_part(insert), batch_part(delete))
         return mine_settings(own, client=client_for(own.cluster, client), events=events, given=given)
-
-
-def batch_part(given: Any) -> InputObject | None:
-    """Edges to insert or to delete, from what `mine` takes as input; None without any. Raises UsageError."""
-    if given is None or (isinstance(given, list | tuple) and not given):
-        return None
-    found = accepted_input(given)
-    return PathList([found]) if isinstance(found, str) else found
-
-
-def update_settings(base: Result, given: Mapping[str, object], assigned: Collection[str] = ()) -> dict[str, object]:
-    """The settings of an update of `base` by dotted names: `given`, and those of the result, which the names in
-    `assigned` replace afterwards.
-
-    No module is imported because a result names it: programs of the user must be in `given` again. Their parameters are
-    taken from the result. Raises UsageError.
-    """
-    may = {f"input.{name}" for name in _MAY_BE_GIVEN}
-    if refused := sorted(name for name in {*given, *assigned} if name.startswith("input.") and name not in may):
-        raise UsageError(f"{refused[0]} is for a whole input, and an update has the input of its result: leave it out")
-    refuse_unclear(base)
-    then = base.manifest.settings
-    record = base.manifest.input
-    found: dict[str, object] = {
-        f"{section}.{name}": value
-        for section in (*_FROM_BASE, *_own_sections(base, given, assigned))
-        for name, value in then.get(section, {}).items()
-    }
-    for section, names in (("input", _OF_INPUT), ("output", _OF_OUTPUT)):
-        found |= {f"{section}.{name}": then[section][name] for name in names if name in then.get(section, {})}
-    found |= {
-        "input.path": base.place.url,
-        "input.source_column": record.source_column,
-        "input.target_column": record.target_column,
-    }
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()} | dict(given)
-
-
-def _own_sections(base: Result, given: Mapping[str, object], assigned: Collection[str]) -> list[str]:
-    """The programs of the user that made `base` and run again. Raises UsageError for one that nobody names again."""
-    programs = base.manifest.settings.get("programs", {})
-    own, run = (tuple(programs.get(name, ())) for name in ("own", "run"))
-    if own and "programs.own" not in given and "programs.own" not in assigned:
-        raise UsageError(
-            f"{base.place} was made with programs of your own ({', '.join(own)}), and no module is imported because a "
-            "result names it: name them again by programs.own"
-        )
-    again = given.get("programs.own", ())
-    same = [place for place in own if place in ((again,) if isinstance(again, str) else again)]  # type: ignore[operator]
-    installed = set(run) - {LAMBDA, *CATALOGUE, *names_of(own)}
-    if "programs.run" in given or "programs.run" in assigned:
-        installed = set()
-    return [*names_of(same), *sorted(installed)]

@@ -62,7 +62,7 @@ def update(
     """
 
     def start() -> tuple[Settings, InputObject | None]:
-        from ..calls.update import batch_part, update_settings
+        from ..calls.update_settings import batch_part, update_settings
         from ..results.result import Result
         from ..settings.sources import SHORT_NAMES, load_settings
         from ..updating.batch_input import BatchInput

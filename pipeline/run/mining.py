@@ -113,9 +113,15 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
         digests = digests_of(source)
         kept = take_over_unchanged(call, source, known, digests) if call.input.batch is None else None
     if kept is None and (settings.nightly.may_start_from_earlier or call.input.batch is not None):
-        from ..updating.updating import update  # loads the kernels, and not Dask
+        from ..updating.carrying.beginning import Begun, begin
 
-        made = update(call, source, call.input.batch, client is not None)
+        begun = begin(call, source, call.input.batch, client is not None)
+        if isinstance(begun, Begun):
+            from ..updating.updating import update  # loads the kernels, and not Dask
+
+            made = update(call, source, begun)
+        else:
+            kept = begun
     if kept is not None:
         manifest = kept.manifest
     elif made is None:

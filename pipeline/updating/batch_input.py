@@ -17,7 +17,7 @@ from ...tasks.ids import identity
 from ...tasks.ids.display import type_name
 from ...tasks.ids.id_types import from_internal
 from ...tasks.inputs.open_source import open_source
-from ...tasks.inputs.sources import Frame, Source
+from ...tasks.inputs.sources import Frame, Source, plan_blocks
 from ...tasks.publish.writing import VALUE_COLUMNS
 from ...tasks.storage.folders import Folder
 from ...tasks.update.merging import Change, NumberedGraph, apply_batch
@@ -28,6 +28,7 @@ from ..output.manifest import BATCH
 from ..results.result import Result
 from ..settings.models import IngestSettings, InputSettings
 from ..stages.ingesting import RowCounts
+from ..stages.sequential import SequentialEngine
 from .reading import ReadGraph, no_graph, read_graph
 from .threads import ThreadedEngine
 
@@ -147,7 +148,10 @@ class BatchInput:
                     f"--{what} {_name(own)}: its ids are {type_name(found)}, and those of {self.name} are "
                     f"{type_name(id_type)}: convert them"
                 )
-            return read_graph(ThreadedEngine(BATCH), Events(), source, IngestSettings(), settings.nulls)
+            ingest = IngestSettings()
+            one = len(plan_blocks(source, ingest.rows_per_block)) == 1
+            engine = SequentialEngine() if one else ThreadedEngine(BATCH)  # threads are those of kernels
+            return read_graph(engine, Events(), source, ingest, settings.nulls)
 
 
 def refuse_unclear(base: Result) -> None:

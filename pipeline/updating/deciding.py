@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.runtime.threads import kernel_threads
-from ...tasks.update.estimating import FEWEST, estimate_work
 from ...tasks.update.merging import Change
 from ...tasks.update.order import Order
-from ...tasks.update.warm import warm_updates
 from ..plan.seconds import START_SECONDS, predicted_seconds
 from ..results.result import Result
 
@@ -69,6 +67,8 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
 
 def is_large(change: Change) -> bool:
     """Whether so much has changed that a run replays samples before it decides."""
+    from ...tasks.update.estimating import FEWEST  # loads the kernels
+
     return change.size > max(FEWEST, SAMPLED_FROM * change.before.edges)
 
 
@@ -77,6 +77,9 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
     most = decision.most_work
     if most is None or order is None or not change.size:
         return decision
+    from ...tasks.update.estimating import estimate_work
+    from ...tasks.update.warm import warm_updates
+
     warm_updates()
     with kernel_threads(threads):
         found = estimate_work(change.before, order, change.removed, change.added, most)

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.arrays.strings import hash_strings, sort_strings
 from ..device import MemorySpace
 from . import order
 from .splitmix64 import GOLDEN_GAMMA, splitmix64
@@ -63,6 +62,8 @@ def encode_all(columns: Sequence[pa.LargeStringArray]) -> tuple[pa.LargeStringAr
 
     Raises OutOfRoom as `encode` does.
     """
+    from ...kernels.cpu.arrays.strings import sort_strings  # loads Numba
+
     texts = pa.concat_arrays(columns)
     ascending, repeats = sort_strings(*_bytes(texts))
     first = ~repeats
@@ -89,6 +90,8 @@ def hashes(ids: Ids) -> NDArray[np.uint64]:
     """A 64-bit hash of each id, equal in every process. Arrays on the host only."""
     if not isinstance(ids, pa.Array):
         return splitmix64(ids.astype(np.uint64))
+    from ...kernels.cpu.arrays.strings import hash_strings  # loads Numba
+
     return splitmix64(hash_strings(*_bytes(ids), np.uint64(GOLDEN_GAMMA)))
 
 

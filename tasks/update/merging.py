@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.update import among, rows_before
 from ...kernels.graph import Topology
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import OutOfRoom
 from ..ids import identity
 from ..ids.identity import Ids
+from .searching import among, rows_before
 
 MAX_VERTICES = 2**31 - 1
 """Most vertices of both graphs together, which are numbered with int32."""

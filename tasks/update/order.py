@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
-from ...kernels.cpu.update import KEY_BITS, order_counts
-from ...kernels.graph import Topology
+from ...kernels.graph import KEY_BITS, Topology
 from ...kernels.runtime.sizes import SizedArrays
 
 COMPACT_AFTER = 0.15
@@ -54,6 +53,8 @@ def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
     in which no other edge has a lower level. Takes about as long as a peeling and two counts of all triangles. Vertices
     may be numbered in any way. Raises ValueError if `lam` is not that of the edges.
     """
+    from ...kernels.cpu.update import order_counts  # loads Numba
+
     ranked, number = _by_degree(edges)
     level = lam[number]
     count, _ = order_counts(ranked, level.astype(np.int64) << KEY_BITS)
@@ -72,6 +73,8 @@ def order_of_peeling(
     `ranked` are the edges that are in triangles, with vertices in degree order; `number` [edges of `ranked`] has their
     numbers. Counts all triangles once.
     """
+    from ...kernels.cpu.update import order_counts
+
     time = _places(fallen, lam)
     keys = (lam.astype(np.int64) << KEY_BITS) | time
     count, remainder = np.zeros((2, len(lam)), np.int32)
@@ -84,6 +87,8 @@ def find_violation(edges: Topology, order: Order) -> int | None:
 
     Counts all triangles once.
     """
+    from ...kernels.cpu.update import order_counts
+
     keys = order.keys()
     _, place, uses = np.unique(keys, return_index=True, return_counts=True)
     wrong = (order.lam < 0) | (order.time < 0)

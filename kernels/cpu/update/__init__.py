@@ -9,12 +9,11 @@ from .changed_triangles import changed_triangles
 from .comparing import among, rows_before
 from .descent import descend
 from .merging import ADDED, REMOVED, Union, leave_out, level_ends, merge
-from .order_counts import KEY_BITS, order_counts
+from .order_counts import order_counts
 from .replay import replay
 
 __all__ = [
     "ADDED",
-    "KEY_BITS",
     "REMOVED",
     "Union",
     "among",

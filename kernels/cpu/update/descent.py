@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Adjacency, IntArray, LongArray
+from ...graph import KEY_BITS, Adjacency, IntArray, LongArray
 from ...runtime.cache import cached_njit
 from .changed_triangles import triangles_of
 from .merging import KEPT, Union
-from .order_counts import KEY_BITS
 
 
 @cached_njit

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import get_num_threads, prange
 
-from ...graph import AnyArray, IntArray, LongArray, Topology
+from ...graph import KEY_BITS, AnyArray, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from .comparing import rows_before
-from .order_counts import KEY_BITS
 
 BLOCK = 1 << 16
 """Edges of one step of a parallel pass."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import get_num_threads, prange
 
-from ...graph import IntArray, LongArray, Topology
+from ...graph import KEY_BITS, IntArray, LongArray, Topology
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import fetch_add, prefetch
 
-KEY_BITS = 32
-"""The key of an edge is its level, shifted left by this number of bits, plus its time."""
 CHUNK = 32
 """Lists that a thread takes at a time."""
 AHEAD = 4

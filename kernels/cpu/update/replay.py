@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Adjacency, AnyArray, IntArray
+from ...graph import KEY_BITS, Adjacency, AnyArray, IntArray
 from ...runtime.cache import cached_njit
 from ..arrays.borrowed import borrowed
 from .heap import pop, push
 from .merging import Union
-from .order_counts import KEY_BITS
 
 STANDS = np.int64(2**63 - 1)
 """Key of an added or delayed edge that stands."""

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import edgemill as package
 import runs
 from edgemill.pipeline import ProgramError, Result, UsageError, load_settings, mine, update
-from edgemill.pipeline.calls.update import update_settings
+from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.programs import own
 from edgemill.pipeline.settings.sources import as_yaml, settings_of

@@ -22,7 +22,7 @@ from distributed import Client
 
 import runs
 from edgemill.pipeline import Result, UsageError, estimate, load_settings, mine
-from edgemill.pipeline.calls.update import update_settings
+from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.cluster.engine import Engine
 from edgemill.pipeline.monitor.display import stage_text

@@ -19,7 +19,8 @@ from edgemill.pipeline.frames.opening import open_input
 from edgemill.pipeline.plan.seconds import START_SECONDS
 from edgemill.pipeline.settings.models import InputSettings
 from edgemill.pipeline.settings.sources import settings_of
-from edgemill.pipeline.updating import deciding, updating
+from edgemill.pipeline.updating import deciding
+from edgemill.pipeline.updating.carrying import beginning
 from edgemill.pipeline.updating.carrying.unchanged import digests_of
 from edgemill.tasks.errors import InputError
 from edgemill.tasks.inputs.digests import file_digests
@@ -56,7 +57,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise AssertionError("a night without change must not compute")
 
-    monkeypatch.setattr(updating, "update", refuse)
+    monkeypatch.setattr(beginning, "begin", refuse)
 
 
 def page(result: Result) -> str:
@@ -97,10 +98,10 @@ def test_other_settings_compute(
     class Computed(Exception):
         pass
 
-    def update(*arguments: object) -> None:
+    def begin(*arguments: object) -> None:
         raise Computed
 
-    monkeypatch.setattr(updating, "update", update)
+    monkeypatch.setattr(beginning, "begin", begin)
     with pytest.raises(Computed):
         mine(tuesday, tmp_path / "out", previous=str(base.path), **{**OPTIONS, **other})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 
 import runs
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
-from edgemill.pipeline.calls.update import update_settings
+from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
 from examples import examples
@@ -121,6 +123,27 @@ def test_a_night_without_change_takes_all_files_over(base: Result, tmp_path: Pat
         "changes",
     )
     assert_equal(later, cliques() - {(0, 1)}, is_text(base))
+
+
+def test_a_batch_without_change_loads_neither_kernels_nor_dask(base: Result, tmp_path: Path) -> None:
+    """Every edge to insert is there, and none to delete: the whole command, with its report."""
+    if is_text(base):
+        pytest.skip("strings are sorted by a kernel")
+    runs.write_rows(tmp_path / "plus.parquet", [(1, 0), (3, 3), (0, 1)])
+    runs.write_rows(tmp_path / "minus.parquet", [(0, 35), (7, 7), (400, 500)])
+    command = ["update", str(base.place), "--insert", "plus.parquet", "--delete", "minus.parquet", "--output", "out"]
+    ask = f"""
+import sys
+from edgemill.pipeline.cli import edgemill
+edgemill({[*command, "--device", "cpu", "--json"]}, standalone_mode=False)
+assert not sys.modules.keys() & {{"numba", "llvmlite", "dask", "distributed"}}
+"""
+    subprocess.run([sys.executable, "-c", ask], cwd=tmp_path, check=True, capture_output=True)
+    made = Result(tmp_path / "out")
+    went = made.manifest.update
+    assert went is not None and (went.reason, went.files_kept) == ("nothing has changed", 5)
+    assert (went.present, went.absent, went.in_both, went.repeated) == (1, 2, 0, 1)
+    assert_equal(made, cliques())
 
 
 def test_files_without_a_changed_row_are_taken_over(
