@@ -103,7 +103,9 @@ def carry_out(
     with Events(display_for(sys.stderr, verbose, in_json)) as events, announcing_stops(events):
         if in_json:
             ctx.meta[JSON_EVENTS] = events
-        if (asked := start()) is None:
+        with light_imports(freeze):
+            asked = start()
+        if asked is None:
             return
         settings, given = asked
         with light_imports(freeze):

@@ -25,6 +25,7 @@ from ..results.report.run_report import add_report, take_report_over
 from ..results.result import Result
 from ..settings.models import Settings
 from ..settings.overlap import check_locations
+from ..updating.carrying.collector import collector_off
 from ..updating.carrying.unchanged import digests_of, take_over_unchanged
 from .context import Call
 from .existing_result import clear_checkpoint, follow_up, keep_existing, reasons_to_replace
@@ -113,11 +114,13 @@ def _run_and_publish(call: Call, client: Client | None) -> None:
         digests = digests_of(source)
         kept = take_over_unchanged(call, source, known, digests) if call.input.batch is None else None
     if kept is None and (settings.nightly.may_start_from_earlier or call.input.batch is not None):
-        from ..updating.carrying.beginning import Begun, begin
+        with collector_off():
+            from ..updating.carrying.beginning import Begun, begin
 
         begun = begin(call, source, call.input.batch, client is not None)
         if isinstance(begun, Begun):
-            from ..updating.updating import update  # loads the kernels, and not Dask
+            with collector_off():
+                from ..updating.updating import update  # loads the kernels, and not Dask
 
             made = update(call, source, begun)
         else:

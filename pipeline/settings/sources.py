@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -164,6 +163,8 @@ def _named(keyword: str, value: object) -> list[tuple[str, object]]:
 
 def as_yaml(settings: Settings) -> str:
     """The settings as YAML that `load_settings` reads, without storage options and passwords."""
+    import yaml  # many runs have no settings file
+
     tree = settings.model_dump()
     for name in _DATED:
         if (value := _value(tree, name)) is not None:
@@ -187,6 +188,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _parse(text: str, where: str) -> Any:
+    import yaml
+
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

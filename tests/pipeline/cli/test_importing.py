@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 
 import pytest
+
+from edgemill.pipeline.updating.carrying.collector import collector_off
 
 PROGRAM = """
 import os, sys
@@ -32,3 +35,23 @@ def test_blas_starts_no_threads_unless_it_is_told_to() -> None:
     assert threads() == one
     if len(os.sched_getaffinity(0)) > 1:
         assert threads(OPENBLAS_NUM_THREADS="2") == one + 1
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("frozen", [True, False])
+def test_the_collector_is_off_during_imports(enabled: bool, frozen: bool) -> None:
+    """And is afterwards as it was. Objects are frozen if the process has frozen others."""
+    was_on, before = gc.isenabled(), gc.get_freeze_count()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        (gc.freeze if frozen else gc.unfreeze)()
+        count = gc.get_freeze_count()
+        with pytest.raises(ImportError), collector_off():
+            assert not gc.isenabled()
+            raise ImportError
+        assert gc.isenabled() == enabled
+        assert (gc.get_freeze_count() > 0) == frozen and gc.get_freeze_count() >= count
+    finally:
+        (gc.enable if was_on else gc.disable)()
+        if not before:
+            gc.unfreeze()
