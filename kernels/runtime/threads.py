@@ -17,13 +17,30 @@ from contextlib import contextmanager, nullcontext
 _work_queue_lock = threading.RLock()
 
 
-def set_passive_waiting() -> None:
-    """Make idle OpenMP threads sleep; by default they spin on cores that other kernels could use.
+SPINS, SPINNING_CORES = 1000, 8
+"""How often an idle OpenMP thread of libgomp looks for work before it sleeps, about a microsecond, with so many cores.
 
-    Does not change an ``OMP_WAIT_POLICY`` that the user has set. Call this before the first parallel kernel: Numba then
-    loads libgomp, which reads the variable.
+On 16 quiet cores λ of R-MAT 18 and 20 took 0.87 to 0.89 of the time without spinning, and SSSP on cnr-2000 0.78. On two
+cores with a load of 5 it took 1.25 to 1.44 times as long.
+"""
+
+
+def cores() -> int:
+    """Number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_passive_waiting() -> None:
+    """Make idle OpenMP threads sleep soon; by default they spin for long on cores that other kernels could use.
+
+    Does not change an ``OMP_WAIT_POLICY`` or a ``GOMP_SPINCOUNT`` that the user has set. Call this before the first
+    parallel kernel: Numba then loads libgomp, which reads the variables.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if "OMP_WAIT_POLICY" in os.environ:
+        return
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    if cores() >= SPINNING_CORES:
+        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
 
 
 def layer() -> str:

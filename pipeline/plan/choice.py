@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...kernels.runtime.peers import MAX_PEERS, MAX_PEERS_PER_DEVICE
+from ...kernels.runtime.threads import cores
 from ...tasks.errors import UsageError
 from ...tasks.estimate.estimate import GraphEstimate, estimate, upper_bounds
 from ...tasks.estimate.replication import Copies
@@ -18,7 +19,6 @@ from ..cluster.connecting.local import (
     WORKER_BYTES,
     check_device,
     check_least_workers,
-    cores,
     has_gpu_workers,
     host_memory_bytes,
     local_gpu,

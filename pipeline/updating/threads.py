@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ...kernels.runtime.threads import kernel_threads
+from ...kernels.runtime.threads import cores, kernel_threads
 from ..cluster.execution import Capacity
 from ..stages.sequential import SequentialEngine
 
@@ -18,7 +17,7 @@ class ThreadedEngine(SequentialEngine):
     def __init__(self, run_id: str, threads: int | None = None) -> None:
         super().__init__()
         self.run_id = run_id
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or cores()
         self.capacity = Capacity(workers=1, threads=self.threads, memory_bytes=0, in_process=True)
 
     def map(

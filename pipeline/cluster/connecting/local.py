@@ -5,7 +5,6 @@ Imports neither Dask nor the kernels, which take a second to load.
 
 from __future__ import annotations
 
-import os
 import resource
 from contextlib import suppress
 from importlib.util import find_spec
@@ -32,11 +31,6 @@ _LIMITS = (
     "/sys/fs/cgroup/memory.low",
 )
 """Files with limits of control groups, of versions 1 and 2: a number, or `max`."""
-
-
-def cores() -> int:
-    """Number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def host_memory_bytes() -> int:

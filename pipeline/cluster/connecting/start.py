@@ -18,6 +18,7 @@ import dask
 from distributed import Client, LocalCluster, Worker
 from distributed.deploy.spec import SpecCluster
 
+from ....kernels.runtime.threads import cores
 from ....tasks.errors import UsageError
 from ...settings.models import ClusterSettings
 from ..batching import ShortIntervals
@@ -26,7 +27,7 @@ from ..workers import ignore_ctrl_c as leave_ctrl_c
 from ..workers.ignore_ctrl_c import runner_without_ctrl_c
 from .connect import running
 from .guard import guarded_start
-from .local import WORKER_BYTES, cores, has_gpu_workers, host_memory_bytes, local_gpu
+from .local import WORKER_BYTES, has_gpu_workers, host_memory_bytes, local_gpu
 from .tls import check_processes, is_encrypted, security
 
 TARGET = 0.6

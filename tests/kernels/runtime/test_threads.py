@@ -9,12 +9,14 @@ import sys
 import numba
 import pytest
 
+from edgemill.kernels.runtime import threads
 from edgemill.kernels.runtime.threads import kernel_threads
 
 CROWD = """
 import sys, threading
 import numpy as np
 from numba import njit, prange
+from edgemill.kernels.runtime import threads
 from edgemill.kernels.runtime.threads import kernel_threads, layer
 
 @njit(parallel=True, nogil=True)
@@ -69,3 +71,21 @@ def test_several_python_threads_run_kernels(layer: str) -> None:
     name, wrong = done.stdout.split()
     assert wrong == "0"
     assert layer in (name, "default")
+
+
+@pytest.mark.parametrize(
+    ("count", "given", "known"),
+    [
+        (16, {}, {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": str(threads.SPINS)}),
+        (2, {}, {"OMP_WAIT_POLICY": "passive"}),
+        (16, {"GOMP_SPINCOUNT": "7"}, {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "7"}),
+        (16, {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ],
+)
+def test_how_threads_wait(
+    count: int, given: dict[str, str], known: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: count)
+    monkeypatch.setattr(os, "environ", dict(given))
+    threads.set_passive_waiting()
+    assert os.environ == known
