@@ -35,6 +35,7 @@ MORE_IMPORTS = {
     "pipeline/updating/batch_input.py": "takes every kind of input as a batch",
     "pipeline/updating/carrying/beginning.py": "composes the beginning of an update",
     "pipeline/updating/carrying/unchanged.py": "makes a whole result",
+    "pipeline/updating/groups/finding.py": "composes the groups of an update",
     "pipeline/updating/start.py": "reads a result, its state and the input",
     "pipeline/updating/tables.py": "composes the tables of an update",
     "pipeline/updating/updating.py": "composes an update",

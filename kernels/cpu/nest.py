@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from ..graph import IntArray, LongArray, Nested
+from ..graph import AnyArray, IntArray, LongArray, Nested
 from ..runtime.cache import cached_njit
 from .forest import mark_forest
 
@@ -57,12 +57,16 @@ def _doubled(values):
 
 @cached_njit
 def _nest(low, high, level, vertices):
-    """Components in the order of their creation. The root of a set is its least vertex."""
+    """Components in the order of their creation, and which edges united two sets, which make a maximum spanning forest.
+
+    The root of a set is its least vertex.
+    """
     ordered, ends = _by_level(level)
     up = np.arange(vertices).astype(np.int32)
     top = np.full(vertices, -1, np.int32)  # of a root: the outermost component so far
     of_vertex = np.full(vertices, -1, np.int32)
     of_edge = np.empty(level.size, np.int32)
+    unites = np.zeros(level.size, np.bool_)
     united = np.empty(vertices, np.int32)
     size = 1024
     levels, least, parent = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
@@ -79,6 +83,7 @@ def _nest(low, high, level, vertices):
                 up[b] = a
                 united[united_count] = b
                 united_count += 1
+                unites[ordered[i]] = True
         for i in range(start, end):
             root = _find(up, low[ordered[i]])
             inner = top[root]
@@ -101,7 +106,7 @@ def _nest(low, high, level, vertices):
             else:
                 of_vertex[united[i]] = outer
         start = end
-    return of_vertex, of_edge, levels[:found].copy(), least[:found].copy(), parent[:found].copy()
+    return of_vertex, of_edge, levels[:found].copy(), least[:found].copy(), parent[:found].copy(), unites
 
 
 @cached_njit
@@ -172,23 +177,33 @@ def _renumber(low, high, level, of_vertex, ancestors, levels_before, number, fou
 
 def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
     """The components of all levels; see `kernels.nest`."""
-    if len(level) < MANY:
-        return _numbered(*_nest(low, high, level, vertices))
-    return nest_many(low, high, level, vertices)
+    return nest_with_forest(low, high, level, vertices)[0]
 
 
-def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Nested:
-    """As `nest`, in parallel but for two union-finds over few edges."""
-    chosen = mark_forest(low, high, level, vertices) | (low == high)
-    of_vertex, _, before, least_before, parent = _nest(low[chosen], high[chosen], level[chosen], vertices)
+def nest_with_forest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
+    """As `nest`, and whether each edge is in a maximum spanning forest, bool [edges]."""
+    return (nest_few if len(level) < MANY else nest_many)(low, high, level, vertices)
+
+
+def nest_few(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
+    """As `nest_with_forest`, by one union-find over all edges: the least work if most of them are in a forest."""
+    *found, unites = _nest(low, high, level, vertices)
+    return _numbered(*found), unites
+
+
+def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> tuple[Nested, AnyArray]:
+    """As `nest_with_forest`, in parallel but for two union-finds over few edges."""
+    forest = mark_forest(low, high, level, vertices)
+    chosen = forest | (low == high)
+    of_vertex, _, before, least_before, parent, _ = _nest(low[chosen], high[chosen], level[chosen], vertices)
     of_edge, seen = np.empty(len(level), np.int32), np.full(1 << SEEN_BITS, -1, np.int64)
     _components(low, high, level, of_vertex, _ancestors(before, parent), seen, of_edge, chosen)
-    of_vertex, _, levels, least, parent = _nest(low[chosen], high[chosen], level[chosen], vertices)
+    of_vertex, _, levels, least, parent, _ = _nest(low[chosen], high[chosen], level[chosen], vertices)
     keys = (levels.astype(np.int64) << 32) | least
     order = np.argsort(keys)
     number = order[np.searchsorted(keys[order], (before.astype(np.int64) << 32) | least_before)].astype(np.int32)
     _renumber(low, high, level, of_vertex, _ancestors(levels, parent), before, number, of_edge)
-    return _numbered(of_vertex, of_edge, levels, least, parent)
+    return _numbered(of_vertex, of_edge, levels, least, parent), forest
 
 
 def _numbered(of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: IntArray, parent: IntArray) -> Nested:
@@ -198,6 +213,27 @@ def _numbered(of_vertex: IntArray, of_edge: IntArray, levels: IntArray, least: I
     number[ascending] = np.arange(len(levels), dtype=np.int32)
     number[-1] = -1  # an index of -1 reads the last slot
     return Nested(number[of_vertex], number[of_edge], levels[ascending], least[ascending], number[parent[ascending]])
+
+
+@cached_njit(parallel=True)
+def _containing(low, high, level, of_vertex, ancestors, found):
+    levels, up, far = ancestors
+    for e in prange(level.size):
+        ends = np.uintp(of_vertex[np.uintp(low[e])]), np.uintp(of_vertex[np.uintp(high[e])])
+        found[e] = _component(*ends, level[e], levels, up, far)
+
+
+def containing(
+    low: IntArray, high: IntArray, level: IntArray, of_vertex: IntArray, levels: IntArray, parent: IntArray
+) -> IntArray:
+    """The largest component of the edge's level or more that contains both ends of each edge, int32 [edges].
+
+    `of_vertex`, `levels` and `parent` are `vertex`, `level` and `parent` of a `Nested`. The ends must be in a component
+    of that level.
+    """
+    found = np.empty(len(level), np.int32)
+    _containing(low, high, level, of_vertex, _ancestors(levels, parent), found)
+    return found
 
 
 @cached_njit

@@ -105,8 +105,14 @@ def extract(engine: TaskEngine, events: Events, graph: KnownLambda, partitions: 
         del kept
         triangles = exchange(engine, "triangles", sums, dense.collect_triangles, [(own,) for own in found])
         engine.wait(triangles, stage)
-        sizes = np.array(engine.peek(found, _sizes), np.int64).reshape(-1, 4).sum(axis=0).tolist()
-    return Groups(found, triangles, highest, DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True))))
+        record = record_of(engine, found)
+    return Groups(found, triangles, highest, record)
+
+
+def record_of(engine: TaskEngine, found: Sequence[Future]) -> DenseRecord:
+    """The sizes of the groups of all buckets. `found` [buckets] are BucketGroups."""
+    sizes = np.array(engine.peek(found, _sizes), np.int64).reshape(-1, 4).sum(axis=0).tolist()
+    return DenseRecord(**dict(zip(DenseRecord.model_fields, sizes, strict=True)))
 
 
 def sum_in_one_task(

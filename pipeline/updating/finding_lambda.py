@@ -20,6 +20,16 @@ from .start import Start
 
 
 @dataclass(frozen=True)
+class Since:
+    """The edges of the new graph and those of the earlier result."""
+
+    origin: NDArray[np.int32]
+    """[edges] row in the earlier result, -1 for an added edge."""
+    changed: NDArray[np.bool_]
+    """[edges] true for added edges, and where λ differs."""
+
+
+@dataclass(frozen=True)
 class FoundLambda:
     """The edges of the new graph, in the numbering of the change, with their values."""
 
@@ -28,6 +38,8 @@ class FoundLambda:
     order: Order
     touched: NDArray[np.bool_]
     """[edges] true for added edges, and where support or λ differ from those of the earlier result."""
+    since: Since | None
+    """How the edges differ from those of the earlier result; None if λ was found from nothing."""
     changed: int | None
     """Edges of both graphs whose λ differs."""
     triangles: int
@@ -56,7 +68,8 @@ def find_lambda(
             support[known] += before[made.origin[known]]
             touched = made.changed | (made.support_change != 0)
             changed = int(np.count_nonzero(made.changed & known))
-            return FoundLambda(made.edges, support, made.order, touched, changed, made.triangles, decision)
+            since = Since(made.origin, made.changed)
+            return FoundLambda(made.edges, support, made.order, touched, since, changed, made.triangles, decision)
     with events.stage("bound", 0), kernel_threads(threads):
         edges, origin = change.after()
         support, found = order_from_nothing(edges)
@@ -66,4 +79,4 @@ def find_lambda(
         touched[known] = (before[rows] != support[known]) | (
             edge_column(start.base, "lambda")[rows] != found.lam[known]
         )
-    return FoundLambda(edges, support, found, touched, None, spent, decision)
+    return FoundLambda(edges, support, found, touched, None, None, spent, decision)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...tasks.inputs.sources import Source
 from ...tasks.update.merging import Change, compare
 from ...tasks.update.order import Order
@@ -28,6 +31,8 @@ class Start:
     change: Change
     order: Order | None
     """The order of the earlier result; None if λ is to be found from nothing."""
+    forest: NDArray[np.int32] | None
+    """The forest of the earlier result, as in `State`; None where the order is."""
     whole: Decision | None
     """Why λ is found from nothing; None if that is not decided yet."""
     rows: RowCounts
@@ -43,7 +48,7 @@ def start_from(
     batch: BatchInput | None,
 ) -> Start:
     """Read the earlier result, and what changed since. Raises InputError for damage, and as `read_graph` does."""
-    order, whole = None, None
+    order, forest, whole = None, None, None
     every = settings.nightly.full_every
     due = settings.nightly.incremental != "always" and nights_since(base) + 1 >= every
     with events.stage("load", 0):
@@ -53,7 +58,7 @@ def start_from(
                 graph = graph_of_result(base)
             else:
                 state = known_state(settings, base)
-                graph, order = state.graph, state.order
+                graph, order, forest = state.graph, state.order, state.forest
         except NoState as why:
             whole = Decision("whole", str(why))
             graph = graph_of_result(base)
@@ -61,7 +66,7 @@ def start_from(
         today = read_graph(engine, events, source, settings.ingest, settings.input.nulls)
         with events.stage("compare", 0):
             change = compare(graph, today.graph)
-        return Start(base, change, order, whole, today.rows, 0)
+        return Start(base, change, order, forest, whole, today.rows, 0)
     assert batch.batch is not None  # the run has opened its input
     with events.stage("compare", 0):
         change = batch.change(graph)
@@ -69,4 +74,4 @@ def start_from(
     known = new.graph.edges.edges - change.added.edges
     kept = change.before.edges - change.lost
     rows = replace(rows, rows=rows.rows + kept, duplicates=rows.duplicates + known)
-    return Start(base, change, order, whole, rows, batch.batch.repeated)
+    return Start(base, change, order, forest, whole, rows, batch.batch.repeated)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.folders import folder_at
-from ...tasks.update.order import order_of
 from ...tasks.update.state import State, read_state, write_state
 from ...tasks.update.state_index import NoState, has_state
 from ..messages.exits import message
@@ -41,5 +40,4 @@ def keep_state(settings: Settings, staging: Staging, events: Events, state: Stat
 
 def state_of(result: Result) -> State:
     """The state of a result, from its tables. Peels its edges once. Raises InputError for damage."""
-    graph = graph_of_result(result)
-    return State(graph, order_of(graph.edges, edge_column(result, "lambda")))
+    return State.of(graph_of_result(result), edge_column(result, "lambda"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...tasks.device import MemorySpace
 from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
@@ -12,11 +11,11 @@ from ..nightly.track_assignment import Buckets, assign_tracks
 from ..output.manifest import Manifest, ProgramRecord
 from ..results.result import Result
 from ..run.context import Call
-from ..stages.extracting import KnownLambda, extract
 from .carrying.beginning import Begun, tell, written_otherwise
 from .carrying.unchanged import lineage_to
 from .deciding import decide, is_large, with_samples
 from .finding_lambda import FoundLambda, find_lambda
+from .groups.finding import find_groups
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .start import Start
@@ -42,8 +41,7 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
     found = find_lambda(events, start, support, decision, engine.threads)
     graph = change.final(found.edges)
     one = OneBucket.of(graph, found.support, found.order.lam)
-    known = KnownLambda(one.buckets.edges, [one.degrees], [one.results], one.buckets.starts)
-    groups = extract(engine, events, known, 1, MemorySpace.HOST)
+    groups, forest = find_groups(engine, events, engine.threads, start, found, graph)
     columns, programs = _run_programs(call, engine, source, start, graph, one)
     how = _format(call, source)
     with events.stage("publish", 0):
@@ -53,7 +51,7 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
         published, kept = publish_tables(
             engine, one, own, triangles, tracks, how, _earlier(call, start, found), columns
         )
-        keep_state(call.settings, call.staging, events, State(graph, found.order), base)
+        keep_state(call.settings, call.staging, events, State(graph, found.order, forest), base)
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)
     went = Outcome(change, start.rows, start.repeated, found.decision, found.changed, found.triangles)
     return manifest_of(call, source, base, made, went, programs)

@@ -15,6 +15,9 @@ Then the triangles of DN-graphs are counted, by one task if their edges fit one 
     exchange 3     triangles.send_dn_edges   buckets → one task: triangles.merge_dn_edges
     exchange 4     triangles.send_sums       one task → buckets: triangles.collect_triangles
 
+An update of a result in one bucket finds components from those of the earlier result instead: `earlier` has these,
+`regrouping` finds the new ones, and `one_bucket` makes their groups.
+
 An outline has a row for each open component and for each shared vertex, and none for edges. A component is identified
 by its largest k and its least vertex; its id is made of these, and does not depend on the buckets.
 

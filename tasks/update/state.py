@@ -1,4 +1,4 @@
-"""What is kept beside a result for the next update: its numbering, edges and order of peeling, as raw columns.
+"""What is kept beside a result for the next update: its numbering, edges, order of peeling and forest, as raw columns.
 
 The folder `state` has one file for each array, little-endian without a header, so that it can be mapped into memory,
 and an index with the SHA-256 of each file, which is itself sealed. All of it can be computed from the result, so a lost
@@ -26,7 +26,7 @@ from ..storage.checksums import HashedFile
 from ..storage.folders import Folder
 from ..storage.own_files import open_own
 from .merging import NumberedGraph
-from .order import Order
+from .order import Order, order_of
 from .state_index import FORMAT, INDEX, VERSION, NoState, read_index, sealed
 
 _STEP = 2**24
@@ -35,10 +35,22 @@ _STEP = 2**24
 
 @dataclass(frozen=True)
 class State:
-    """The graph of a result, and the order in which its edges were peeled."""
+    """The graph of a result, and what an update of it starts from."""
 
     graph: NumberedGraph
     order: Order
+    """The order in which the edges were peeled."""
+    forest: NDArray[np.int32]
+    """[forest] rows of the edges that are a maximum spanning forest with λ as weight, ascending."""
+
+    @classmethod
+    def of(cls, graph: NumberedGraph, lam: NDArray[np.int32]) -> State:
+        """The state of a graph whose λ is known, int32 [edges]. Peels its edges once."""
+        from ...kernels.cpu.forest import mark_forest  # loads Numba
+
+        edges = graph.edges
+        is_forest = mark_forest(edges.low, edges.high, lam, edges.vertices)
+        return cls(graph, order_of(edges, lam), np.flatnonzero(is_forest).astype(np.int32))
 
 
 def write_state(place: Folder, run: str, state: State) -> int:
@@ -85,7 +97,7 @@ def read_state(place: Folder, run: str) -> State:
         raise NoState(f"the state in {place} cannot be read: {error.strerror or error}") from None
     edges = Topology(found["low"], found["high"], index["vertices"])
     order = Order(**{field.name: found[field.name] for field in fields(Order)})
-    return State(NumberedGraph(_ids(found, index["vertices"]), edges), order)
+    return State(NumberedGraph(_ids(found, index["vertices"]), edges), order, found["forest"])
 
 
 def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -99,6 +111,7 @@ def _arrays(state: State) -> Iterator[tuple[str, NDArray[Any]]]:
     else:
         yield "ids", ids
     yield from (("low", edges.low), ("high", edges.high))
+    yield "forest", state.forest
     yield from ((field.name, getattr(state.order, field.name)) for field in fields(Order))
 
 

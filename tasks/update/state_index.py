@@ -14,7 +14,7 @@ from ..storage.taking_over import take_over
 FOLDER = "state"
 """Name of the folder."""
 INDEX = "index.json"
-FORMAT, VERSION = "edgemill-state", 1
+FORMAT, VERSION = "edgemill-state", 2
 
 
 class NoState(Exception):
@@ -49,7 +49,8 @@ def read_index(place: Folder) -> dict[str, Any]:
     except ValueError as error:
         raise NoState(f"the state in {place} is damaged: {error}") from None
     if (index.get("format"), index.get("format_version")) != (FORMAT, VERSION):
-        raise NoState(f"the state in {place} has format version {index.get('format_version')}; this edgemill reads 1")
+        found = index.get("format_version")
+        raise NoState(f"the state in {place} has format version {found}; this edgemill reads {VERSION}")
     return index
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels.cpu.nest import containing, nest_few
+from ...kernels.cpu.regroup import limits, mark_over, mark_within
 from ...kernels.cpu.update import among
 from ...kernels.graph import Topology
 from ..device import MemorySpace
@@ -29,6 +31,16 @@ def warm_orders() -> None:
     order_of(Topology(low, high, CLIQUE), np.full(len(low), CLIQUE - 2, np.int32))
     edges = Topology(low, high, CLIQUE)
     among(edges, edges)
+
+
+def warm_groups() -> None:
+    """Call the kernels that find groups from those of an earlier result, on an edge."""
+    zero, one, vertex = np.zeros(1, np.int32), np.ones(1, np.int32), np.zeros(2, np.int32)
+    edge = Topology(zero, one, 2)
+    nested, _ = nest_few(zero, one, one, 2)
+    containing(zero, one, one, nested.vertex, nested.level, nested.parent)
+    mark_over(edge, one, limits(zero, one, zero, 2), np.zeros(1, np.bool_))
+    mark_within(edge, one, vertex, one)
 
 
 def warm_dynamic_rows(space: MemorySpace = MemorySpace.HOST) -> None:

@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from backends import BACKENDS, Backend
 from edgemill import kernels
-from edgemill.kernels.cpu.forest import mark_forest
-from edgemill.kernels.cpu.nest import nest_many, subtree_minima, subtree_sums
+from edgemill.kernels.cpu.nest import nest_few, nest_many, subtree_minima, subtree_sums
 from edgemill.kernels.graph import Nested
 from examples import examples
 
@@ -89,11 +88,13 @@ def test_by_a_forest(drawn: Drawn) -> None:
     """Components from a spanning forest, which large graphs have, and the forest itself."""
     edges = np.array(drawn, np.int32).reshape(-1, 3)
     low, high, level = edges.T.copy()
-    check(edges, 20, nest_many(low, high, level, 20))
-    forest = mark_forest(low, high, level, 20)
-    for k in range(7):
-        trees = 20 - len(np.unique(components(edges[level >= k], 20)))
-        assert np.count_nonzero(forest & (level >= k)) == trees
+    for nest in (nest_few, nest_many):
+        found, forest = nest(low, high, level, 20)
+        check(edges, 20, found)
+        for k in range(7):
+            trees = 20 - len(np.unique(components(edges[level >= k], 20)))
+            assert np.count_nonzero(forest & (level >= k)) == trees
+            assert len(np.unique(components(edges[forest & (level >= k)], 20))) == 20 - trees
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -110,7 +111,7 @@ def test_many_at_once(backend: Backend, levels: int) -> None:
     if levels <= 7:
         check(edges, vertices, found)
     low, high, level = edges.T.copy()
-    again = nest_many(low, high, level, vertices)
+    again, _ = nest_many(low, high, level, vertices)
     for name in ("vertex", "edge", "level", "least", "parent"):
         assert np.array_equal(getattr(found, name), getattr(again, name)), name
 

@@ -19,10 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runs
+from dense_answers import check_dense
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
+from edgemill.pipeline.updating.groups import finding
 from examples import examples
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
@@ -73,9 +75,9 @@ def test_a_result_without_state_starts_with_a_full_run(base: Result) -> None:
 
 
 @settings(max_examples=examples(5, 3))
-@given(st.randoms(use_true_random=False), st.sampled_from(["auto", "always"]))
+@given(st.randoms(use_true_random=False), st.sampled_from(["auto", "always"]), st.sampled_from([0, 1]))
 def test_a_chain_of_batches(
-    tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str
+    tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str, most_searched: int
 ) -> None:
     folder, result, edges, text = tmp_path_factory.mktemp("chain"), base, cliques(), is_text(base)
     for night in range(2):
@@ -84,20 +86,55 @@ def test_a_chain_of_batches(
         minus = set(draw.sample(sorted(edges), min(len(edges), draw.choice([0, 1, 3, 20]))))
         minus |= {edge for edge in edges if draw.choice([0, 1, 2]) == edge[1] % 30}
         before, edges = edges, (edges - minus) | plus
-        result = update(
-            result,
-            folder / str(night),
-            insert=rows(plus, text),
-            delete=rows(minus, text),
-            device="cpu",
-            incremental=way,
-        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(finding, "MOST_SEARCHED", most_searched)
+            result = update(
+                result,
+                folder / str(night),
+                insert=rows(plus, text),
+                delete=rows(minus, text),
+                device="cpu",
+                incremental=way,
+            )
         made = result.manifest.update
         assert made is not None
         assert (made.inserted, made.deleted) == (len(edges - before), len(before - edges))
         assert (made.present, made.in_both) == (len(plus & before - minus), len(plus & minus))
         assert made.way == "changes" or way == "auto"
         assert_equal(result, edges, text)
+        check_dense(result)
+
+
+def grouped(result: Result) -> dict[str, int]:
+    """What the log tells of the groups."""
+    events = map(json.loads, (result.path / "log.jsonl").read_text().splitlines())
+    return next({name: event[name] for name in ("searched", "kept")} for event in events if event["event"] == "grouped")
+
+
+@pytest.mark.parametrize(
+    ("plus", "minus", "kept"),
+    [
+        ({(6 * c + 6, v) for c in range(5) for v in (50, 51)}, set(), 6),
+        (set(), {(4, 5)}, 5),
+        ({(u, v) for u in range(6) for v in range(6, 12)}, set(), 4),
+        ({(u, v) for u in range(50, 54) for v in range(50, u)}, set(), 6),
+        (set(), {(u, v) for u in range(6) for v in range(u + 1, 8)}, 5),
+        (set(), {(0, 7), (12, 19)}, 3),
+    ],
+    ids=["apart", "one changes", "two merge", "one appears", "one goes", "parts of the graph"],
+)
+def test_groups_that_did_not_change_are_kept(
+    base: Result, tmp_path: Path, plus: Edges, minus: Edges, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = is_text(base)
+    own: dict[str, Any] = {"insert": rows(plus, text), "delete": rows(minus, text), "device": "cpu"}
+    monkeypatch.setattr(finding, "MOST_SEARCHED", 1)
+    made = update(base, tmp_path / "out", incremental="always", **own)
+    check_dense(made)
+    assert grouped(made)["kept"] == kept
+    whole = update(base, tmp_path / "whole", full_every=1, **own)
+    assert grouped(whole) == {"searched": whole.manifest.counts.edges, "kept": 0}
+    assert [table.to_pylist() for table in tables(made)] == [table.to_pylist() for table in tables(whole)]
 
 
 def test_all_tables_are_those_of_a_run(base: Result, tmp_path: Path) -> None:

@@ -20,12 +20,14 @@ def state(text: bool = False) -> State:
     values = np.arange(3, dtype=np.int32)
     ids = pa.array(["", "é", "z"], pa.large_string()) if text else np.array([-5, 7, 2**40])
     edges = Topology(np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32), 3)
-    return State(NumberedGraph(ids, edges), Order(values, values + 1, values + 2, values + 3))
+    return State(NumberedGraph(ids, edges), Order(values, values + 1, values + 2, values + 3), values[:2])
 
 
 def same(found: State, wanted: State) -> bool:
     ids = [list(own.graph.ids) for own in (found, wanted)]
-    arrays = [(own.graph.edges.low, own.graph.edges.high, *vars(own.order).values()) for own in (found, wanted)]
+    arrays = [
+        (own.graph.edges.low, own.graph.edges.high, own.forest, *vars(own.order).values()) for own in (found, wanted)
+    ]
     return ids[0] == ids[1] and all(np.array_equal(*pair) for pair in zip(*arrays, strict=True))
 
 
@@ -39,7 +41,7 @@ def test_it_is_read_as_written(tmp_path: Path, text: bool) -> None:
 
 def test_an_empty_one(tmp_path: Path) -> None:
     none = np.zeros(0, np.int32)
-    empty = State(NumberedGraph(np.zeros(0, np.int64), Topology(none, none, 0)), Order(none, none, none, none))
+    empty = State(NumberedGraph(np.zeros(0, np.int64), Topology(none, none, 0)), Order(none, none, none, none), none)
     write_state(Folder(str(tmp_path / "a")), "r1", empty)
     assert same(read_state(Folder(str(tmp_path / "a")), "r1"), empty)
 

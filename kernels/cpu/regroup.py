@@ -1,0 +1,126 @@
+"""Which vertices and edges are concerned when edges leave a spanning forest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from ..graph import AnyArray, IntArray, Topology
+from ..runtime.cache import cached_njit
+
+NO_LIMIT = 2**30
+"""Above all levels."""
+NOT_SEEN = -2
+"""Below all levels, and below that of an edge that is gone, which is -1."""
+
+
+@cached_njit
+def _find(up, v):
+    while up[v] != v:
+        up[v] = up[up[v]]
+        v = up[v]
+    return v
+
+
+@cached_njit
+def _unite(low, high, chosen, up):
+    for i in range(chosen.size):
+        if chosen[i]:
+            a, b = _find(up, low[i]), _find(up, high[i])
+            up[max(a, b)] = min(a, b)
+
+
+@cached_njit
+def _limits(low, high, level, vertices):
+    kept = level == NO_LIMIT
+    up = np.arange(vertices).astype(np.int32)
+    piece, size = np.empty(vertices, np.int32), np.zeros(vertices, np.int32)
+    _unite(low, high, kept, up)
+    for v in range(vertices):
+        piece[v] = _find(up, v)
+        size[piece[v]] += 1
+    _unite(low, high, ~kept, up)
+    largest = np.full(vertices, -1, np.int32)  # of a root of a tree: its largest piece
+    begin = np.zeros(vertices + 1, np.int32)
+    for v in range(vertices):
+        tree = _find(up, v)
+        if largest[tree] < 0 or size[piece[v]] > size[largest[tree]]:
+            largest[tree] = piece[v]
+    for i in range(kept.size):
+        if not kept[i]:
+            begin[piece[low[i]] + 1] += 1
+            begin[piece[high[i]] + 1] += 1
+    for v in range(vertices):
+        begin[v + 1] += begin[v]
+    slot = begin[:-1].copy()
+    other, by = np.empty(begin[-1], np.int32), np.empty(begin[-1], np.int32)
+    for i in range(kept.size):
+        if not kept[i]:
+            a, b = piece[low[i]], piece[high[i]]
+            other[slot[a]], by[slot[a]] = b, level[i]
+            other[slot[b]], by[slot[b]] = a, level[i]
+            slot[a] += 1
+            slot[b] += 1
+    found = np.full(vertices, NOT_SEEN, np.int32)
+    queue = np.empty(begin[-1] + 1, np.int32)
+    for v in range(vertices):
+        if piece[v] == v and largest[_find(up, v)] == v:
+            found[v] = NO_LIMIT
+            queue[0] = v
+            first, last = 0, 1
+            while first < last:
+                p = queue[first]
+                first += 1
+                for j in range(begin[p], begin[p + 1]):
+                    q = other[j]
+                    if found[q] == NOT_SEEN:
+                        found[q] = min(found[p], by[j])
+                        queue[last] = q
+                        last += 1
+    for v in range(vertices):
+        found[v] = found[piece[v]]
+    return found
+
+
+def limits(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> IntArray:
+    """The least level on the way from each vertex to the largest piece of its tree, int32 [vertices].
+
+    `low` and `high` [edges] are the ends of the edges of a forest. It falls into pieces at the edges whose `level` is
+    not NO_LIMIT. Within the largest piece the least level is NO_LIMIT. Of pieces with equally many vertices, that of
+    the least vertex counts as the largest.
+    """
+    return _limits(low, high, level, vertices)
+
+
+@cached_njit(parallel=True)
+def _over(low, high, level, limit, found):
+    for e in prange(found.size):
+        least = min(limit[np.uintp(low[e])], limit[np.uintp(high[e])])
+        if least != NO_LIMIT and level[e] > least:
+            found[e] = True
+
+
+def mark_over(edges: Topology, level: IntArray, limit: IntArray, found: AnyArray) -> None:
+    """Set `found` [edges] where the `level` of the edge is above the `limit` [vertices] of one of its ends.
+
+    Reads 9 bytes an edge.
+    """
+    _over(edges.low, edges.high, level, limit, found)
+
+
+@cached_njit(parallel=True)
+def _within(low, high, level, of_vertex, wanted, found):
+    for e in prange(found.size):
+        c = of_vertex[np.uintp(low[e])]
+        found[e] = c >= 0 and wanted[np.uintp(c)] == level[e] and of_vertex[np.uintp(high[e])] == c
+
+
+def mark_within(edges: Topology, level: IntArray, of_vertex: IntArray, wanted: IntArray) -> AnyArray:
+    """The edges of some components without smaller ones, bool [edges].
+
+    `level` [edges] are their levels, `of_vertex` [vertices] the innermost component of each vertex or -1. `wanted`
+    [components] has the level of each component that is asked for, and -1 for any other.
+    """
+    found = np.empty(edges.edges, np.bool_)
+    _within(edges.low, edges.high, level, of_vertex, wanted, found)
+    return found

@@ -1,0 +1,156 @@
+"""The components of a graph from those of an earlier graph, where few edges differ between both.
+
+A maximum spanning forest of the edges, with λ as weight, has the components of all levels. The one of the earlier graph
+is kept. Edges of it that are gone, or whose λ fell, cut it into pieces. The *limit* of a vertex is the least λ now on
+the way from it to the largest piece of its tree, over the edges of the forest that changed. An edge that is in both
+graphs with the same λ, at most the limits of its ends, joins nothing: on the way between its ends in the forest all
+edges had at least its λ, and have it still. So components are searched for among the forest, the edges that came or
+whose λ differs, and the edges with λ above a limit.
+
+All other edges stay together: those of one component, at its own level, are in one component of the new graph. A loop
+at a vertex of each earlier component stands for them, with their number.
+
+That a spanning forest may stand for a graph when edges are added is due to Eppstein, Galil, Italiano and Nissenzweig,
+"Sparsification: a technique for speeding up dynamic graph algorithms", JACM 44(5), 1997.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.cpu.nest import containing, nest_few, subtree_minima
+from ...kernels.cpu.regroup import NO_LIMIT, limits, mark_over
+from ...kernels.graph import Nested, Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InputError
+from .earlier import EarlierGroups
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChangedEdges(SizedArrays):
+    """The edges of two graphs in one numbering of vertices, both sorted by (low, high)."""
+
+    before: Topology
+    level_before: NDArray[np.int32]
+    """[edges of `before`] λ."""
+    forest: NDArray[np.int32]
+    """[forest] rows of `before` that are a maximum spanning forest, ascending."""
+    removed: NDArray[np.bool_]
+    """[edges of `before`] whether the second graph lacks the edge."""
+    after: Topology
+    level: NDArray[np.int32]
+    """[edges of `after`] λ."""
+    origin: NDArray[np.int32]
+    """[edges of `after`] the row in `before`, -1 for an added edge."""
+    changed: NDArray[np.bool_]
+    """[edges of `after`] true for added edges, and where λ differs."""
+
+
+@dataclass(frozen=True)
+class Regrouped(SizedArrays):
+    """The components of the second graph. The edges of `nested` are those that were searched."""
+
+    nested: Nested
+    edges: NDArray[np.int64]
+    """[components] edges that are in no smaller component."""
+    triangles: NDArray[np.int64]
+    """[components] triangles inside, if it is a DN-graph that has the edges of an earlier one; else -1."""
+    forest: NDArray[np.int32]
+    """[forest] rows of the edges of the second graph that are a maximum spanning forest, ascending."""
+    searched: int
+    """Edges that were searched beside the forest."""
+
+
+def regroup(change: ChangedEdges, earlier: EarlierGroups, most: int) -> Regrouped | None:
+    """The components of the second graph; None if more than `most` edges would be searched beside the forest.
+
+    `earlier.vertex` has the numbering of `change`. Raises InputError if `earlier` is not the hierarchy of the first
+    graph.
+    """
+    new = np.flatnonzero(change.changed)
+    was = change.origin[new]
+    added, moved, was = new[was < 0], new[was >= 0], was[was >= 0]
+    limit = _limits(change, moved, was)
+    single = change.changed.copy()
+    if (limit < NO_LIMIT).any():
+        mark_over(change.after, change.level, limit, single)
+    searched = int(np.count_nonzero(single))
+    if searched > most:
+        return None
+    chosen = single.copy()
+    kept = change.forest[~change.removed[change.forest]]
+    chosen[_moved(kept, np.flatnonzero(change.removed), added)] = True
+    rows, own = np.flatnonzero(chosen), _staying(change, earlier, was, np.flatnonzero(single & ~change.changed))
+    left = np.flatnonzero(own > 0)
+    at = _vertices_of(earlier, limit)[left]
+    if (limit[at] < earlier.level[left]).any():
+        raise _contradiction()
+    nested, unites = nest_few(
+        np.concatenate([change.after.low[rows], at]),
+        np.concatenate([change.after.high[rows], at]),
+        np.concatenate([change.level[rows], earlier.level[left]]),
+        change.after.vertices,
+    )
+    here, there = nested.edge[: len(rows)], nested.edge[len(rows) :]
+    edges = np.bincount(here[single[rows]], minlength=len(nested)).astype(np.int64)
+    np.add.at(edges, there, own[left])
+    triangles = np.full(len(nested), -1, np.int64)
+    same = (own[left] == earlier.edges[left]) & (edges[there] == own[left])
+    triangles[there[same]] = earlier.triangles[left[same]]
+    return Regrouped(nested, edges, triangles, rows[unites[: len(rows)]].astype(np.int32), searched)
+
+
+def _staying(change: ChangedEdges, earlier: EarlierGroups, moved: NDArray[np.int32], near: Rows) -> NDArray[np.int64]:
+    """[earlier components] edges that are in no smaller component and not searched one by one.
+
+    `moved` are the rows of `before` whose λ differs, `near` the rows of `after` that are searched and have not changed.
+    """
+    gone = np.concatenate([np.flatnonzero(change.removed), moved])
+    low = np.concatenate([change.before.low[gone], change.after.low[near]])
+    high = np.concatenate([change.before.high[gone], change.after.high[near]])
+    level = np.concatenate([change.level_before[gone], change.level[near]])
+    if (np.minimum(earlier.vertex[low], earlier.vertex[high]) < 0).any():
+        raise _contradiction()
+    within = containing(low, high, level, earlier.vertex, earlier.level, earlier.parent)
+    own = earlier.edges - np.bincount(within, minlength=len(earlier.edges))
+    if (earlier.level[within] != level).any() or (own < 0).any():
+        raise _contradiction()
+    return own
+
+
+def _limits(change: ChangedEdges, moved: Rows, was: NDArray[np.int32]) -> NDArray[np.int32]:
+    """[vertices] the level up to which the forest still connects the vertex as before.
+
+    `moved` are the rows of `after` whose λ differs, and `was` are these edges as rows of `before`.
+    """
+    now = np.full(change.before.edges, NO_LIMIT, np.int32)
+    now[change.removed] = -1
+    fell = change.level[moved] < change.level_before[was]
+    now[was[fell]] = change.level[moved[fell]]
+    forest = change.forest
+    return limits(change.before.low[forest], change.before.high[forest], now[forest], change.after.vertices)
+
+
+def _vertices_of(earlier: EarlierGroups, limit: NDArray[np.int32]) -> NDArray[np.int32]:
+    """[earlier components] a vertex of the highest limit. Raises InputError for a component without vertices."""
+    vertices = np.flatnonzero(earlier.vertex >= 0)
+    key = ((NO_LIMIT - limit[vertices]).astype(np.int64) << 32) | vertices
+    found = np.full(len(earlier.level), np.iinfo(np.int64).max)
+    np.minimum.at(found, earlier.vertex[vertices], key)
+    return (subtree_minima(earlier.parent, found) & (2**32 - 1)).astype(np.int32)
+
+
+def _moved(rows: NDArray[np.int32], removed: Rows, added: Rows) -> Rows:
+    """The rows of edges in the second graph that were `rows` of the first, which lost and got others at these rows."""
+    kept = rows - np.searchsorted(removed, rows)
+    moved: Rows = kept + np.searchsorted(added - np.arange(len(added)), kept, side="right")
+    return moved
+
+
+def _contradiction() -> InputError:
+    return InputError("the result is damaged: its table hierarchy is not that of its edges")
