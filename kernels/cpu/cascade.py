@@ -35,18 +35,24 @@ LINE = 6
 
 
 @cached_njit
-def _lose(e, hits, to_f, to_g, count, band, loss, used):
-    """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number."""
+def _lose(e, hits, to_f, to_g, count, band, loss, used, firsts):
+    """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number.
+
+    With `firsts`, its entry of e becomes the number of triangles that the removal of e destroys.
+    """
     owners = np.uintp(loss.shape[0] - 1)
     listed = 0
+    destroyed = 0
     for h in range(np.uintp(hits)):
         f = to_f[h]
         g = to_g[h]
         cf = count[f]
         cg = count[g]
         if band is None:
-            f_loses = (cf >= 0) & ((cg >= 0) | ((cg == CURRENT) & (e < g)))
-            g_loses = (cg >= 0) & ((cf >= 0) | ((cf == CURRENT) & (e < f)))
+            f_remains = (cf >= 0) | ((cf == CURRENT) & (e < f))
+            g_remains = (cg >= 0) | ((cg == CURRENT) & (e < g))
+            f_loses = (cf >= 0) & g_remains
+            g_loses = (cg >= 0) & f_remains
         else:
             # Edges in a higher band remain; an edge in a lower band did not count this triangle.
             here = band[e]
@@ -56,6 +62,8 @@ def _lose(e, hits, to_f, to_g, count, band, loss, used):
             g_remains = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
             f_loses = f_here & (cf >= 0) & g_remains
             g_loses = g_here & (cg >= 0) & f_remains
+        if firsts is not None:
+            destroyed += f_remains & g_remains
         owner = (np.uintp(f) >> np.uintp(LINE)) & owners
         loss[owner, used[owner]] = f
         used[owner] += np.uintp(f_loses)
@@ -64,6 +72,8 @@ def _lose(e, hits, to_f, to_g, count, band, loss, used):
         used[owner] += np.uintp(g_loses)
         listed += f_loses
         listed += g_loses
+    if firsts is not None:
+        firsts[e] = destroyed
     return listed
 
 
@@ -86,6 +96,7 @@ def _gather(
     found_g,
     losses,
     fill,
+    firsts,
 ):
     """List the edges that lose a triangle by the removal of the frontier.
 
@@ -139,7 +150,7 @@ def _gather(
                         hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
                     else:
                         hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
-                    written += _lose(e, hits, to_f, to_g, count, band, loss, used)
+                    written += _lose(e, hits, to_f, to_g, count, band, loss, used, firsts)
                     i += 1
                 if marked:
                     unmark_row(mark, neighbour, row, row_stop)
@@ -192,6 +203,11 @@ class Cascade:
         span = owners << LINE
         self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
         self._next_count = np.zeros(owners, np.int64)
+        self.firsts: IntArray | None = None
+        """[edges] if it is set, `run` stores the number of triangles that the removal of each edge destroys: those in
+        which no other edge is removed before it. Edges that `run` returns are then in order of their removal, those of
+        one round by number.
+        """
 
     def run(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
@@ -205,7 +221,7 @@ class Cascade:
         while len(frontier):
             frontier = self._by_hub(frontier)
             self._round(rows, count, frontier, threshold, band)
-            removed.append(frontier)
+            removed.append(frontier if self.firsts is None else np.sort(frontier))
             rounds += 1
             frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
@@ -246,6 +262,7 @@ class Cascade:
                 *self._found,
                 self._losses,
                 self._fill,
+                self.firsts,
             )
             _apply(self._losses, self._fill, count, band, threshold, self._next, self._next_count)
         _set(count, frontier, np.int32(GONE))

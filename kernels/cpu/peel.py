@@ -46,3 +46,14 @@ class Peeling:
         self.levels += 1
         if self.left < COMPACT_AT * self._in_rows:
             self._rows, self._in_rows = compact(self._rows, self.count >= 0), self.left
+
+
+class RecordedPeeling(Peeling):
+    """A peeling that records of each edge two numbers of triangles."""
+
+    def __init__(self, topology: Topology, count: IntArray) -> None:
+        super().__init__(topology, count)
+        self.level_counts = self._live.start = np.zeros(topology.edges, np.int32)
+        """[edges] triangles of a removed edge whose other edges have at least its λ: its count as its level began."""
+        self.remainders = self._cascade.firsts = np.zeros(topology.edges, np.int32)
+        """[edges] triangles of a removed edge whose other edges come later in the order of `removed`."""

@@ -10,7 +10,7 @@ from ..runtime.cache import cached_njit
 
 
 @cached_njit(parallel=True)
-def _below(live, first, stop, count, threshold, weak, found, least):
+def _below(live, first, stop, count, threshold, weak, found, least, start):
     """Each thread scans its own run of `live` and drops removed edges from it."""
     for thread in prange(first.size):
         to = first[thread]
@@ -22,6 +22,8 @@ def _below(live, first, stop, count, threshold, weak, found, least):
             if c >= 0:
                 live[to] = e
                 to += 1
+                if start is not None:
+                    start[e] = c
                 if c < threshold:
                     weak[hits] = e
                     hits += 1
@@ -41,13 +43,15 @@ class Live:
         self.live = np.arange(edges, dtype=np.int32)
         self.first, self.stop = cuts[:-1].copy(), cuts[1:].copy()
         self.weak = np.empty(edges, np.int32)
+        self.start: IntArray | None = None
+        """[edges] if it is set, `below` stores the counts of the remaining edges in it."""
 
 
 def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
     """The edges with 0 ≤ count < threshold, ascending, and the least count of the others (2^31 - 1 without others)."""
     found = np.empty(len(live.first), np.int64)
     least = np.empty(len(live.first), np.int32)
-    _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least)
+    _below(live.live, live.first, live.stop, count, np.int32(threshold), live.weak, found, least, live.start)
     runs = [live.weak[a:b] for a, b in zip(live.first, found, strict=True)]
     return np.concatenate(runs), int(least.min())
 

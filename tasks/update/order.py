@@ -43,14 +43,14 @@ class Order(SizedArrays):
 
     def with_dense_times(self) -> Order:
         """The same order, with times from 0 without gaps in each level."""
-        return replace(self, time=_places(np.argsort(self.keys()), self.lam))
+        return replace(self, time=places(np.argsort(self.keys()), self.lam))
 
 
 def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
     """An order of peeling of edges whose λ is known, int32 [edges].
 
     Each level is peeled by itself, many levels at the same time: an edge falls when at most λ of its triangles are left
-    in which no other edge has a lower level. Takes about as long as a peeling and two counts of all triangles. Vertices
+    in which no other edge has a lower level. Takes about as long as a peeling and a count of all triangles. Vertices
     may be numbered in any way. Raises ValueError if `lam` is not that of the edges.
     """
     from ...kernels.cpu.update import order_counts  # loads Numba
@@ -58,28 +58,11 @@ def order_of(edges: Topology, lam: NDArray[np.int32]) -> Order:
     ranked, number = _by_degree(edges)
     level = lam[number]
     count, _ = order_counts(ranked, level.astype(np.int64) << KEY_BITS)
-    time = _fallen_places(ranked, level, count)
-    if (count < level).any() or (time < 0).any():
+    fallen, remainder = _fallen(ranked, level, count)
+    if (count < level).any() or len(fallen) < edges.edges:
         raise ValueError("the given λ is not that of the edges")
-    _, remainder = order_counts(ranked, (level.astype(np.int64) << KEY_BITS) | time)
+    time = places(fallen, level)
     return Order(lam, *(_back(values, number) for values in (time, count, remainder)))
-
-
-def order_of_peeling(
-    lam: NDArray[np.int32], fallen: NDArray[np.int32], ranked: Topology, number: NDArray[Any]
-) -> Order:
-    """The order in which a peeling removed the edges: `fallen` [edges] has their numbers, `lam` [edges] their λ.
-
-    `ranked` are the edges that are in triangles, with vertices in degree order; `number` [edges of `ranked`] has their
-    numbers. Counts all triangles once.
-    """
-    from ...kernels.cpu.update import order_counts
-
-    time = _places(fallen, lam)
-    keys = (lam.astype(np.int64) << KEY_BITS) | time
-    count, remainder = np.zeros((2, len(lam)), np.int32)
-    count[number], remainder[number] = order_counts(ranked, keys[number])
-    return Order(lam, time, count, remainder)
 
 
 def find_violation(edges: Topology, order: Order) -> int | None:
@@ -117,10 +100,17 @@ def _back(values: NDArray[np.int32], number: NDArray[np.int64]) -> NDArray[np.in
     return found
 
 
-def _fallen_places(edges: Topology, level: NDArray[np.int32], count: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The place of each edge among those of its level in the order in which they fall; -1 where an edge does not."""
+def _fallen(
+    edges: Topology, level: NDArray[np.int32], count: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """All edges that fall if each level is peeled, in the order in which they do, and the triangles [edges] of each
+    whose other edges come later.
+    """
+    from ...kernels.cpu.cascade import Cascade
+
     left, rows = count.copy(), kernels.adjacency(edges)
-    cascade = kernels.cascade(edges, rows)
+    cascade = Cascade(edges, rows)
+    remainder = cascade.firsts = np.zeros(edges.edges, np.int32)
     threshold = np.arange(1, int(level.max(initial=0)) + 2, dtype=np.int32)
     sizes = np.cumsum(np.bincount(level, minlength=1))
     fallen, first = [], 0
@@ -132,16 +122,16 @@ def _fallen_places(edges: Topology, level: NDArray[np.int32], count: NDArray[np.
         first = stop
         if first < len(threshold):
             rows = kernels.compact(rows, level >= first)
-    whole = np.concatenate(fallen)
-    if len(whole) < edges.edges:
-        return np.full(edges.edges, -1, np.int32)
-    return _places(whole, level)
+    return np.concatenate(fallen), remainder
 
 
-def _places(fallen: NDArray[Any], lam: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The place of each edge among those of its λ, for all edges in the order in which they fell."""
-    by_level = fallen[np.argsort(lam[fallen], kind="stable")]
-    sizes = np.bincount(lam[by_level]) if len(lam) else np.zeros(0, np.int64)
+def places(fallen: NDArray[Any], lam: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The place of each edge among those of its λ, int32 [edges], for all edges in the order in which they fell."""
+    levels = lam[fallen]
+    if (levels[1:] < levels[:-1]).any():
+        ascending = np.argsort(levels, kind="stable")
+        fallen, levels = fallen[ascending], levels[ascending]
+    sizes = np.bincount(levels) if len(lam) else np.zeros(0, np.int64)
     place = np.empty(len(lam), np.int32)
-    place[by_level] = np.arange(len(lam)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place[fallen] = np.arange(len(lam)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return place
