@@ -18,6 +18,7 @@ import strategies
 from edgemill import kernels
 from edgemill.pipeline.stages.extracting import Groups
 from edgemill.tasks import dense
+from edgemill.tasks.dense.merge import component_ids
 from edgemill.tasks.dense.triangles import Sums
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.errors import InternalError, OutOfRoom
@@ -70,7 +71,7 @@ def check(levels: dict[Edge, int], groups: Groups) -> None:
     known = oracles.networkx_hierarchy(levels)
 
     def number(edges: frozenset[Edge] | None) -> int:
-        return -1 if edges is None else min(min(edges)) * (highest + 1) + known[edges].k
+        return -1 if edges is None else (min(min(edges)) << highest.bit_length()) + known[edges].k
 
     rows = rows_of(groups)
     assert rows == sorted(
@@ -185,7 +186,7 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     merged = dense.merge_outlines(starts, highest, collect(0, (dense.send_outline(tree, 0) for tree in trees)))
     answers = [dense.answer_outlines(merged, highest)]
     found = [dense.collect_groups(tree, highest, collect(tree.bucket, answers)) for tree in trees]
-    moved = shift * (highest + 1)
+    moved = shift << highest.bit_length()
     for known, own in zip(groups.found, found, strict=False):
         assert np.array_equal(own.components.id, known.components.id + moved)
         assert np.array_equal(own.components.parent, known.components.parent + moved * (known.components.parent >= 0))
@@ -195,6 +196,13 @@ def test_more_vertices_than_an_int32_counts(tmp_path: Path) -> None:
     for tree, own in zip(trees, found, strict=True):
         kept = dense.dn_edges(buckets[tree.bucket - 1], tree, own)
         assert (kept.edges.highs.dtype.itemsize, len(kept)) == (8, len(kept.place))
+
+
+def test_ids_stay_when_the_largest_lambda_changes_a_little() -> None:
+    least, level = np.array([0, 3, 2**33]), np.array([0, 2, 4], np.int32)
+    found = [component_ids(least, level, highest).tolist() for highest in (4, 5, 7, 8)]
+    assert found[0] == found[1] == found[2] != found[3]
+    assert found[0] == [0, 26, 2**36 + 4]
 
 
 def test_joined_outlines_are_no_larger_than_what_they_are_about(

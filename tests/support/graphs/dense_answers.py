@@ -34,7 +34,7 @@ def dense_answers(
     low: NDArray[np.integer[Any]], high: NDArray[np.integer[Any]], level: NDArray[np.integer[Any]], vertices: int
 ) -> DenseAnswers:
     """The answers for edges between positions below `vertices`."""
-    top = int(level.max(initial=0)) + 1
+    top = 1 << int(level.max(initial=0)).bit_length()
     innermost = np.full(vertices, -1)
     found: dict[int, list[Any]] = {}
     leaves: dict[int, bool] = {}
