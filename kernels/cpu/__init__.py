@@ -2,8 +2,13 @@
 
 May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with `peel` and `cascade`.
 `arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs` gathers of vertex programs.
-`kernels` documents the operations below.
+`kernels` documents the operations below. Those of shards are loaded at their first use.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
@@ -14,8 +19,10 @@ from .intersect import intersect
 from .nest import nest
 from .peel import Peeling
 from .scan import reband
-from .shards.merged_order import merge_rows, to_merged_order
-from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
+
+if TYPE_CHECKING:
+    from .shards.merged_order import merge_rows, to_merged_order
+    from .shards.third_vertex import count_by_third_vertex, third_vertex_rows
 
 remove_unused()
 
@@ -40,3 +47,16 @@ __all__ = [
     "third_vertex_rows",
     "to_merged_order",
 ]
+
+_OF_SHARDS = {
+    "count_by_third_vertex": ".shards.third_vertex",
+    "merge_rows": ".shards.merged_order",
+    "third_vertex_rows": ".shards.third_vertex",
+    "to_merged_order": ".shards.merged_order",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_SHARDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OF_SHARDS[name], __name__), name)

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 """Environment variables that give OpenBLAS its number of threads."""
@@ -64,7 +63,7 @@ def _hide_pandas_from_arrow() -> None:
         sys.meta_path.remove(finder)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Makes Python believe that pandas is not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -57,7 +56,7 @@ class Events:
 
     def __init__(self, listener: Listener | None = None, run_id: str | None = None) -> None:
         self.started = datetime.now(UTC)
-        self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+        self.run_id = run_id or f"{self.started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
         self.stages: list[StageRecord] = []
         self.exchanges: list[ExchangeRecord] = []
         self.reached: Mapping[str, object] = {}

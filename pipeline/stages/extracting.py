@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +28,15 @@ from ...tasks.graph.triangulate import count_triangles
 from ...tasks.messages import Bundle, bundle
 from ...tasks.partition import RangePartitioner
 from ...tasks.publish.lambda_columns import BucketResults
-from ...tasks.shards.supports import BucketSupports
 from ..monitor.events import Events
 from ..output.manifest import DenseRecord
 from .exchange import exchange, send
 from .partitioning import collect_owned, order_by_degree
 from .sequential import SequentialEngine
-from .sharding import count_supports_by_shards
 from .task_engine import Future, TaskEngine
+
+if TYPE_CHECKING:
+    from ...tasks.shards.supports import BucketSupports
 
 FAN_IN = 4
 """Outlines that one task joins. This bounds the memory of a task for any number of buckets."""
@@ -146,6 +148,8 @@ def sum_by_shards(
     space: MemorySpace,
 ) -> list[Future]:
     """[buckets] bundles of Sums for the exchange `triangles`, counted by `groups` groups of shards."""
+    from .sharding import count_supports_by_shards  # loads the kernels of shards
+
     edges = engine.map("dn-edges-alone", attrgetter("edges"), [(own,) for own in kept])
     graph = order_by_degree(engine, edges, int(starts[-1]), space)
     supports = count_supports_by_shards(graph, groups)

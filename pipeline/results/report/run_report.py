@@ -42,11 +42,13 @@ def add_report(
     """
     start = time.perf_counter()
     try:
-        from .changes import compare_nights
         from .page import page
 
-        result = Result.unpublished(staging.named_from, manifest)
-        since = compare_nights(result, before, events) if before else None
+        result, since = Result.unpublished(staging.named_from, manifest), None
+        if before is not None:
+            from .changes import compare_nights
+
+            since = compare_nights(result, before, events)
         content = page(result, str(staging.out), since)
         staging.add(REPORT_NAME, content)
     except Exception as error:
