@@ -39,7 +39,9 @@ def _by_level(level):
         slot[highest - level[e] + 1] += 1
     for k in range(highest + 1):
         slot[k + 1] += slot[k]
-    ends = slot[1:].copy()
+    ends = np.empty(highest + 1, np.int64)
+    for k in range(highest + 1):
+        ends[k] = slot[k + 1]
     ordered = np.empty(level.size, np.int32)
     for e in range(level.size):
         k = highest - level[e]
@@ -51,7 +53,8 @@ def _by_level(level):
 @cached_njit
 def _doubled(values):
     larger = np.empty(2 * values.size, np.int32)
-    larger[: values.size] = values
+    for i in range(values.size):  # assigning to a slice takes a second more to compile: its check makes texts
+        larger[i] = values[i]
     return larger
 
 

@@ -75,6 +75,17 @@ def environment_folder() -> Path:
     return Path(sys.prefix) / "share" / "edgemill" / "kernels" / _fingerprint()
 
 
+def is_empty() -> bool:
+    """Whether compiled kernels are kept, and none from the present sources is there yet."""
+    if numba.config.CACHE_DIR:
+        return False
+    try:
+        own = folder()
+    except RuntimeError:
+        return False
+    return own in _written and not any(own.glob("*.nbi")) and not environment_folder().exists()
+
+
 def remove_unused() -> None:
     """Mark the hash folder of the present sources as used, and remove folders that were unused for 30 days.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,8 @@ from .. import cpu
 from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
-from ..graph import Topology
+from ..graph import IntArray, LongArray, Topology
+from . import cache
 
 
 @dataclass(frozen=True)
@@ -25,55 +29,106 @@ class WarmUp:
     seconds: float
 
 
-def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False) -> WarmUp:
+def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False, processes: int = 1) -> WarmUp:
     """Call each kernel that `method` (peel, band or fixpoint) uses with `partitions` partitions, on one triangle.
 
     With `text` also the kernels for strings. A run on GPUs sorts and nests on the CPU, so with `on_gpu` these kernels
     are called. The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's
-    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others.
+    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If the cache has no kernel yet, up to `processes`
+    processes compile them side by side.
     """
     start = time.perf_counter()
     before = _compiled()
-    if text:
-        sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
-        hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
-    one = np.ones(1, np.int32)
-    parent = cpu.nest(one, one, one, 2).parent
-    nest_many(one, one, one, 2)
-    subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
     if on_gpu:
+        if text:
+            _warm_text()
+        _warm_nest()
         from ..gpu.tables import compile_all
 
         cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
         compile_all()
-    else:
-        _warm_bounding(method, partitions)
-    return WarmUp(_compiled() - before, time.perf_counter() - start)
+        return WarmUp(_compiled() - before, time.perf_counter() - start)
+    parts = [method, "nest", "rows", *(["text"] if text else []), *(["shards"] if partitions > 1 else [])]
+    elsewhere = 0
+    if processes > 1 and cache.is_empty():
+        elsewhere = _compile_side_by_side(parts, processes)
+    for part in parts:  # also those that others have compiled: now they are loaded
+        _PARTS[part]()
+    return WarmUp(_compiled() - before + elsewhere, time.perf_counter() - start)
 
 
-def _warm_bounding(method: str, partitions: int) -> None:
+def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:
+    """Compile the parts in this process and others. Returns how many kernels the others compiled.
+
+    What another process fails to compile, this one compiles later.
+    """
+    shares: list[list[str]] = [[] for _ in range(min(processes, len(parts)))]
+    for part in sorted(parts, key=_SECONDS.__getitem__, reverse=True):
+        min(shares, key=lambda own: sum(_SECONDS[one] for one in own)).append(part)
+    own, *others = sorted(shares, key=len)
+    command = [sys.executable, "-m", __spec__.name]
+    started = [
+        subprocess.Popen([*command, *share], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True) for share in others
+    ]
+    for part in own:
+        _PARTS[part]()
+    told = [process.communicate()[0].strip() for process in started]
+    return sum(int(count) for count in told if count.isdecimal())
+
+
+def _warm_text() -> None:
+    sort_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8))
+    hash_strings(np.zeros(2, np.int64), np.zeros(1, np.uint8), np.uint64(1))
+
+
+def _warm_nest() -> None:
+    one = np.ones(1, np.int32)
+    parent = cpu.nest(one, one, one, 2).parent
+    nest_many(one, one, one, 2)
+    subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
+
+
+def _triangle() -> tuple[Topology, LongArray, IntArray]:
+    """The edges of a triangle, and the start of each vertex's row among them with the larger ends."""
     low, high = np.array([0, 0, 1], np.int32), np.array([1, 2, 2], np.int32)
-    offsets = np.array([0, 2, 3, 3], np.int64)
-    cpu.order_pairs(low, high, 3, 3)
+    return Topology(low, high, 3), np.array([0, 2, 3, 3], np.int64), high
+
+
+def _warm_rows() -> None:
+    topology, offsets, high = _triangle()
+    cpu.order_pairs(topology.low, high, 3, 3)
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
-    topology = Topology(low, high, 3)
+
+
+def _warm_peel() -> None:
+    topology, _, _ = _triangle()
+    cpu.compact(cpu.adjacency(topology), np.ones(3, np.bool_))
+    cpu.Peeling(topology, np.ones(3, np.int32)).advance()
+
+
+def _warm_band() -> None:
+    topology, _, _ = _triangle()
     rows = cpu.adjacency(topology)
     cpu.compact(rows, np.ones(3, np.bool_))
-    one = np.ones(3, np.int32)
-    if partitions > 1:
-        cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
-        cpu.lookup(np.arange(3), np.arange(3))
-        _warm_third_vertex()
-    if method == "peel":
-        cpu.Peeling(topology, one).advance()
-    elif method == "band":
-        table, zero = np.full(3, 2, np.int32), np.zeros(3, np.int32)
-        _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
-        cpu.Cascade(topology, rows).run(rows, count, frontier, table, zero)
-    else:
-        rounds = cpu.Fixpoint(topology, rows, np.ones(3, np.bool_), 1)
-        rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
-        rounds.unsettle(one, np.arange(3, dtype=np.int32))
+    one, zero, table = np.ones(3, np.int32), np.zeros(3, np.int32), np.full(3, 2, np.int32)
+    _, count, _, frontier = cpu.reband(zero, one, one, zero, np.ones(3, np.bool_), table)
+    cpu.Cascade(topology, rows).run(rows, count, frontier, table, zero)
+
+
+def _warm_fixpoint() -> None:
+    topology, _, _ = _triangle()
+    rows, one = cpu.adjacency(topology), np.ones(3, np.int32)
+    cpu.compact(rows, np.ones(3, np.bool_))
+    rounds = cpu.Fixpoint(topology, rows, np.ones(3, np.bool_), 1)
+    rounds.evaluate(one, np.arange(3, dtype=np.int32), False)
+    rounds.unsettle(one, np.arange(3, dtype=np.int32))
+
+
+def _warm_shards() -> None:
+    _, offsets, high = _triangle()
+    cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
+    cpu.lookup(np.arange(3), np.arange(3))
+    _warm_third_vertex()
 
 
 def _warm_third_vertex() -> None:
@@ -96,3 +151,30 @@ def _compiled() -> int:
     # By identity: some modules import kernels of others.
     found: dict[int, Any] = {id(k): k for module in modules for k in vars(module).values() if hasattr(k, "stats")}
     return sum(sum(k.stats.cache_misses.values()) for k in found.values())
+
+
+_PARTS: Mapping[str, Callable[[], None]] = {
+    "peel": _warm_peel,
+    "band": _warm_band,
+    "fixpoint": _warm_fixpoint,
+    "nest": _warm_nest,
+    "rows": _warm_rows,
+    "text": _warm_text,
+    "shards": _warm_shards,
+}
+_SECONDS: Mapping[str, float] = {
+    "peel": 4.0,
+    "band": 4.0,
+    "fixpoint": 4.0,
+    "nest": 3.5,
+    "rows": 1.2,
+    "text": 1.5,
+    "shards": 4.0,
+}
+"""About what each part takes to compile."""
+
+
+if __name__ == "__main__":
+    for _part in sys.argv[1:]:
+        _PARTS[_part]()
+    print(_compiled())

@@ -18,7 +18,8 @@ def warm_workers(run: RunContext) -> None:
         reports: list[WarmUp] = []
         if plan.finds_lambda:
             text = plan.source.kind == "string"
-            reports = engine.on_every_worker(warm, plan.method, plan.partitions, on_gpu, text)
+            processes = engine.capacity.threads if engine.capacity.in_process else 1
+            reports = engine.on_every_worker(warm, plan.method, plan.partitions, on_gpu, text, processes)
         if on_gpu and plan.finds_lambda:
             for compact_rows in (False, True)[: 1 + plan.compact_rows]:
                 engine.on_every_worker(_run_clique, plan.method, plan.partitions, plan.is_whole, compact_rows)

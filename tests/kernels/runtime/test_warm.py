@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from edgemill.kernels.runtime import cache
+from edgemill.kernels.runtime import warm as warm_kernels
+from edgemill.kernels.runtime.warm import warm
 from support_path import SUPPORT_PATH
 
 SCRIPT = """
@@ -70,3 +77,45 @@ def test_a_run_compiles_no_further_kernel(tmp_path: Path) -> None:
     cases = dict(map(json.loads, found.stdout.splitlines()))
     assert len(cases) == 7
     assert {name: new for name, new in cases.items() if new} == {}
+
+
+def test_another_process_compiles_a_part() -> None:
+    """It tells how many kernels it has compiled; here they are in the cache."""
+    warm("peel", 1)
+    found = subprocess.run(
+        [sys.executable, "-m", warm_kernels.__spec__.name, "rows"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert found.stdout == "0\n"
+
+
+def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest part is in a share of its own, and all parts run here in the end, to load what others compiled."""
+    called, commands = list[str](), list[list[str]]()
+
+    class Process:
+        def __init__(self, command: list[str], **_: Any) -> None:
+            commands.append(command[3:])
+
+        def communicate(self) -> tuple[str, None]:
+            return "7\n", None
+
+    parts = {name: partial(called.append, name) for name in ("peel", "nest", "rows", "text")}
+    monkeypatch.setattr(warm_kernels, "_PARTS", parts)
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    monkeypatch.setattr(cache, "is_empty", lambda: True)
+    assert warm("peel", 1, text=True, processes=3).compiled == 14
+    assert called == ["peel", "peel", "nest", "rows", "text"]
+    assert commands == [["nest"], ["text", "rows"]]
+    called.clear()
+    assert warm("peel", 1).compiled == 0
+    assert called == ["peel", "nest", "rows"] and len(commands) == 2
+
+
+def test_whether_the_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(cache, "environment_folder", lambda: tmp_path / "none")
+    assert not cache.is_empty()  # nothing can be kept there
+    monkeypatch.setattr(cache, "_written", {tmp_path})
+    assert cache.is_empty()
+    (tmp_path / "kernel.nbi").touch()
+    assert not cache.is_empty()
