@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from ...tasks import ingest
 from ...tasks.dense import BucketGroups
 from ...tasks.ids import identity, order
-from ...tasks.ids.identity import Kind
 from ...tasks.ingest.numbering import BucketEdges, BucketIds
 from ...tasks.messages import collect
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.dense_tables import write_groups
-from ...tasks.publish.lambda_columns import BucketResults
+from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
 from ...tasks.storage.taking_over import take_over
@@ -27,7 +26,7 @@ from ...tasks.update.merging import NumberedGraph
 from ..results.read_errors import read_errors
 from ..results.result import Result
 from ..stages.ingesting import Buckets
-from ..stages.publishing import Findings, Published, sum_and_name
+from ..stages.publishing import Published
 from .file_ranges import FileRange, file_ranges, files_of
 from .threads import ThreadedEngine
 
@@ -71,17 +70,19 @@ def publish_tables(
     groups: BucketGroups,
     triangles: NDArray[np.int64],
     tracks: NDArray[np.int64],
+    values: tuple[BucketVertices, BucketSummary],
     how: TableFormat,
     earlier: Earlier,
     more: Sequence[TableColumn] = (),
 ) -> tuple[Published, int]:
     """Write the tables, or take their files over. `more` are columns of vertices from programs.
 
+    `values` are those of the vertices, and the totals of all edges.
+
     Returns the tables, and the number of files that were taken over.
     """
     (edges,), (ids,) = found.buckets.edges, found.buckets.ids
-    rows = sum_and_name(engine, Findings(found.buckets, [found.degrees], [found.results]), _kind(how))
-    (vertices,), (names,) = rows.vertices, rows.names
+    names, (vertices, summary) = identity.take(ids.ids, edges.highs), values
     columns = publish.edge_columns(found.results, True)
     own = [*publish.vertex_columns(vertices, groups.innermost, True), *more]
     edge_files = _ranges(earlier, "edges", earlier.edges_before, len(edges), earlier.touched)
@@ -95,7 +96,6 @@ def publish_tables(
     written = engine.map("write", _call, tasks)
     dense = write_groups(how, ids.ids, groups, triangles, tracks)
     kept = sum(file.kept is not None for file in [*edge_files, *vertex_files])
-    summary = publish.summarise(found.results, vertices)
     return Published([*written, *dense], len(edges), len(ids), [summary]), kept
 
 
@@ -163,7 +163,3 @@ def _cut(columns: Sequence[TableColumn], rows: slice) -> list[TableColumn]:
 
 def _folder(how: TableFormat) -> Any:
     return how.folder
-
-
-def _kind(how: TableFormat) -> Kind:
-    return how.source.kind

@@ -16,6 +16,7 @@ from .carrying.unchanged import lineage_to
 from .deciding import decide, is_large, with_samples
 from .finding_lambda import FoundLambda, find_lambda
 from .groups.finding import find_groups
+from .groups.vertices import vertex_values
 from .reading import edge_column
 from .result_manifest import Made, Outcome, manifest_of
 from .start import Start
@@ -48,8 +49,9 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
         buckets = Buckets(one.buckets.ids, groups.found, one.buckets.starts, groups.highest, source.id_type)
         tracked = assign_tracks(engine, events, buckets, lineage_to(call, source, base))
         (own,), (triangles,), (tracks,) = groups.found, groups.triangles, tracked.tracks
+        values = vertex_values(start, found, one, support, engine.threads)
         published, kept = publish_tables(
-            engine, one, own, triangles, tracks, how, _earlier(call, start, found), columns
+            engine, one, own, triangles, tracks, values, how, _earlier(call, start, found), columns
         )
         keep_state(call.settings, call.staging, events, State(graph, found.order, forest), base)
     made = Made(published.files, kept, published.summaries[0], groups.record, tracked.record)

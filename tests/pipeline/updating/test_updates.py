@@ -24,7 +24,7 @@ from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
 from edgemill.pipeline.updating import file_ranges
-from edgemill.pipeline.updating.groups import finding
+from edgemill.pipeline.updating.groups import finding, vertices
 from examples import examples
 
 TABLES = ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members")
@@ -77,7 +77,7 @@ def test_a_result_without_state_starts_with_a_full_run(base: Result) -> None:
 @settings(max_examples=examples(5, 3))
 @given(st.randoms(use_true_random=False), st.sampled_from(["auto", "always"]), st.sampled_from([0, 1]))
 def test_a_chain_of_batches(
-    tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str, most_searched: int
+    tmp_path_factory: pytest.TempPathFactory, base: Result, draw: random.Random, way: str, most: int
 ) -> None:
     folder, result, edges, text = tmp_path_factory.mktemp("chain"), base, cliques(), is_text(base)
     for night in range(2):
@@ -87,7 +87,8 @@ def test_a_chain_of_batches(
         minus |= {edge for edge in edges if draw.choice([0, 1, 2]) == edge[1] % 30}
         before, edges = edges, (edges - minus) | plus
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(finding, "MOST_SEARCHED", most_searched)
+            patch.setattr(finding, "MOST_SEARCHED", most)
+            patch.setattr(vertices, "MOST_TOUCHED", most)
             result = update(
                 result,
                 folder / str(night),
@@ -129,12 +130,15 @@ def test_groups_that_did_not_change_are_kept(
     text = is_text(base)
     own: dict[str, Any] = {"insert": rows(plus, text), "delete": rows(minus, text), "device": "cpu"}
     monkeypatch.setattr(finding, "MOST_SEARCHED", 1)
+    monkeypatch.setattr(vertices, "MOST_TOUCHED", 1)
     made = update(base, tmp_path / "out", incremental="always", **own)
     check_dense(made)
     assert grouped(made)["kept"] == kept
     whole = update(base, tmp_path / "whole", full_every=1, **own)
     assert grouped(whole) == {"searched": whole.manifest.counts.edges, "kept": 0}
     assert [table.to_pylist() for table in tables(made)] == [table.to_pylist() for table in tables(whole)]
+    assert (made.manifest.lam, made.manifest.dense) == (whole.manifest.lam, whole.manifest.dense)
+    assert made.manifest.counts.triangles == whole.manifest.counts.triangles
 
 
 def test_all_tables_are_those_of_a_run(base: Result, tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""The values of vertices of the new graph: from those of the earlier result, or from all edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.graph import Topology
+from ....kernels.runtime.threads import kernel_threads
+from ....tasks.messages import collect
+from ....tasks.publish import lambda_columns as publish
+from ....tasks.publish.changed_vertices import EdgePart, changed_summary, changed_vertices
+from ....tasks.publish.lambda_columns import BucketSummary, BucketVertices
+from ....tasks.update.merging import Change
+from ...results.read_errors import read_errors
+from ...results.result import Result
+from ..finding_lambda import FoundLambda
+from ..start import Start
+from ..tables import OneBucket
+
+MOST_TOUCHED = 0.1
+"""Share of the edges with other values beyond which the values of vertices are summed over all edges."""
+
+Values = tuple[BucketVertices, BucketSummary]
+
+
+def vertex_values(start: Start, found: FoundLambda, one: OneBucket, before: NDArray[np.int32], threads: int) -> Values:
+    """The values of the vertices of the new graph, and what the manifest needs of all edges.
+
+    `before` [edges of the earlier result] are their supports. Raises InputError for damage of the earlier result.
+    """
+    with kernel_threads(threads):
+        return _from_earlier(start, found, before) or _from_all(one)
+
+
+def _from_all(one: OneBucket) -> Values:
+    (edges,) = one.buckets.edges
+    sums = collect(0, [publish.send_sums(edges, one.results)])
+    vertices = publish.collect_vertices(edges, one.degrees, one.results, sums)
+    return vertices, publish.summarise(one.results, vertices)
+
+
+def _from_earlier(start: Start, found: FoundLambda, before: NDArray[np.int32]) -> Values | None:
+    change, since = start.change, found.since
+    if since is None or start.order is None:
+        return None
+    rows = np.flatnonzero(found.touched)
+    if len(rows) > MOST_TOUCHED * found.edges.edges:
+        return None
+    was = since.origin[rows]
+    old = np.concatenate([np.flatnonzero(change.removed), was[was >= 0]])
+    gone = _part(change.before, before, start.order.lam, old)
+    come = _part(found.edges, found.support, found.order.lam, rows)
+    made = changed_vertices(_values_of(start.base, change), gone, come, found.edges, found.order.lam)
+    stays = change.stays
+    most = made.low[stays]
+    vertices = BucketVertices(0, made.degree[stays], made.triangles[stays], most, most)
+    then = start.base.manifest
+    histogram = np.array(then.lam.histogram, np.int64).reshape(-1, 2)
+    counts = then.counts
+    whole = BucketSummary(counts.edges, counts.vertices, 3 * (counts.triangles or 0), histogram, histogram)
+    return vertices, changed_summary(whole, gone, come, found.edges.edges, len(vertices))
+
+
+def _part(edges: Topology, support: NDArray[np.int32], lam: NDArray[np.int32], rows: NDArray[np.integer]) -> EdgePart:
+    own = Topology(edges.low[rows], edges.high[rows], edges.vertices)
+    return EdgePart(own, support[rows], lam[rows])
+
+
+def _values_of(result: Result, change: Change) -> BucketVertices:
+    """The values of the vertices of a result, in the numbering of the change since."""
+    with read_errors(result.place):
+        table = result.vertices.to_table(columns=["degree", "triangles", "lambda"])
+
+    def column(name: str, dtype: type[Any]) -> NDArray[Any]:
+        values = np.zeros(len(change.ids), dtype)
+        values[change.own] = table[name].to_numpy()
+        return values
+
+    lam = column("lambda", np.int32)
+    return BucketVertices(0, column("degree", np.int64), column("triangles", np.int64), lam, lam)

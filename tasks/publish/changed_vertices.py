@@ -1,0 +1,79 @@
+"""The values of vertices, and totals, from those before a change, where the values of few edges differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import kernels
+from ...kernels.cpu.regroup import NO_LIMIT, mark_over
+from ...kernels.graph import Topology
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InternalError
+from .lambda_columns import BucketSummary, BucketVertices
+
+
+@dataclass(frozen=True)
+class EdgePart(SizedArrays):
+    """Some edges of a graph, with their values."""
+
+    edges: Topology
+    support: NDArray[np.int32]
+    """[edges]"""
+    lam: NDArray[np.int32]
+    """[edges] λ."""
+
+    def at_ends(self, values: NDArray[np.int32] | None, vertices: int) -> NDArray[np.int64]:
+        """The sum of `values` [edges] over the edges of each vertex, int64 [vertices]; without values their number.
+
+        Exact below 2^53.
+        """
+        ends = np.concatenate([self.edges.low, self.edges.high])
+        weights = None if values is None else np.concatenate([values, values])
+        return np.bincount(ends, weights, minlength=vertices).astype(np.int64)
+
+    def most_at_ends(self, vertices: int) -> NDArray[np.int32]:
+        """The largest λ of the edges of each vertex, int32 [vertices]; 0 without edges."""
+        low, high = (kernels.scatter_max(end, self.lam, vertices) for end in (self.edges.low, self.edges.high))
+        return np.maximum(low, high)
+
+
+def changed_vertices(
+    before: BucketVertices, gone: EdgePart, come: EdgePart, after: Topology, lam: NDArray[np.int32]
+) -> BucketVertices:
+    """The values of vertices after the edges `gone` are replaced by `come`. An edge whose values differ is in both.
+
+    `after` are all edges then, and `lam` [edges] their λ. All have one numbering of vertices; a vertex that was not
+    there has zeros in `before`. Raises InternalError if the supports of a vertex change by an odd number.
+    """
+    count = len(before)
+    degree = before.degree + come.at_ends(None, count) - gone.at_ends(None, count)
+    supports = come.at_ends(come.support, count) - gone.at_ends(gone.support, count)
+    if (supports & 1).any():
+        raise InternalError("an update has a vertex whose supports change by an odd number")
+    most = before.low.copy()
+    may_fall = np.zeros(count, np.bool_)
+    for end in (gone.edges.low, gone.edges.high):
+        may_fall[end[gone.lam == before.low[end]]] = True
+    most[may_fall] = 0
+    most = np.maximum(most, come.most_at_ends(count))
+    if may_fall.any():
+        at_these = np.zeros(after.edges, np.bool_)
+        mark_over(after, lam, np.where(may_fall, -1, NO_LIMIT).astype(np.int32), at_these)
+        rows = np.flatnonzero(at_these)
+        there = EdgePart(Topology(after.low[rows], after.high[rows], count), lam[rows], lam[rows])
+        most = np.maximum(most, there.most_at_ends(count))
+    return BucketVertices(before.bucket, degree, before.triangles + supports // 2, most, most)
+
+
+def changed_summary(before: BucketSummary, gone: EdgePart, come: EdgePart, edges: int, vertices: int) -> BucketSummary:
+    """What a bucket adds to the manifest, with `edges` and `vertices` after a change as in `changed_vertices`."""
+    support = before.support + int(come.support.sum(dtype=np.int64)) - int(gone.support.sum(dtype=np.int64))
+    highest = max(int(part.max(initial=0)) for part in (before.low[:, 0], come.lam))
+    counts = np.bincount(come.lam, minlength=highest + 1) - np.bincount(gone.lam, minlength=highest + 1)
+    counts[before.low[:, 0]] += before.low[:, 1]
+    values = np.flatnonzero(counts)
+    histogram = np.stack([values, counts[values]], axis=1).astype(np.int64)
+    return BucketSummary(edges, vertices, support, histogram, histogram)
