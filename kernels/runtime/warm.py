@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
 from typing import Any
@@ -66,10 +67,10 @@ def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:
     for part in sorted(parts, key=_SECONDS.__getitem__, reverse=True):
         min(shares, key=lambda own: sum(_SECONDS[one] for one in own)).append(part)
     own, *others = sorted(shares, key=len)
-    command = [sys.executable, "-m", __spec__.name]
-    started = [
-        subprocess.Popen([*command, *share], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True) for share in others
-    ]
+    command, started = [sys.executable, "-m", __spec__.name], list[subprocess.Popen[str]]()
+    with suppress(OSError):  # no further process may be allowed
+        for share in others:
+            started.append(subprocess.Popen([*command, *share], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True))
     for part in own:
         _PARTS[part]()
     told = [process.communicate()[0].strip() for process in started]
