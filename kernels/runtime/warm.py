@@ -67,7 +67,8 @@ def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:
     for part in sorted(parts, key=_SECONDS.__getitem__, reverse=True):
         min(shares, key=lambda own: sum(_SECONDS[one] for one in own)).append(part)
     own, *others = sorted(shares, key=len)
-    command, started = [sys.executable, "-m", __spec__.name], list[subprocess.Popen[str]]()
+    command = [sys.executable, "-m", __spec__.name]
+    started: list[subprocess.Popen[str]] = []
     with suppress(OSError):  # no further process may be allowed
         for share in others:
             started.append(subprocess.Popen([*command, *share], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, text=True))
