@@ -119,8 +119,9 @@ def collect_vertices(
 
 def summarise(results: BucketResults, vertices: BucketVertices) -> BucketSummary:
     """What one bucket adds to the manifest."""
-    support = int(results.support.sum(dtype=np.int64))
-    return BucketSummary(len(results), len(vertices), support, histogram(results.low), histogram(results.high))
+    support, low = int(results.support.sum(dtype=np.int64)), histogram(results.low)
+    high = low if results.high is results.low else histogram(results.high)
+    return BucketSummary(len(results), len(vertices), support, low, high)
 
 
 def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:
