@@ -8,7 +8,7 @@ from numba import get_num_threads, prange
 from ...graph import IntArray, LongArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
-from ..programs.connected import connected_sources
+from ..programs.connected import connected_sources, consecutive
 
 
 @cached_njit(parallel=True)
@@ -25,8 +25,7 @@ def components(rows: InRows, number: IntArray | LongArray, symmetric: bool) -> t
     """([vertices] the smallest number in the component of each vertex, how many vertices have a smaller one than their
     own). `number` [vertices] ascends. See `kernels.programs.connected_sources`.
     """
-    every = np.arange(rows.rows, dtype=np.int32)
-    root = connected_sources(rows, every, rows.rows, symmetric)
+    root = connected_sources(rows, consecutive(rows.rows), rows.rows, symmetric)
     component, lanes = np.empty(rows.rows, np.int64), get_num_threads()
     lowered = np.empty(lanes, np.int64)
     _name(lanes, root, number, component, lowered)

@@ -24,6 +24,21 @@ NONE = np.uint32(2**32 - 1)
 """No source."""
 
 
+@cached_njit(parallel=True)
+def _count_up(cuts, out):
+    for chunk in prange(cuts.size - 1):
+        for v in range(cuts[chunk], cuts[chunk + 1]):
+            out[v] = v
+
+
+def consecutive(count: int) -> IntArray:
+    """0 … count - 1, written by all threads: a new array costs most where its pages are first touched."""
+    out = np.empty(count, np.int32)
+    with threads_for(count):
+        _count_up(even_chunks(count), out)
+    return out
+
+
 @cached_njit
 def _link(root, one, other):
     """Join two trees: the larger root gets the smaller one as parent."""
@@ -99,7 +114,7 @@ def _lowered_rows(cuts, root, own, least, lowered, counts, rows, found):
 
 def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool) -> IntArray:
     """The smallest source in the component of each source; see `kernels.programs`."""
-    root = np.arange(sources, dtype=np.int32)
+    root = consecutive(sources)
     up, offsets, own, source = (places(one) for one in (root, rows.offsets, own, rows.source))
     with threads_for(len(rows)):
         even, rest = even_chunks(sources), chunk_starts(rows.offsets, None)
