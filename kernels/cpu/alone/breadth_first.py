@@ -17,6 +17,7 @@ from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap, fetch_add
 from ..arrays.places import places
 from ..programs.chunks import SERIAL_ENTRIES
+from .lists import KEPT, add_kept
 
 ALPHA = 15
 """Rows are read once the vertices that were reached last have more than one in ALPHA of the entries that are left."""
@@ -25,8 +26,6 @@ BETA = 18
 """Vertices push again once fewer than one in BETA was reached, and fewer than in the superstep before."""
 SHARE = 64
 """Vertices of the list, or words of bits, that a thread takes at a time."""
-KEPT = 1024
-"""Reached vertices that a thread keeps before it adds them to the list."""
 _1, _5, _31, _ONE = np.uint32(1), np.uint32(5), np.uint32(31), np.uint64(1)
 _TAKEN, _LENGTH = 0, 8
 """Elements of the counters, each on a cache line of its own."""
@@ -38,14 +37,6 @@ def _lower(parent, v, u):
     before = parent[v]
     while u < before and not compare_swap(parent, v, before, u):
         before = parent[v]
-
-
-@cached_njit
-def _add(kept, held, counters, following):
-    """Add what a thread has kept to the list."""
-    at = fetch_add(counters, _LENGTH, held)
-    for i in range(held):
-        following[at + i] = kept[i]
 
 
 @cached_njit(parallel=True)
@@ -72,14 +63,14 @@ def _push(offsets, target, step, level, parent, size, listed, following, counter
                 reached = level[v]
                 if reached < 0 and compare_swap(level, v, reached, step):
                     if held == KEPT:
-                        _add(kept, held, counters, following)
+                        add_kept(kept, held, counters, _LENGTH, following)
                         held = 0
                     kept[held] = v
                     held += 1
                     count += offsets[v + _1] - offsets[v]
                 if reached < 0 or reached == step:
                     _lower(parent, v, np.uint64(u))
-    _add(kept, held, counters, following)
+    add_kept(kept, held, counters, _LENGTH, following)
     return count
 
 
@@ -139,7 +130,7 @@ def _list(lanes, offsets, level, bits, following, counters, entries):
         for at in range(lane * bits.size // lanes, (lane + 1) * bits.size // lanes):
             if bits[at]:
                 if held > KEPT - 32:
-                    _add(kept, held, counters, following)
+                    add_kept(kept, held, counters, _LENGTH, following)
                     held = 0
                 for bit in range(32):
                     if bits[at] & (_1 << np.uint32(bit)):
@@ -147,7 +138,7 @@ def _list(lanes, offsets, level, bits, following, counters, entries):
                         kept[held] = v
                         held += 1
                         count += offsets[v + _1] - offsets[v]
-        _add(kept, held, counters, following)
+        add_kept(kept, held, counters, _LENGTH, following)
         entries[lane] = count
 
 

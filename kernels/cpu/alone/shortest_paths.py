@@ -19,24 +19,15 @@ from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap, fetch_add
 from ..arrays.places import places
 from ..programs.chunks import SERIAL_ENTRIES
+from .lists import KEPT, add_kept
 
 SHARE = 64
 """Vertices that a thread takes at a time."""
 SHORT = 2**13
 """Up to this number of vertices one thread is faster than several, which take time to start."""
-KEPT = 1024
-"""Vertices that a thread keeps before it adds them to a list."""
 _1 = np.uint32(1)
 _TAKEN, _NEXT, _LATER = 0, 8, 16
 """Elements of the counters, each on a cache line of its own."""
-
-
-@cached_njit
-def _add(kept, held, counters, counter, following):
-    """Add what a thread has kept to a list."""
-    at = fetch_add(counters, counter, held)
-    for i in range(held):
-        following[at + i] = kept[i]
 
 
 @cached_njit(parallel=True)
@@ -94,19 +85,19 @@ def _relax(
                         last = added[v]
                         if last != step and compare_swap(added, v, last, step):
                             if held == KEPT:
-                                _add(kept, held, counters, _NEXT, following)
+                                add_kept(kept, held, counters, _NEXT, following)
                                 held = 0
                             kept[held] = v
                             held += 1
                     elif waits[v] == 0 and compare_swap(waits, v, np.uint8(0), np.uint8(1)):
                         if waiting == KEPT:
-                            _add(apart, waiting, counters, _LATER, later)
+                            add_kept(apart, waiting, counters, _LATER, later)
                             waiting = 0
                         apart[waiting] = v
                         waiting += 1
                     break
-    _add(kept, held, counters, _NEXT, following)
-    _add(apart, waiting, counters, _LATER, later)
+    add_kept(kept, held, counters, _NEXT, following)
+    add_kept(apart, waiting, counters, _LATER, later)
 
 
 @cached_njit(parallel=True)
@@ -147,7 +138,7 @@ def _open(first, last, before, bound, distance, waits, later, following, remaini
         one = distance[v]
         if one >= bound:
             if waiting == KEPT:
-                _add(apart, waiting, counters, _LATER, remaining)
+                add_kept(apart, waiting, counters, _LATER, remaining)
                 waiting = 0
             apart[waiting] = v
             waiting += 1
@@ -155,12 +146,12 @@ def _open(first, last, before, bound, distance, waits, later, following, remaini
         waits[v] = 0
         if one >= before:
             if held == KEPT:
-                _add(kept, held, counters, _NEXT, following)
+                add_kept(kept, held, counters, _NEXT, following)
                 held = 0
             kept[held] = v
             held += 1
-    _add(kept, held, counters, _NEXT, following)
-    _add(apart, waiting, counters, _LATER, remaining)
+    add_kept(kept, held, counters, _NEXT, following)
+    add_kept(apart, waiting, counters, _LATER, remaining)
 
 
 @cached_njit(parallel=True)
