@@ -17,7 +17,7 @@ from ...tasks.ids import identity, order
 from ...tasks.ingest.numbering import BucketEdges, BucketIds
 from ...tasks.messages import collect
 from ...tasks.publish import lambda_columns as publish
-from ...tasks.publish.dense_tables import write_groups
+from ...tasks.publish.dense_tables import group_tables
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
@@ -28,6 +28,7 @@ from ..results.result import Result
 from ..stages.ingesting import Buckets
 from ..stages.publishing import Published
 from .file_ranges import FileRange, file_ranges, files_of
+from .groups.files import write_group_files
 from .threads import ThreadedEngine
 
 
@@ -94,8 +95,10 @@ def publish_tables(
     tasks: list[tuple[Any, ...]] = [(_write_edges, how, earlier, f, edges, ids.ids, names, columns) for f in edge_files]
     tasks += [(_write_vertices, how, earlier, file, ids.ids, own) for file in vertex_files]
     written = engine.map("write", _call, tasks)
-    dense = write_groups(how, ids.ids, groups, triangles, tracks)
-    kept = sum(file.kept is not None for file in [*edge_files, *vertex_files])
+    dense, kept = write_group_files(
+        how, group_tables(how, ids.ids, groups, triangles, tracks), earlier.result, earlier.touched is not None
+    )
+    kept += sum(file.kept is not None for file in [*edge_files, *vertex_files])
     return Published([*written, *dense], len(edges), len(ids), [summary]), kept
 
 

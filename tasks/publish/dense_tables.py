@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -39,10 +40,27 @@ _DN_GRAPHS = pa.schema(
 _MEMBERS = pa.schema([("dn_graph", pa.int64())])
 
 
-def write_groups(
+@dataclass(frozen=True)
+class GroupTable:
+    """One of the tables of the groups of a bucket. `len()` counts rows."""
+
+    name: str
+    schema: pa.Schema
+    keys: int
+    """The rows ascend by this many columns."""
+    ids: NDArray[np.int64]
+    """[rows] the first column."""
+    batches: Callable[[slice], Iterator[list[pa.Array]]]
+    """Rows → their columns, by row group."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def group_tables(
     how: TableFormat, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
-) -> list[OutputFile]:
-    """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet, as `Result` describes them.
+) -> list[GroupTable]:
+    """The tables hierarchy, dn_graphs and dn_graph_members, as `Result` describes them.
 
     `ids` are those of the bucket's vertices; `triangles` and `tracks` [DN-graphs] are of its DN-graphs.
     """
@@ -50,34 +68,50 @@ def write_groups(
     members = np.flatnonzero(groups.is_member)
     members = members[np.argsort(groups.innermost[members], kind="stable")]
 
-    def hierarchy() -> Iterator[list[pa.Array]]:
-        for rows in slices(how, len(components), files=1):
+    def hierarchy(run: slice) -> Iterator[list[pa.Array]]:
+        for rows in _row_groups(how, run):
             own = components[rows]
             columns = [pa.array(column) for column in (own.id, own.level, own.vertices, own.edges)]
             yield [*columns[:2], _or_null(own.parent), *columns[2:]]
 
-    def dn_graphs() -> Iterator[list[pa.Array]]:
-        for rows in slices(how, len(graphs), files=1):
+    def dn_graphs(run: slice) -> Iterator[list[pa.Array]]:
+        for rows in _row_groups(how, run):
             own = graphs[rows]
             pairs = own.vertices * (own.vertices - 1) / 2
             columns = (own.id, own.level, own.vertices, own.edges, own.edges / pairs, triangles[rows])
             yield [*(pa.array(column) for column in columns), _or_null(own.parent), pa.array(tracks[rows])]
 
-    def dn_graph_members() -> Iterator[list[pa.Array]]:
-        for run in slices(how, len(members), files=1):
-            for rows in slices_by_text(run, (names, members)):
+    def dn_graph_members(run: slice) -> Iterator[list[pa.Array]]:
+        for part in _row_groups(how, run):
+            for rows in slices_by_text(part, (names, members)):
                 own = members[rows]
                 yield [pa.array(groups.innermost[own]), from_internal(identity.take(names, own), how.source.id_type)]
 
-    tables = [
-        ("hierarchy", _HIERARCHY, 1, hierarchy()),
-        ("dn_graphs", _DN_GRAPHS, 1, dn_graphs()),
-        ("dn_graph_members", _MEMBERS.append(pa.field("vertex", how.source.id_type)), 2, dn_graph_members()),
-    ]
+    schema = _MEMBERS.append(pa.field("vertex", how.source.id_type))
     return [
-        write_table(how.folder, f"{name}/part-{groups.bucket:05d}.parquet", schema, keys, batches, how.compression)
-        for name, schema, keys, batches in tables
+        GroupTable("hierarchy", _HIERARCHY, 1, components.id, hierarchy),
+        GroupTable("dn_graphs", _DN_GRAPHS, 1, graphs.id, dn_graphs),
+        GroupTable("dn_graph_members", schema, 2, groups.innermost[members], dn_graph_members),
     ]
+
+
+def write_groups(
+    how: TableFormat, ids: Ids, groups: BucketGroups, triangles: NDArray[np.int64], tracks: NDArray[np.int64]
+) -> list[OutputFile]:
+    """Write hierarchy/, dn_graphs/ and dn_graph_members/part-N.parquet, with arguments as for `group_tables`."""
+    tables = group_tables(how, ids, groups, triangles, tracks)
+    return [write_group_file(how, table, groups.bucket, slice(0, len(table))) for table in tables]
+
+
+def write_group_file(how: TableFormat, table: GroupTable, number: int, rows: slice) -> OutputFile:
+    """Write rows of a table to its file of that number."""
+    name = f"{table.name}/part-{number:05d}.parquet"
+    return write_table(how.folder, name, table.schema, table.keys, table.batches(rows), how.compression)
+
+
+def _row_groups(how: TableFormat, run: slice) -> Iterator[slice]:
+    for rows in slices(how, run.stop - run.start, files=1):
+        yield slice(run.start + rows.start, run.start + rows.stop)
 
 
 def _or_null(ids: NDArray[np.int64]) -> pa.Array:

@@ -202,6 +202,29 @@ def test_files_without_a_changed_row_are_taken_over(
         assert getattr(made, name).to_table().equals(getattr(base, name).to_table())
 
 
+def test_files_of_groups_that_did_not_change_are_taken_over(
+    base: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clique in the middle loses an edge. Files are cut between groups, so each has whole DN-graphs."""
+    monkeypatch.setattr(file_ranges, "FILE_ROWS", 4)
+    text = is_text(base)
+    cut = update(base, tmp_path / "cut", delete=rows({(24, 25)}, text), incremental="always", device="cpu")
+    assert len(file_ranges.files_of(cut.manifest, "dn_graph_members")) > 4
+    for file in cut.dn_graph_members.get_fragments():
+        assert file.to_table()["dn_graph"].unique().sort() == file.to_table()["dn_graph"].unique()
+    made = update(cut, tmp_path / "made", delete=rows({(18, 19)}, text), incremental="always", device="cpu")
+    for table, least in (("dn_graph_members", 3), ("hierarchy", 0), ("dn_graphs", 0)):
+        files = file_ranges.files_of(made.manifest, table)
+        places = {(cut.path / own.path).stat().st_ino for own in file_ranges.files_of(cut.manifest, table)}
+        kept = sum((made.path / own.path).stat().st_ino in places for own in files)
+        assert least <= kept < len(files), table
+    check_dense(made)
+    assert_equal(made, cliques() - {(18, 19), (24, 25)}, text)
+    same = update(made, tmp_path / "same", insert=rows({(0, 40)}, text), incremental="always", device="cpu")
+    graphs = file_ranges.files_of(same.manifest, "dn_graphs")
+    assert all((same.path / own.path).samefile(made.path / own.path) for own in graphs)
+
+
 @pytest.mark.parametrize("damage", ["flip", "remove"])
 def test_a_lost_state_costs_time_alone(base: Result, tmp_path: Path, damage: str) -> None:
     text = is_text(base)
