@@ -191,8 +191,10 @@ def _keys(
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.strip().replace("|", "\\|") for cell in line) + " |" for line in lines)
+    lines = [
+        [" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *rows)
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 TABLES: Mapping[str, Callable[[], str]] = {

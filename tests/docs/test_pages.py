@@ -195,3 +195,10 @@ def test_the_table_of_events_is_complete() -> None:
     assert told.keys() == listed.keys()
     assert not {name: words - listed[name] for name, words in told.items() if words - listed[name]}
     assert len(told) > 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_rows_of_tables_are_whole(page: Path) -> None:
+    """A row that goes on in the next line ends its table there."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in text.splitlines() if line.startswith("|") and not line.rstrip().endswith("|")] == []
