@@ -21,7 +21,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @cached_njit
-def _find(up, v):
+def find_root(up, v):
+    """The root of the set of v; `up` has the parent of each vertex, and is shortened on the way."""
     while up[v] != v:
         up[v] = up[up[v]]
         v = up[v]
@@ -80,7 +81,7 @@ def _nest(low, high, level, vertices):
         first = found
         united_count = 0
         for i in range(start, end):
-            a, b = _find(up, low[ordered[i]]), _find(up, high[ordered[i]])
+            a, b = find_root(up, low[ordered[i]]), find_root(up, high[ordered[i]])
             if a != b:
                 a, b = min(a, b), max(a, b)
                 up[b] = a
@@ -88,7 +89,7 @@ def _nest(low, high, level, vertices):
                 united_count += 1
                 unites[ordered[i]] = True
         for i in range(start, end):
-            root = _find(up, low[ordered[i]])
+            root = find_root(up, low[ordered[i]])
             inner = top[root]
             if inner < first:
                 if found == size:
@@ -103,7 +104,7 @@ def _nest(low, high, level, vertices):
                 found += 1
             of_edge[ordered[i]] = top[root]
         for i in range(united_count):
-            outer = top[_find(up, united[i])]
+            outer = top[find_root(up, united[i])]
             if top[united[i]] >= 0:
                 parent[top[united[i]]] = outer
             else:

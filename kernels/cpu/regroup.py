@@ -7,6 +7,7 @@ from numba import prange
 
 from ..graph import AnyArray, IntArray, Topology
 from ..runtime.cache import cached_njit
+from .nest import find_root
 
 NO_LIMIT = 2**30
 """Above all levels."""
@@ -15,18 +16,10 @@ NOT_SEEN = -2
 
 
 @cached_njit
-def _find(up, v):
-    while up[v] != v:
-        up[v] = up[up[v]]
-        v = up[v]
-    return v
-
-
-@cached_njit
 def _unite(low, high, chosen, up):
     for i in range(chosen.size):
         if chosen[i]:
-            a, b = _find(up, low[i]), _find(up, high[i])
+            a, b = find_root(up, low[i]), find_root(up, high[i])
             up[max(a, b)] = min(a, b)
 
 
@@ -37,13 +30,13 @@ def _limits(low, high, level, vertices):
     piece, size = np.empty(vertices, np.int32), np.zeros(vertices, np.int32)
     _unite(low, high, kept, up)
     for v in range(vertices):
-        piece[v] = _find(up, v)
+        piece[v] = find_root(up, v)
         size[piece[v]] += 1
     _unite(low, high, ~kept, up)
     largest = np.full(vertices, -1, np.int32)  # of a root of a tree: its largest piece
     begin = np.zeros(vertices + 1, np.int32)
     for v in range(vertices):
-        tree = _find(up, v)
+        tree = find_root(up, v)
         if largest[tree] < 0 or size[piece[v]] > size[largest[tree]]:
             largest[tree] = piece[v]
     for i in range(kept.size):
@@ -64,7 +57,7 @@ def _limits(low, high, level, vertices):
     found = np.full(vertices, NOT_SEEN, np.int32)
     queue = np.empty(begin[-1] + 1, np.int32)
     for v in range(vertices):
-        if piece[v] == v and largest[_find(up, v)] == v:
+        if piece[v] == v and largest[find_root(up, v)] == v:
             found[v] = NO_LIMIT
             queue[0] = v
             first, last = 0, 1
