@@ -13,6 +13,7 @@
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
     python -m benchmarks gpu_stream      the same with edges in host memory that are streamed past the GPU
+    python -m benchmarks gpu_gathers     ways to sum over rows on one GPU, cuSPARSE among them
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation
     python -m benchmarks nights          the whole command from an earlier result, compared with a run from nothing
     python -m benchmarks dynamic         batches of edges inserted into sorted rows, and deleted

@@ -20,6 +20,7 @@ FOLDERS = {
     "gpu_shards": "gpus",
     "gpu_programs": "gpus",
     "gpu_stream": "gpus",
+    "gpu_gathers": "gpus",
 }
 """Folders of the benchmarks that are in one."""
 NAMES = (
