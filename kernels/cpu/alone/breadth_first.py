@@ -14,20 +14,21 @@ from numpy.typing import NDArray
 from ...graph import LongArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import compare_swap, fetch_add
+from ..arrays.atomics import compare_swap, fetch_add, prefetch
 from ..arrays.places import places
-from ..programs.chunks import SERIAL_ENTRIES
-from .lists import KEPT, add_kept
+from .lists import KEPT, LONG_ROW, LONG_ROWS, PARALLEL_ENTRIES, SHARE, add_kept, piece, share_of
 
 ALPHA = 15
 """Rows are read once the vertices that were reached last have more than one in ALPHA of the entries that are left."""
 _ALPHA = np.uint64(ALPHA)
 BETA = 18
 """Vertices push again once fewer than one in BETA was reached, and fewer than in the superstep before."""
-SHARE = 64
-"""Vertices of the list, or words of bits, that a thread takes at a time."""
+_AHEAD = 24
+"""How far ahead of a vertex the first entries of another are fetched while rows are read, if most rows end there."""
+_MOST = np.uint64(4)
+"""Most rows end early if the vertices that were reached last have more than one in _MOST of the entries left."""
 _1, _5, _31, _ONE = np.uint32(1), np.uint32(5), np.uint32(31), np.uint64(1)
-_TAKEN, _LENGTH = 0, 8
+_TAKEN, _LENGTH, _LONG = 0, 8, 16
 """Elements of the counters, each on a cache line of its own."""
 
 
@@ -49,16 +50,27 @@ def _clear(lanes, level, parent, none):
 
 
 @cached_njit
-def _push(offsets, target, step, level, parent, size, listed, following, counters):
-    """Reach the targets of listed vertices, until all are taken. Returns the entries of those that are reached."""
+def _push(offsets, target, step, level, parent, size, pieces, listed, following, counters, share, aside):
+    """Reach the targets of listed vertices, until all are taken. Returns the entries of those that are reached.
+
+    Each row is cut into `pieces`, and `share` of them are taken at a time. Long rows are listed in `aside` instead, as
+    far as that has room.
+    """
     kept, held, count = np.empty(KEPT, np.uint32), 0, np.uint64(0)
     while True:
-        first = fetch_add(counters, _TAKEN, SHARE)
-        if first >= size:
+        taken = fetch_add(counters, _TAKEN, share)
+        if taken >= size * pieces:
             break
-        for i in range(first, min(first + SHARE, size)):
+        for at in range(taken, min(taken + share, size * pieces)):
+            i = at // pieces
             u = listed[i]
-            for q in range(offsets[u], offsets[u + _1]):
+            first, end = piece(offsets[u], offsets[u + _1], at - i * pieces, pieces)
+            if end - first > LONG_ROW and aside.size:
+                slot = fetch_add(counters, _LONG, 1)
+                if slot < aside.size:
+                    aside[slot] = u
+                    continue
+            for q in range(first, end):
                 v = target[q]
                 reached = level[v]
                 if reached < 0 and compare_swap(level, v, reached, step):
@@ -75,15 +87,20 @@ def _push(offsets, target, step, level, parent, size, listed, following, counter
 
 
 @cached_njit(parallel=True)
-def _push_all(lanes, offsets, target, step, level, parent, size, listed, following, counters, entries):
+def _push_all(lanes, offsets, target, step, level, parent, size, pieces, listed, following, counters, aside, entries):
+    share = share_of(size * pieces, lanes)
     for lane in prange(lanes):
-        entries[lane] = _push(offsets, target, step, level, parent, size, listed, following, counters)
+        entries[lane] = _push(
+            offsets, target, step, level, parent, size, pieces, listed, following, counters, share, aside
+        )
     return entries.sum()
 
 
 @cached_njit(parallel=True)
-def _pull(lanes, offsets, source, step, level, parent, bits, fresh, counters, reached, entries):
-    """Reach the vertices with a source in `bits`. Writes how many, and the entries that were read, by lane."""
+def _pull(lanes, offsets, source, step, level, parent, bits, fresh, far, counters, reached, entries):
+    """Reach the vertices with a source in `bits`. Writes how many, and the entries that were read, by lane. Fetches
+    the first entries of vertices `far` ahead.
+    """
     counters[_TAKEN] = 0
     for lane in prange(lanes):
         count, read = 0, np.uint64(0)
@@ -94,6 +111,9 @@ def _pull(lanes, offsets, source, step, level, parent, bits, fresh, counters, re
             for at in range(first, min(first + SHARE, bits.size)):
                 word = np.uint32(0)
                 for v in range(32 * at, min(32 * at + 32, level.size)):
+                    ahead = v + far
+                    if ahead < level.size and level[ahead] < 0:
+                        prefetch(source, offsets[ahead])
                     if level[v] < 0:
                         q, end = offsets[v], offsets[v + 1]
                         while q < end:
@@ -156,20 +176,22 @@ def _search(
     following,
     bits,
     fresh,
+    aside,
     counters,
     reached,
     entries,
 ):
     """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
-    count = level.size
+    count, none = level.size, aside[:0]
     _clear(lanes, level, parent, np.uint64(2**64 - 1))
     level[start], parent[start], listed[0] = 0, start, start
     ahead, left = offsets[start + 1] - offsets[start], np.uint64(target.size)
-    size, before, by_rows, steps, read = 1, 0, False, 0, np.uint64(0)
+    size, before, by_rows, steps, read, far = 1, 0, False, 0, np.uint64(0), count
     while size:
         step = np.int32(steps + 1)
         if not by_rows and _ALPHA * ahead > left:
             by_rows, before = True, 0
+            far = _AHEAD if _MOST * ahead > left else count
             _mark(lanes, level, np.int32(steps), bits)
         elif by_rows and BETA * size < count and size < before:
             by_rows = False
@@ -177,19 +199,38 @@ def _search(
             ahead = entries.sum()
         if by_rows:
             before = size
-            _pull(lanes, into, source, step, level, parent, bits, fresh, counters, reached, entries)
+            _pull(lanes, into, source, step, level, parent, bits, fresh, far, counters, reached, entries)
+            far = count
             size, read = reached.sum(), read + entries.sum()
             bits, fresh = fresh, bits
         else:
             read += ahead
             left -= min(ahead, left)
-            counters[_TAKEN] = counters[_LENGTH] = 0
-            if lanes > 1 and ahead > SERIAL_ENTRIES:
+            counters[_TAKEN] = counters[_LENGTH] = counters[_LONG] = 0
+            if lanes > 1 and ahead > PARALLEL_ENTRIES:
                 ahead = _push_all(
-                    lanes, offsets, target, step, level, parent, size, listed, following, counters, entries
+                    lanes, offsets, target, step, level, parent, size, 1, listed, following, counters, aside, entries
                 )
+                long = min(counters[_LONG], aside.size)
+                if long:
+                    counters[_TAKEN] = 0
+                    ahead += _push_all(
+                        lanes,
+                        offsets,
+                        target,
+                        step,
+                        level,
+                        parent,
+                        long,
+                        lanes,
+                        aside,
+                        following,
+                        counters,
+                        none,
+                        entries,
+                    )
             else:
-                ahead = _push(offsets, target, step, level, parent, size, listed, following, counters)
+                ahead = _push(offsets, target, step, level, parent, size, 1, listed, following, counters, size, none)
             listed, following, size = following, listed, counters[_LENGTH]
         steps += 1
     return steps, read
@@ -206,6 +247,7 @@ def search(rows: InRows, out: InRows, start: int) -> tuple[NDArray[np.int32], Lo
     level, parent = np.empty(count, np.int32), np.empty(count, np.int64)
     into, source, offsets, target = (places(one) for one in (rows.offsets, rows.source, out.offsets, out.source))
     lists = [np.empty(count, np.uint32) for _ in range(2)] + [np.empty(-(-count // 32), np.uint32) for _ in range(2)]
-    sums = np.zeros(16, np.int64), np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
+    lists.append(np.empty(LONG_ROWS, np.uint32))
+    sums = np.zeros(24, np.int64), np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
     steps, read = _search(lanes, into, source, offsets, target, start, level, places(parent), *lists, *sums)
     return level, parent, int(steps), int(read)

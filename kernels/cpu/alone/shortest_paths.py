@@ -13,20 +13,16 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ...graph import LongArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import compare_swap, fetch_add
 from ..arrays.places import places
-from ..programs.chunks import SERIAL_ENTRIES
-from .lists import KEPT, add_kept
+from .lists import KEPT, LONG_ROW, LONG_ROWS, PARALLEL_ENTRIES, add_kept, piece, share_of
 
-SHARE = 64
-"""Vertices that a thread takes at a time."""
 SHORT = 2**13
 """Up to this number of vertices one thread is faster than several, which take time to start."""
 _1 = np.uint32(1)
-_TAKEN, _NEXT, _LATER = 0, 8, 16
+_TAKEN, _NEXT, _LATER, _LONG = 0, 8, 16, 24
 """Elements of the counters, each on a cache line of its own."""
 
 
@@ -60,20 +56,44 @@ def _take_all(lanes, size, offsets, distance, listed, sent, entries):
 
 @cached_njit
 def _relax(
-    offsets, target, weight, step, bound, distance, added, waits, size, listed, sent, following, later, counters
+    offsets,
+    target,
+    weight,
+    step,
+    bound,
+    distance,
+    added,
+    waits,
+    size,
+    pieces,
+    listed,
+    sent,
+    following,
+    later,
+    counters,
+    share,
+    aside,
+    aside_sent,
 ):
     """Lower the distances of the targets of listed vertices, until all are taken. List those below the bound, and those
-    above it that do not wait yet.
+    above it that do not wait yet. See `breadth_first._push` for pieces, shares and long rows.
     """
     kept, held = np.empty(KEPT, np.uint32), 0
     apart, waiting = np.empty(KEPT, np.uint32), 0
     while True:
-        first = fetch_add(counters, _TAKEN, SHARE)
-        if first >= size:
+        taken = fetch_add(counters, _TAKEN, share)
+        if taken >= size * pieces:
             break
-        for i in range(first, min(first + SHARE, size)):
+        for at in range(taken, min(taken + share, size * pieces)):
+            i = at // pieces
             u, near = listed[i], sent[i]
-            for q in range(offsets[u], offsets[u + _1]):
+            first, end = piece(offsets[u], offsets[u + _1], at - i * pieces, pieces)
+            if end - first > LONG_ROW and aside.size:
+                slot = fetch_add(counters, _LONG, 1)
+                if slot < aside.size:
+                    aside[slot], aside_sent[slot] = u, near
+                    continue
+            for q in range(first, end):
                 v = target[q]
                 value = near + weight[q]
                 before = distance[v]
@@ -102,11 +122,46 @@ def _relax(
 
 @cached_njit(parallel=True)
 def _relax_all(
-    lanes, offsets, target, weight, step, bound, distance, added, waits, size, listed, sent, following, later, counters
+    lanes,
+    offsets,
+    target,
+    weight,
+    step,
+    bound,
+    distance,
+    added,
+    waits,
+    size,
+    pieces,
+    listed,
+    sent,
+    following,
+    later,
+    counters,
+    aside,
+    aside_sent,
 ):
+    share = share_of(size * pieces, lanes)
     for _lane in prange(lanes):
         _relax(
-            offsets, target, weight, step, bound, distance, added, waits, size, listed, sent, following, later, counters
+            offsets,
+            target,
+            weight,
+            step,
+            bound,
+            distance,
+            added,
+            waits,
+            size,
+            pieces,
+            listed,
+            sent,
+            following,
+            later,
+            counters,
+            share,
+            aside,
+            aside_sent,
         )
 
 
@@ -161,34 +216,6 @@ def _open_all(lanes, size, before, bound, distance, waits, later, following, rem
         _open(first, last, before, bound, distance, waits, later, following, remaining, counters)
 
 
-@cached_njit(parallel=True)
-def _precede(lanes, offsets, source, weight, distance, start, before, counters, equal, entries):
-    """The first source whose distance and edge give that of the vertex, if it is nearer. Counts others by lane."""
-    counters[_TAKEN] = 0
-    for lane in prange(lanes):
-        count, read = 0, np.uint64(0)
-        while True:
-            first = fetch_add(counters, _TAKEN, 16 * SHARE)
-            if first >= distance.size:
-                break
-            for v in range(first, min(first + 16 * SHARE, distance.size)):
-                far, found = distance[v], np.int64(-1)
-                if v == start:
-                    found = np.int64(v)
-                elif far < np.inf:
-                    for q in range(offsets[v], offsets[v + 1]):
-                        s = source[q]
-                        read += np.uint64(1)
-                        if distance[s] + weight[q] == far:
-                            if distance[s] < far:
-                                found = np.int64(s)
-                            break
-                    if found < 0:
-                        count += 1
-                before[v] = found
-        equal[lane], entries[lane] = count, read
-
-
 @cached_njit
 def _bound(least, width):
     if np.isinf(width):
@@ -199,9 +226,25 @@ def _bound(least, width):
 
 @cached_njit
 def _search(
-    lanes, offsets, target, weight, start, width, distance, added, waits, lists, sent, counters, entries, least
+    lanes,
+    offsets,
+    target,
+    weight,
+    start,
+    width,
+    distance,
+    added,
+    waits,
+    lists,
+    sent,
+    aside,
+    aside_sent,
+    counters,
+    entries,
+    least,
 ):
     """All supersteps. Returns their number, and the entries read. One thread takes short lists."""
+    none = aside[:0]
     _clear(lanes, distance, added, waits)
     listed, following, later, remaining = lists[0], lists[1], lists[2], lists[3]
     distance[start], listed[0] = 0.0, start
@@ -213,8 +256,8 @@ def _search(
         else:
             ahead = _take(0, size, offsets, distance, listed, sent)
         read += ahead
-        counters[_TAKEN] = counters[_NEXT] = 0
-        if lanes > 1 and ahead > SERIAL_ENTRIES:
+        counters[_TAKEN] = counters[_NEXT] = counters[_LONG] = 0
+        if lanes > 1 and ahead > PARALLEL_ENTRIES:
             _relax_all(
                 lanes,
                 offsets,
@@ -226,12 +269,38 @@ def _search(
                 added,
                 waits,
                 size,
+                1,
                 listed,
                 sent,
                 following,
                 later,
                 counters,
+                aside,
+                aside_sent,
             )
+            long = min(counters[_LONG], aside.size)
+            if long:
+                counters[_TAKEN] = 0
+                _relax_all(
+                    lanes,
+                    offsets,
+                    target,
+                    weight,
+                    steps,
+                    bound,
+                    distance,
+                    added,
+                    waits,
+                    long,
+                    lanes,
+                    aside,
+                    aside_sent,
+                    following,
+                    later,
+                    counters,
+                    none,
+                    aside_sent,
+                )
         else:
             _relax(
                 offsets,
@@ -243,11 +312,15 @@ def _search(
                 added,
                 waits,
                 size,
+                1,
                 listed,
                 sent,
                 following,
                 later,
                 counters,
+                size,
+                none,
+                aside_sent,
             )
         listed, following, size, waiting = following, listed, counters[_NEXT], counters[_LATER]
         if size == 0 and waiting:
@@ -282,21 +355,8 @@ def distances(out: InRows, start: int, width: float | None) -> tuple[NDArray[np.
     distance, added, waits = np.empty(count), np.empty(count, np.int32), np.empty(count, np.uint8)
     offsets, target = places(out.offsets), places(out.source)
     lists = tuple(np.empty(count, np.uint32) for _ in range(4))
-    more = np.empty(count), np.zeros(24, np.int64), np.empty(lanes, np.uint64), np.empty(lanes)
+    long = np.empty(LONG_ROWS, np.uint32), np.empty(LONG_ROWS)
+    more = np.empty(count), *long, np.zeros(32, np.int64), np.empty(lanes, np.uint64), np.empty(lanes)
     wide = math.inf if width is None else width
     steps, read = _search(lanes, offsets, target, out.weights, start, wide, distance, added, waits, lists, *more)
     return distance, int(steps), int(read)
-
-
-def predecessors(rows: InRows, distance: NDArray[np.float64], start: int) -> tuple[LongArray, int, int]:
-    """(the smallest predecessor of each vertex, how many were not found, entries read).
-
-    `rows` have the sources of each vertex, ascending, with weights. The predecessor is -1 where no path leads, and also
-    where the smallest one is as far as the vertex itself: those were not found. That of `start` is itself.
-    """
-    lanes = get_num_threads()
-    before, counters = np.empty(rows.rows, np.int64), np.zeros(24, np.int64)
-    equal, entries = np.empty(lanes, np.int64), np.empty(lanes, np.uint64)
-    offsets, source = places(rows.offsets), places(rows.source)
-    _precede(lanes, offsets, source, rows.weights, distance, start, before, counters, equal, entries)
-    return before, int(equal.sum()), int(entries.sum())

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from ...graph import IntArray
 from ...in_rows import InRows
 from ...runtime.cache import cached_njit
-from ..arrays.atomics import compare_swap
+from ..arrays.atomics import compare_swap, prefetch
 from ..arrays.places import places
 from .chunks import chunk_starts, even_chunks, packed, threads_for
 
-ROUNDS = 2
+_FIRST = np.uint64(2)
 """Entries of each row that are linked before the largest component is looked for."""
-_ROUNDS = np.uint64(ROUNDS)
+_AHEAD = 24
+"""Rows whose first entries are fetched ahead: each is in a cache line that is read once."""
 SAMPLES = 1024
 """Sources that are looked at for it."""
 NONE = np.uint32(2**32 - 1)
@@ -52,13 +53,32 @@ def _link(root, one, other):
 
 
 @cached_njit(parallel=True)
-def _link_one(offsets, cuts, own, source, at, root):
-    """Link each row with its entry `at`."""
+def _hook(offsets, cuts, own, source, root):
+    """Let the vertex of each row point to its first source, if that is smaller.
+
+    Nothing else writes the element, so no atomic exchange is needed, which would wait for all reads before it.
+    """
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
-            q = offsets[row] + np.uint64(at)
+            if row + _AHEAD < offsets.size:
+                prefetch(source, offsets[row + _AHEAD])
+            q = offsets[row]
             if q < offsets[row + 1]:
+                root[own[row]] = min(source[q], own[row])
+
+
+@cached_njit(parallel=True)
+def _link_next(offsets, cuts, own, source, root):
+    """Link each row with its second entry, and with its first one if `_hook` did not."""
+    for chunk in prange(cuts.size - 1):
+        for row in range(cuts[chunk], cuts[chunk + 1]):
+            if row + _AHEAD < offsets.size:
+                prefetch(source, offsets[row + _AHEAD])
+            q = offsets[row]
+            if q < offsets[row + 1] and source[q] > own[row]:
                 _link(root, own[row], source[q])
+            if q + np.uint64(1) < offsets[row + 1]:
+                _link(root, own[row], source[q + np.uint64(1)])
 
 
 @cached_njit(parallel=True)
@@ -68,7 +88,7 @@ def _link_rest(offsets, cuts, own, source, symmetric, largest, root):
         for row in range(cuts[chunk], cuts[chunk + 1]):
             inside = root[own[row]] == largest
             if not (inside and symmetric):
-                for q in range(offsets[row] + _ROUNDS, offsets[row + 1]):
+                for q in range(offsets[row] + _FIRST, offsets[row + 1]):
                     if not (inside and root[source[q]] == largest):
                         _link(root, own[row], source[q])
 
@@ -119,8 +139,8 @@ def connected_sources(rows: InRows, own: IntArray, sources: int, symmetric: bool
     with threads_for(len(rows)):
         even, rest = even_chunks(sources), chunk_starts(rows.offsets, None)
         one = even_chunks(rows.rows)
-        for at in range(ROUNDS):
-            _link_one(offsets, one, own, source, at, up)
+        for link in (_hook, _link_next):
+            link(offsets, one, own, source, up)
             _compress(even, up)
         largest = _most_frequent(up[:: max(1, sources // SAMPLES)])
         _link_rest(offsets, rest, own, source, symmetric, largest, up)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....kernels.cpu.alone.shortest_paths import distances, predecessors
+from ....kernels.cpu.alone.predecessors import predecessors
+from ....kernels.cpu.alone.shortest_paths import distances
 from ....kernels.cpu.programs.reached import set_levels, unreached
 from ....kernels.graph import IntArray
 from ....kernels.programs import search
