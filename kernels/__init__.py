@@ -40,6 +40,7 @@ __all__ = [
     "order_pairs",
     "pack_lists",
     "peeling",
+    "positions_by_group",
     "reband",
     "row_numbers",
     "scatter_index",
@@ -70,10 +71,11 @@ def row_numbers(offsets: LongArray) -> IntArray:
     return _backend(offsets).row_numbers(offsets)
 
 
-def lookup(keys: LongArray, values: LongArray) -> IntArray:
+def lookup(keys: IntArray | LongArray, values: IntArray | LongArray) -> IntArray:
     """The index of each value in `keys`, int32 [values]; -1 for a value that `keys` does not contain.
 
-    `keys` is int64, ascending, without repeats; `values` is int64. A binary search for each value.
+    `keys` is ascending, without repeats, and of the type of `values`. A binary search for each value; on CPUs a table,
+    if the range of the keys is small.
     """
     return _backend(keys).lookup(keys, values)
 
@@ -259,3 +261,8 @@ def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArr
     Equal pairs keep their order. On the CPU two counting sorts, each with a table over its range of values.
     """
     return _backend(low).order_pairs(low, high, lows, highs)
+
+
+def positions_by_group(group: NDArray[np.int16], groups: int) -> list[IntArray]:
+    """[groups] the positions of each group's elements in `group`, int32, ascending, for 0 ≤ group < groups."""
+    return _backend(group).positions_by_group(group, groups)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
-from .arrays import lookup, order_pairs, pack_lists, scatter_index, scatter_max, scatter_sum
+from .arrays import lookup, order_pairs, pack_lists, positions_by_group, scatter_index, scatter_max, scatter_sum
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
@@ -39,6 +39,7 @@ __all__ = [
     "nest",
     "order_pairs",
     "pack_lists",
+    "positions_by_group",
     "reband",
     "row_numbers",
     "scatter_index",

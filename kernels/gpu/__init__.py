@@ -6,7 +6,7 @@ their counterparts in `kernels.cpu`. What exists on GPUs alone (`whole`, and mai
 imported from its module.
 """
 
-from .arrays import lookup, order_pairs, pack_lists, scatter_index, scatter_max, scatter_sum
+from .arrays import lookup, order_pairs, pack_lists, positions_by_group, scatter_index, scatter_max, scatter_sum
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
@@ -29,6 +29,7 @@ __all__ = [
     "nest",
     "order_pairs",
     "pack_lists",
+    "positions_by_group",
     "reband",
     "row_numbers",
     "scatter_index",

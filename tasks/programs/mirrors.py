@@ -16,10 +16,13 @@ from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier, Packet, Words
 from .block import Block
 from .program import Array
-from .words import NO_WORDS, pack, unpack
+from .words import NO_WORDS, pack, pack_rows, unpack, unpack_to
 
 SEARCH_COST = 8
 """A binary search takes the time of so many reads of an array from its start to its end."""
+
+ALL = np.zeros(1, np.uint32)
+"""The start of a message with the values of all vertices that the group needs."""
 
 
 class Mirrors:
@@ -29,12 +32,7 @@ class Mirrors:
         self.block, self.carrier = block, carrier
         groups = range(carrier.groups)
         alone = len(block.sources) == len(block.number)
-        everyone = np.arange(len(block.sources), dtype=np.int32, like=block.sources)
-        homes = None if alone else home(block.sources)
-        self.sources_of: list[IntArray] = [
-            everyone[homes == g] if homes is not None else everyone[: len(everyone) if g == block.group else 0]
-            for g in groups
-        ]
+        self.sources_of: list[IntArray] = _positions(None if alone else home(block.sources), block, carrier.groups)
         """[groups] positions of each group's vertices in the sources."""
         self.alone = alone
         """Whether the block has no sources of other groups."""
@@ -43,17 +41,20 @@ class Mirrors:
         self.own = self.sources_of[block.group]
         """[own] positions of own vertices in the sources."""
         requests = [
-            NO_WORDS if g == block.group else pack(block.sources[self.sources_of[g]].astype(np.int64)) for g in groups
+            NO_WORDS if g == block.group else pack(order.shifted(block.sources[self.sources_of[g]], 0, block.vertices))
+            for g in groups
         ]
         packets = carrier.exchange(NO_WORDS, requests)
-        self.requested: list[IntArray] = [
-            order.lookup(block.number, unpack(packet.own, [np.int64], block.number)[0].astype(block.number.dtype))
-            for packet in packets
-        ]
+        kind = order.shifted(block.number[:0], 0, block.vertices).dtype
+        asked = [unpack(packet.own, [kind], block.number)[0] for packet in packets]
+        rows = kernels.lookup(block.number.astype(kind, copy=False), np.concatenate(asked))
+        ends = np.cumsum([len(one) for one in asked])
+        self.requested: list[IntArray] = np.split(rows, ends[:-1].tolist())
         """[groups] own vertices, ascending, whose values each group needs, in the order of its `sources_of`."""
         self.words = sum(map(len, requests))
         """Words sent."""
         self.words_received = sum(len(packet.own) for packet in packets)
+        self._all: Array | None = None
 
     def exchange(self, common: Words, own: list[Words]) -> list[Packet]:
         """One exchange with all groups; see `Carrier.exchange`."""
@@ -67,39 +68,47 @@ class Mirrors:
 
     def packets(self, values: Array, moved: IntArray | None) -> list[Words]:
         """[groups] the messages with the values that each group needs. `values` are of all own vertices, or of those
-        that `moved`, ascending.
+        that `moved`, ascending. Those for `take_moved` begin with the number of values and their places among
+        those that the group needs, or with 0 if all these are there.
         """
         found, slots = [], None
         for requested in self.requested:
             if not len(requested):
                 found.append(NO_WORDS)
             elif moved is None:
-                found.append(pack(values[requested]))
+                found.append(pack_rows(values, requested))
+            elif len(moved) == len(self.own):
+                found.append(pack_rows(values, requested, ALL))
             elif len(moved) * SEARCH_COST < len(requested):
                 position = np.searchsorted(requested, moved)
                 position[position == len(requested)] = 0
                 here = requested[position] == moved
-                found.append(pack(position[here].astype(np.int32), values[here]))
+                found.append(_pack_some(position[here].astype(np.int32), values[here]))
             else:
                 if slots is None:
                     slots = np.full_like(self.own, -1)
                     slots[moved] = np.arange(len(moved), dtype=slots.dtype, like=slots)
                 slot = slots[requested]
                 here = np.flatnonzero(slot >= 0)
-                found.append(pack(here.astype(np.int32), values[slot[here]]))
+                found.append(_pack_some(here.astype(np.int32), values[slot[here]]))
         return found
 
     def all_values(self, values: Array, packets: list[Packet]) -> Array:
-        """[sources] the `values` of own vertices and the received values of other groups' vertices. Must not be
-        changed: it may be `values`.
+        """[sources] the `values` of own vertices and the received values of other groups' vertices. Valid until the
+        next call, and must not be changed: it may be `values`.
         """
         if self.alone:
             return values
-        found = np.empty_like(self.block.sources, values.dtype)
-        found[self.own] = values
+        if self._all is None or self._all.dtype != values.dtype:
+            self._all = np.empty_like(self.block.sources, values.dtype)
+        found = self._all
+        if kernels.on_host(values):
+            unpack_to(found, self.own, np.ascontiguousarray(values).view(np.uint32))
+        else:
+            found[self.own] = values
         for sources, packet in zip(self.sources_of, packets, strict=True):
             if len(packet.own):
-                found[sources] = unpack(packet.own, [found.dtype], found)[0]
+                unpack_to(found, sources, packet.own)
         return found
 
     def take_moved(
@@ -110,10 +119,15 @@ class Mirrors:
         """
         positions, found = [moved if self.alone else self.own[moved]], [values]
         for sources, packet in zip(self.sources_of, packets, strict=True) if packets is not None else ():
-            if len(packet.own):
-                position, value = unpack(packet.own, [np.int32, values.dtype], values)
+            if not len(packet.own):
+                continue
+            if packet.own[0]:
+                position, value = unpack(packet.own[1:], [np.int32, values.dtype], values)
                 positions.append(sources[position])
-                found.append(value)
+            else:
+                (value,) = unpack(packet.own[1:], [values.dtype], values)
+                positions.append(sources)
+            found.append(value)
         if len(positions) == 1:
             return positions[0], values
         position, value = np.concatenate(positions), np.concatenate(found)
@@ -191,3 +205,16 @@ def _first_of(number: Array) -> int | None:
         return None
     first, last = int(number[0]), int(number[-1])
     return first if last - first + 1 == len(number) else None
+
+
+def _positions(homes: NDArray[np.int16] | None, block: Block, groups: int) -> list[IntArray]:
+    """[groups] the positions of the sources of each group; all are this group's without `homes`."""
+    if homes is None:
+        own = np.arange(len(block.sources), dtype=np.int32, like=block.sources)
+        return [own if g == block.group else own[:0] for g in range(groups)]
+    return kernels.positions_by_group(homes, groups)
+
+
+def _pack_some(places: IntArray, values: Array) -> Words:
+    """A message with the values at some places among those that the group needs."""
+    return np.concatenate([np.array([len(places)], np.uint32), pack(places, values)]) if len(places) else NO_WORDS

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.cpu.arrays.columns import gather_words, scatter_words
+from ...kernels.graph import IntArray
 from ..device import place_like
 from ..shards.carriers.carrier import Words
 from .program import Array
@@ -49,3 +51,21 @@ def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> lis
         found.append(column if like is None else place_like(like, column))
         first += width * count
     return found
+
+
+def pack_rows(values: Array, rows: IntArray, head: Words = NO_WORDS) -> Words:
+    """The words `head`, and then those of `values[rows]`."""
+    if not kernels.on_host(values):
+        return np.concatenate([head, pack(values[rows])])
+    words = np.empty(len(head) + len(rows) * values.itemsize // 4, np.uint32)
+    words[: len(head)] = head
+    gather_words(np.ascontiguousarray(values), rows, words[len(head) :])
+    return words
+
+
+def unpack_to(values: Array, rows: IntArray, words: Words) -> None:
+    """Write the values of `pack_rows`, without a head, to `values[rows]`. No row comes twice."""
+    if kernels.on_host(values):
+        scatter_words(words, rows, values)
+    else:
+        values[rows] = unpack(words, [values.dtype], values)[0]

@@ -1,8 +1,10 @@
-"""The order of pairs, by two counting sorts."""
+"""Counting sorts: the order of pairs, and positions by group."""
 
 from __future__ import annotations
 
 import numpy as np
+from numba import get_num_threads, prange
+from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
@@ -31,3 +33,31 @@ def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArr
 def _starts(values: IntArray, count: int) -> LongArray:
     sizes = np.bincount(values, minlength=count)
     return np.cumsum(sizes) - sizes
+
+
+@cached_njit(parallel=True)
+def _count_groups(cuts, group, counts):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            counts[chunk, group[i]] += 1
+
+
+@cached_njit(parallel=True)
+def _place_groups(cuts, group, slots, found):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            of = group[i]
+            found[slots[chunk, of]] = i
+            slots[chunk, of] += 1
+
+
+def positions_by_group(group: NDArray[np.int16], groups: int) -> list[IntArray]:
+    """[groups] the positions of each group's elements in `group`, ascending, for 0 ≤ group < groups."""
+    chunks = get_num_threads()
+    cuts = np.arange(chunks + 1) * len(group) // chunks
+    counts, found = np.zeros((chunks, groups), np.int64), np.empty(len(group), np.int32)
+    _count_groups(cuts, group, counts)
+    ends = np.cumsum(counts.T.ravel())
+    slots = np.ascontiguousarray((ends - counts.T.ravel()).reshape(groups, chunks).T)
+    _place_groups(cuts, group, slots, found)
+    return np.split(found, ends[chunks - 1 :: chunks][:-1])

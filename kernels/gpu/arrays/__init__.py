@@ -6,6 +6,14 @@ Start with `transfer`. A module of `kernels.cpu.arrays` with the same name has t
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import scatter_index, scatter_max, scatter_sum
-from .sort import order_pairs
+from .sort import order_pairs, positions_by_group
 
-__all__ = ["lookup", "order_pairs", "pack_lists", "scatter_index", "scatter_max", "scatter_sum"]
+__all__ = [
+    "lookup",
+    "order_pairs",
+    "pack_lists",
+    "positions_by_group",
+    "scatter_index",
+    "scatter_max",
+    "scatter_sum",
+]

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 
+from ....kernels.cpu.arrays.columns import copy_words
 from ....kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...errors import ClusterLost, InternalError
 from .carrier import Packet, Words, check_words, lost
@@ -145,7 +146,7 @@ class SharedMemoryCarrier:
         words[start : starts[1]] = common
         for at, packet in enumerate(own, 1):
             if len(packet):
-                words[starts[at] : starts[at + 1]] = packet
+                copy_words(packet, words[starts[at] : starts[at + 1]])
         return Packet(words[start : starts[1]], words[starts[self.rank + 1] : starts[self.rank + 2]])
 
     def _read(self, other: OtherFile, turn: int) -> Packet:
