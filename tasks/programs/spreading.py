@@ -56,5 +56,5 @@ def _common_hub(block: Block, mirrors: Mirrors) -> int | None:
     best = [int(degree[first]), int(block.number[first])] if len(degree) else [-1, 0]
     packets = mirrors.exchange(json_to_words(best), [NO_WORDS] * mirrors.carrier.groups)
     _, hub = max(words_to_json(packet.common) for packet in packets)
-    at = int(np.searchsorted(block.sources, block.sources.dtype.type(hub)))
+    at = int(np.searchsorted(block.sources, np.array([hub], block.sources.dtype, like=block.sources))[0])
     return at if at < len(block.sources) and int(block.sources[at]) == hub else None

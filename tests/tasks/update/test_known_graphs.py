@@ -85,6 +85,7 @@ def test_facebook(kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("share", [0.0001, 0.001, 0.01])
 @pytest.mark.parametrize("kind", ["stars", "random"])
 @pytest.mark.parametrize("name", [graph.name for graph in KNOWN])
