@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ...kernels.cpu.arrays.columns import SERIAL, copy_words
 from ...kernels.cpu.arrays.shared_words import load_acquire, spin_until_at_least, store_release
 from ...kernels.cpu.shards import Cut, read_endpoint_words, write_endpoint_words
 from ...kernels.runtime.threads import kernel_threads
@@ -32,6 +33,7 @@ def warm_shards(threads: int) -> None:
         write_endpoint_words(*fixed, *words, counts[0], block, counts[1])
         read_endpoint_words(*fixed, block[0], np.zeros(3, np.int64), counts[2], *words)
     carrier.close()
+    copy_words(np.zeros(SERIAL + 1, np.uint32), np.zeros(SERIAL + 1, np.uint32))
     own = np.zeros(1, np.uint32)
     store_release(own, 0, 1)
     own.flags.writeable = False  # words of other groups are read-only

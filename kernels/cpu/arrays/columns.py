@@ -68,4 +68,7 @@ def scatter_words(words: Words, index: IntArray, out: NDArray[Any]) -> None:
 
 def copy_words(words: Words, out: Words) -> None:
     """Copy words to other memory of the same length."""
-    _copy(_lanes(len(words)), words, out)
+    if len(words) > SERIAL:
+        _copy(get_num_threads(), words, out)
+    else:
+        out[:] = words
