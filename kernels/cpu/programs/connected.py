@@ -84,7 +84,10 @@ def _link_next(offsets, cuts, own, source, root):
 
 @cached_njit(parallel=True)
 def _link_rest(offsets, cuts, own, source, skips, largest, before, root):
-    """Link each row with its other entries, except those within the largest component, or all of its rows."""
+    """Link each row with its other entries, except those within the largest component.
+
+    With `skips`, rows in that component by the roots `before` are not read.
+    """
     for chunk in prange(cuts.size - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
             inside = before[own[row]] == largest
