@@ -36,6 +36,9 @@ def run_stages(space: MemorySpace) -> int:
     low, high = clique_edges().T
     source = Source("cliques", (), "source", "target", pa.int64())
     rows = IdRows(np.append(low, [0, 1]), np.append(high, [0, 0]))
+    placed = replace(rows, source=space.place(rows.source), target=space.place(rows.target))
+    packed = [found for block in range(2) if (found := ingest.pack(block, placed)) is not None]
+    number(engine, events, source, packed, 1, space)
     blocks = [ingest.clean(block, rows, space) for block in range(2)]
     buckets = number(engine, events, source, blocks, 2, space)
     vertices = int(buckets.starts[-1])

@@ -23,6 +23,9 @@ edges. Partitions own edges. No task holds all edges, and the driver holds count
                   cuts_within                → driver: range_partitioner
     exchange 7    send_owned      buckets → partitions: collect_owned
 
+In one bucket, integer ids below 2^31 whose range is at most a few times the number of rows need neither samples nor
+exchanges 1 to 3: every block `read_packed`, then one task `number_packed`, which sorts the rows of all blocks.
+
 Each `send_…` and `answer_…` returns one Bundle. Each receiver takes a mapping from sender to payload. Kept for
 publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition.
 """
@@ -30,11 +33,16 @@ publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the
 from .blocks import (
     BlockEdges,
     LocalEdges,
+    PackedRows,
     choose_splitters,
     clean,
+    pack,
+    packed_size,
     read_block,
+    read_packed,
     sample_ids,
     sample_interval,
+    unpack,
     without_ids,
 )
 from .degrees import (
@@ -58,6 +66,7 @@ from .numbering import (
     bucket_starts,
     merge_pairs,
     number_ids,
+    number_packed,
     send_ids,
     send_pairs,
     without_requests,
@@ -84,6 +93,7 @@ __all__ = [
     "OrientedEdges",
     "OwnedEdges",
     "OwnedRows",
+    "PackedRows",
     "Pairs",
     "answer_numbers",
     "answer_ranks",
@@ -95,11 +105,15 @@ __all__ = [
     "degree_histogram",
     "merge_pairs",
     "number_ids",
+    "number_packed",
     "order_starts",
     "orient",
     "owned_to_device",
+    "pack",
+    "packed_size",
     "rank_vertices",
     "read_block",
+    "read_packed",
     "rows_to_publish",
     "sample_ids",
     "sample_interval",
@@ -107,6 +121,7 @@ __all__ = [
     "send_ids",
     "send_owned",
     "send_pairs",
+    "unpack",
     "without_ids",
     "without_requests",
 ]

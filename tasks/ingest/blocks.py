@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from .left_out import LeftOut
 from .reading import IdRows, read_parts, read_rows
 from .string_codes import StringCodes
 from .weights import Weight
+
+PACKED_BITS = 31
+"""Bits of an id in PackedRows."""
 
 SAMPLES = 256
 """Ids sampled per bucket. The driver holds all samples. The largest bucket is about a tenth larger than the mean."""
@@ -90,6 +93,37 @@ class LocalEdges(SizedArrays):
         return len(self.low)
 
 
+@dataclass(frozen=True)
+class PackedRows(SizedArrays):
+    """The rows of one block as they were read: each is one number, which holds both ids. `len()` is their number.
+
+    One sort of the rows of all blocks then replaces the cleaning of each block, and the exchanges that number ids.
+    """
+
+    number: int
+    """Number of the block."""
+
+    keys: NDArray[np.int64]
+    """[rows] (smaller id << PACKED_BITS) | larger id, in the order of the file."""
+
+    largest: int
+    """The largest id, 0 without rows."""
+
+    rows: int
+    """Rows read: len(keys) + left_out.rows."""
+
+    self_loops: int
+
+    left_out: LeftOut
+    """As in BlockEdges."""
+
+    duplicates: int = 0
+    """Always 0: repeated rows are found when the rows of all blocks are sorted."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
 def without_ids(block: BlockEdges) -> LocalEdges:
     """A block without its ids, which take most of its memory. They are not needed while buckets number them."""
     return LocalEdges(block.number, len(block.ids), block.low, block.high, block.ways, block.weight)
@@ -105,6 +139,41 @@ def read_block(source: Source, block: Block, space: MemorySpace = MemorySpace.HO
     if space is MemorySpace.HOST:
         pa.default_memory_pool().release_unused()  # Arrow would keep the memory it used for reading
     return found
+
+
+def read_packed(source: Source, block: Block, space: MemorySpace) -> PackedRows | BlockEdges:
+    """Read one block of integer ids into `space`, packed if its ids allow it, else cleaned. Raises as `read_block`.
+
+    The source must be undirected, without weights, and must not ask for the columns of ids.
+    """
+    rows = read_rows(source, block)
+    placed = replace(rows, source=space.place(rows.source), target=space.place(rows.target))
+    return pack(block.number, placed) or clean(block.number, placed, space)
+
+
+def pack(number: int, rows: IdRows) -> PackedRows | None:
+    """The rows of a block with integer ids, packed; None if an id is negative or has more than PACKED_BITS bits."""
+    low, high = np.minimum(rows.source, rows.target), np.maximum(rows.source, rows.target)
+    largest = order.largest(high)
+    if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
+        return None
+    self_loops = int(np.count_nonzero(low == high))
+    low <<= PACKED_BITS
+    low |= high
+    return PackedRows(number, low, largest, len(low) + rows.left_out.rows, self_loops, rows.left_out)
+
+
+def unpack(block: PackedRows | BlockEdges, space: MemorySpace) -> BlockEdges:
+    """The distinct edges of a block: itself if it is not packed."""
+    if isinstance(block, BlockEdges):
+        return block
+    rows = IdRows(block.keys >> PACKED_BITS, block.keys & ((1 << PACKED_BITS) - 1), block.left_out)
+    return clean(block.number, rows, space)
+
+
+def packed_size(block: PackedRows | BlockEdges) -> tuple[int, int] | None:
+    """The number of rows of a packed block and its largest id; None for a block that is not packed."""
+    return (len(block), block.largest) if isinstance(block, PackedRows) else None
 
 
 def clean(

@@ -1,0 +1,102 @@
+"""Packed rows in one bucket, against blocks that are cleaned one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.stages import ingesting
+from edgemill.pipeline.stages.ingesting import Buckets
+from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.tasks import ingest
+from edgemill.tasks.device import MemorySpace
+from edgemill.tasks.ingest.blocks import PACKED_BITS, BlockEdges, PackedRows
+from edgemill.tasks.ingest.reading import IdRows
+from edgemill.tasks.inputs.sources import Source
+
+SOURCE = Source("rows", (), "src", "dst", pa.int64())
+SPACES = [MemorySpace.HOST, pytest.param(MemorySpace.DEVICE, marks=pytest.mark.gpu)]
+Rows = list[tuple[int, int]]
+
+ids = st.integers(0, 12) | st.integers(0, 1_000)
+blocks_of_rows = st.lists(st.lists(st.tuples(ids, ids), max_size=40), min_size=1, max_size=4)
+
+
+def columns(rows: Rows) -> NDArray[np.int64]:
+    return np.array(rows, np.int64).reshape(-1, 2).T
+
+
+def id_rows(rows: Rows, space: MemorySpace) -> IdRows:
+    return IdRows(*(space.place(np.ascontiguousarray(column)) for column in columns(rows)))
+
+
+def number(blocks: Sequence[PackedRows | BlockEdges], space: MemorySpace) -> tuple[Buckets, SequentialEngine]:
+    engine = SequentialEngine()
+    return ingesting.number(engine, Events(), SOURCE, list(blocks), 1, space), engine
+
+
+def arrays(buckets: Buckets) -> dict[str, Any]:
+    (found,), (edges,) = buckets.ids, buckets.edges
+    place = MemorySpace.HOST.place
+    columns = {"ids": found.ids, "low": edges.low, "high": edges.high, "highs": edges.highs, "starts": buckets.starts}
+    return {name: (place(values).dtype, place(values).tolist()) for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("space", SPACES)
+@given(drawn=blocks_of_rows)
+def test_equal_to_cleaned_blocks(space: MemorySpace, drawn: list[Rows]) -> None:
+    packed = [ingest.pack(block, id_rows(rows, space)) for block, rows in enumerate(drawn)]
+    assert None not in packed
+    cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
+    found, engine = number([block for block in packed if block is not None], space)
+    expected, _ = number(cleaned, space)
+    assert engine.started["number-packed"] == 3 and not engine.started["send-ids"]
+    assert arrays(found) == arrays(expected)
+    for block, other in zip(packed, cleaned, strict=True):
+        assert block is not None and (block.rows, block.self_loops) == (other.rows, other.self_loops)
+    assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("id", [-1, 1 << PACKED_BITS, -(1 << 63), (1 << 63) - 1])
+def test_ids_that_do_not_fit_are_cleaned(space: MemorySpace, id: int) -> None:
+    """A block with such an id is not packed, and the others are unpacked."""
+    drawn: list[Rows] = [[(3, 1), (1, 3), (2, 2)], [(id, 1), (3, 1)]]
+    assert ingest.pack(1, id_rows(drawn[1], space)) is None
+    first = ingest.pack(0, id_rows(drawn[0], space))
+    assert first is not None
+    cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
+    found, engine = number([first, cleaned[1]], space)
+    assert engine.started["unpack"] == 2
+    assert arrays(found) == arrays(number(cleaned, space)[0])
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_ids_far_apart_are_unpacked(space: MemorySpace) -> None:
+    """A table over their range would be far larger than the rows."""
+    rows = [(0, (1 << PACKED_BITS) - 1), (5, 0)]
+    packed = ingest.pack(0, id_rows(rows, space))
+    assert packed is not None
+    found, engine = number([packed], space)
+    assert engine.started["unpack"] == 1
+    assert arrays(found) == arrays(number([ingest.clean(0, id_rows(rows, space), space)], space)[0])
+
+
+def test_only_plain_rows_on_a_gpu_are_packed() -> None:
+    assert ingesting.packs_rows(SOURCE, 1, MemorySpace.DEVICE)
+    assert not ingesting.packs_rows(SOURCE, 2, MemorySpace.DEVICE)
+    assert not ingesting.packs_rows(SOURCE, 1, MemorySpace.HOST)
+    for other in (
+        Source("rows", (), "src", "dst", pa.string()),
+        Source("rows", (), "src", "dst", pa.int64(), directed=True),
+        Source("rows", (), "src", "dst", pa.int64(), bipartite="refuse"),
+    ):
+        assert not ingesting.packs_rows(other, 1, MemorySpace.DEVICE)
