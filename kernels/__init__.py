@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .backend import Backend, Cascade, Fixpoint, Peeling
 from .graph import Adjacency, IntArray, LongArray, Nested, Topology
 from .runtime import threads
-from .runtime.device import device, on_host, to_device, to_host, trim
+from .runtime.device import device, on_host, to_device, to_host, total, trim
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
@@ -50,6 +50,7 @@ __all__ = [
     "to_device",
     "to_host",
     "to_merged_order",
+    "total",
     "trim",
 ]
 

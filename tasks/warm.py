@@ -20,6 +20,7 @@ from .graph.triangulate import count_triangles, send_lists
 from .graph.whole_graph import whole_graph
 from .ids import order
 from .ingest import OwnedEdges
+from .ingest.reading import IdRows
 from .messages import Bundle, collect
 
 CLIQUE = 6
@@ -50,6 +51,12 @@ def run_clique(
     if method == "peel":
         return [peel_intervals(subgraphs[0], peel(subgraphs[0]))]
     return _band(subgraphs) if method == "band" else _fixpoint(subgraphs)
+
+
+def load_packing(space: MemorySpace) -> None:
+    """Pack some rows, so that the threads that read do not all load the kernels for it."""
+    rows = np.arange(CLIQUE, dtype=np.int64)
+    ingest.pack(0, IdRows(space.place(rows), space.place(rows)))
 
 
 def clique_edges() -> NDArray[np.int64]:

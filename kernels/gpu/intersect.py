@@ -11,6 +11,7 @@ import cupy
 import numpy as np
 
 from . import tables
+from .arrays.total import total
 from .rows import row_numbers
 from .runtime import source
 from .whole.room import room
@@ -30,7 +31,7 @@ def intersect(starts: Any, members: Any, offsets: Any, high: Any, home: Any) -> 
     gain = cupy.zeros(len(members), np.int32)
     outer = cupy.zeros(len(members), np.bool_)
     if len(members) and len(high):
-        _find(starts, members, offsets, high, 0 if bool(home.all()) else home, support, gain, outer)
+        _find(starts, members, offsets, high, 0 if total(home) == len(home) else home, support, gain, outer)
     return support, gain, outer
 
 

@@ -55,9 +55,10 @@ def launch(name: str, side: int, sizes: Any, streams: Any, arguments: tuple[Any,
         kernel((blocks,), (32 * warps,), (tables, part, np.int32(len(tables)), cursor, *arguments), shared_mem=shared)
 
 
-def compile_all() -> None:
-    """Compile the kernels for tables of every size, or load them from CuPy's cache."""
-    for name, side, (_, slots, warps, one_warp) in product(("intersect", "shards/third_vertex"), (0, 1), SIZES):
+def compile_all(shards: bool) -> None:
+    """Compile the kernels for tables of every size, or load them from CuPy's cache; those of `shards`, too."""
+    names = ("intersect", "shards/third_vertex")[: 1 + shards]
+    for name, side, (_, slots, warps, one_warp) in product(names, (0, 1), SIZES):
         _kernel(name, side, slots, warps, one_warp).compile()
 
 

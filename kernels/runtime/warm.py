@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
 from typing import Any
@@ -19,6 +19,9 @@ from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
 from ..graph import IntArray, LongArray, Topology
 from . import cache
+
+_OPERATIONS = "operations"
+"""What CuPy compiles for a run; see `kernels.gpu.preparing`."""
 
 
 @dataclass(frozen=True)
@@ -35,27 +38,41 @@ def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False,
 
     With `text` also the kernels for strings. A run on GPUs sorts and nests on the CPU, so with `on_gpu` these kernels
     are called. The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's
-    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If the cache has no kernel yet, up to `processes`
-    processes compile them side by side.
+    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no kernel yet, up to `processes` processes
+    compile them side by side.
     """
     start = time.perf_counter()
     before = _compiled()
+    texts = ["text"] if text else []
     if on_gpu:
-        if text:
-            _warm_text()
-        _warm_nest()
+        parts = ["nest", "pairs", *texts]
+    else:
+        parts = [method, "nest", "rows", *texts, *(["shards"] if partitions > 1 else [])]
+    elsewhere = 0
+    with _compiling_for_gpu(processes) if on_gpu else nullcontext():
+        if processes > 1 and cache.is_empty():
+            elsewhere = _compile_side_by_side(parts, processes)
+        for part in parts:  # also those that others have compiled: now they are loaded
+            _PARTS[part]()
+    if on_gpu:
         from ..gpu.tables import compile_all
 
-        cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
-        compile_all()
-        return WarmUp(_compiled() - before, time.perf_counter() - start)
-    parts = [method, "nest", "rows", *(["text"] if text else []), *(["shards"] if partitions > 1 else [])]
-    elsewhere = 0
-    if processes > 1 and cache.is_empty():
-        elsewhere = _compile_side_by_side(parts, processes)
-    for part in parts:  # also those that others have compiled: now they are loaded
-        _PARTS[part]()
+        compile_all(shards=partitions > 1)
     return WarmUp(_compiled() - before + elsewhere, time.perf_counter() - start)
+
+
+@contextmanager
+def _compiling_for_gpu(processes: int) -> Iterator[None]:
+    """Other processes compile the operations of CuPy meanwhile, if none has done so before on this machine."""
+    from ..gpu.preparing import processes as others
+
+    wanted = processes > 1 and not others.is_prepared(_OPERATIONS)
+    started = others.start(processes) if wanted else []
+    yield
+    for process in started:
+        process.wait()
+    if wanted:
+        others.mark_prepared(_OPERATIONS)
 
 
 def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:
@@ -100,6 +117,10 @@ def _warm_rows() -> None:
     topology, offsets, high = _triangle()
     cpu.order_pairs(topology.low, high, 3, 3)
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
+
+
+def _warm_pairs() -> None:
+    cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
 
 
 def _warm_peel() -> None:
@@ -160,6 +181,7 @@ _PARTS: Mapping[str, Callable[[], None]] = {
     "band": _warm_band,
     "fixpoint": _warm_fixpoint,
     "nest": _warm_nest,
+    "pairs": _warm_pairs,
     "rows": _warm_rows,
     "text": _warm_text,
     "shards": _warm_shards,
@@ -169,6 +191,7 @@ _SECONDS: Mapping[str, float] = {
     "band": 4.0,
     "fixpoint": 4.0,
     "nest": 3.5,
+    "pairs": 0.6,
     "rows": 1.2,
     "text": 1.5,
     "shards": 4.0,

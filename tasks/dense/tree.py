@@ -104,7 +104,7 @@ def grow_tree(edges: BucketEdges, degrees: BucketDegrees, results: BucketResults
     Raises OutOfRoom for more than 2^31 - 2 local vertices, which are numbered with int32.
     """
     own = edges.vertices
-    inside = int((edges.highs < edges.first + own).sum())
+    inside = kernels.total(edges.highs < edges.first + own)
     if own + len(edges.highs) - inside > MAX_LOCAL_EDGES:
         raise OutOfRoom(
             f"bucket {edges.bucket} has {own + len(edges.highs) - inside:,} vertices with those of its edges, over the "

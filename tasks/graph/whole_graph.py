@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
 from ..ingest import OwnedEdges
@@ -46,7 +47,7 @@ def whole_graph(owned: OwnedEdges) -> WholeGraph:
 
     support = supports(owned.offsets, owned.high)
     check_supports(support)
-    edges, local = len(owned), int(np.count_nonzero(support))
+    edges, local = len(owned), kernels.total(support > 0)
     counts = PartitionCounts(owned.partition, edges, 0, edges, 0, 0, len(owned.rank), local)
     high, support = beside_peeling(len(owned.offsets) - 1, local, owned.high, support)
     return WholeGraph(owned.partition, owned.offsets, high, support, counts)

@@ -189,7 +189,7 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
         mask = heads(low) | heads(high)
         return low[mask], high[mask]
     key = _pack(low, high, bits(highs))
-    if not (key[1:] > key[:-1]).all():
+    if kernels.total(key[1:] > key[:-1]) < len(key) - 1:
         key = np.sort(key, kind="stable" if merge and kernels.on_host(key) else None)
         key = key[heads(key)]
         low = (key >> bits(highs)).astype(low.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..ids import identity, order
@@ -157,7 +158,7 @@ def pack(number: int, rows: IdRows) -> PackedRows | None:
     largest = order.largest(high)
     if len(low) and (int(low.min()) < 0 or order.bits(largest + 1) > PACKED_BITS):
         return None
-    self_loops = int(np.count_nonzero(low == high))
+    self_loops = kernels.total(low == high)
     low <<= PACKED_BITS
     low |= high
     return PackedRows(number, low, largest, len(low) + rows.left_out.rows, self_loops, rows.left_out)
@@ -216,7 +217,7 @@ def _edges(
     low, high = np.minimum(first, second), np.maximum(first, second)
     ways = np.where(first < second, np.uint8(UP), np.uint8(DOWN)) if directed else None
     proper = low != high
-    edges = int(np.count_nonzero(proper))
+    edges = kernels.total(proper)
     self_loops = len(low) - edges
     if self_loops:
         low, high = low[proper], high[proper]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..errors import InternalError
 from ..ingest import OwnedRows
@@ -112,14 +113,14 @@ def collect_vertices(
     """The results of a bucket's vertices. Raises InternalError if the supports of a vertex add up to an odd number."""
     reduced = collect_reduced(edges, COLUMNS, results.columns, parts)
     support = reduced["support"]
-    if (support & 1).any():
+    if kernels.total((support & 1) > 0):
         raise InternalError(f"bucket {edges.bucket} has a vertex whose supports add up to an odd number")
     return BucketVertices(edges.bucket, degrees.degree, support >> 1, reduced["low"], reduced["high"])
 
 
 def summarise(results: BucketResults, vertices: BucketVertices) -> BucketSummary:
     """What one bucket adds to the manifest."""
-    support, low = int(results.support.sum(dtype=np.int64)), histogram(results.low)
+    support, low = kernels.total(results.support), histogram(results.low)
     high = low if results.high is results.low else histogram(results.high)
     return BucketSummary(len(results), len(vertices), support, low, high)
 

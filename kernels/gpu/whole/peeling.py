@@ -15,6 +15,7 @@ import cupy
 import numpy as np
 
 from ...graph import GONE, MAX_LOCAL_EDGES, Topology
+from ..arrays.total import total
 from ..peel import Peeling
 from ..runtime import source
 from . import compact_rows
@@ -69,7 +70,7 @@ class WholePeeling:
         An edge without triangles has λ 0 and is not counted by `left`.
         """
         self._offsets, self._high = offsets, high
-        self.left = sum(int(cupy.count_nonzero(near(count[part]) > 0)) for part in _parts(len(count)))
+        self.left = sum(total(near(count[part]) > 0) for part in _parts(len(count)))
         self.level = level
         self.levels = levels
         self._compact: _CompactPhase | None = None

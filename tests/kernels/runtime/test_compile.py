@@ -23,6 +23,7 @@ VALUES: list[dict[str, int]] = [
     *({"VALUE": 2, "ALONG": along, "LARGEST": largest} for along in (0, 1, 2) for largest in (0, 1)),
 ]
 VARIANTS: dict[str, list[dict[str, int]]] = {
+    "arrays/total": [{}],
     "cascade": [{}],
     "shards/third_vertex": TABLES,
     "compact/build": [{"APART": apart} for apart in (0, 1)],

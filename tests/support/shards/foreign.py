@@ -161,10 +161,11 @@ def elsewhere(module: Any) -> Any:
 @contextmanager
 def with_kernels() -> Iterator[None]:
     """Within it, arrays elsewhere have kernels, and there is a way there and back."""
-    to_host, own = kernels.to_host, kernels._backend
+    to_host, total, own = kernels.to_host, kernels.total, kernels._backend
     twin = SimpleNamespace(**{name: _call(getattr(cpu, name)) for name in cpu.__all__})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "_backend", lambda array: twin if isinstance(array, Foreign) else own(array))
         patch.setattr(kernels, "to_host", lambda array: array.get() if isinstance(array, Foreign) else to_host(array))
         patch.setattr(kernels, "to_device", to_foreign)
+        patch.setattr(kernels, "total", lambda array: total(_here(array)))
         yield

@@ -1,0 +1,4 @@
+"""Compilation of all GPU kernels of a run before its first use, in several processes.
+
+May import `kernels.gpu` and `kernels.runtime`. Start with `processes`; `operations` lists what is compiled.
+"""

@@ -1,0 +1,54 @@
+"""The first run on a machine: its GPU kernels are compiled side by side, and later runs compile none."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgemill.tasks.generate.generate import generate
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+PREPARE = """
+from edgemill.kernels.gpu.preparing.processes import start
+assert all(process.wait() == 0 for process in start(8))
+"""
+
+
+def kernels(cache: Path) -> set[str]:
+    """The names of the kernels in CuPy's cache, each with the types that its source declares."""
+    found = set()
+    for path in cache.glob("*.cu"):
+        text = path.read_text()
+        names = re.findall(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)", text)
+        found.add(" ".join([*names[:1], *re.findall(r"typedef (?!std)([^;]+);", text)[:4]]))
+    return found
+
+
+def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path) -> None:
+    generate("rmat", str(tmp_path / "rows"), files=4, seed=1, scale=19)
+    cache = tmp_path / "cupy"
+    environment = {
+        **os.environ,
+        "CUPY_CACHE_DIR": str(cache),
+        "CUPY_CACHE_SAVE_CUDA_SOURCE": "1",
+        "EDGEMILL_CACHE_DIR": str(tmp_path / "own"),
+    }
+
+    def run(*arguments: str) -> None:
+        subprocess.run([sys.executable, *arguments], env=environment, check=True, timeout=300)
+
+    run("-c", PREPARE)
+    prepared = kernels(cache)
+    for out in ("first", "second"):
+        command = ["-m", "edgemill.pipeline", "run", "--device", "gpu", "--partitions", "1"]
+        run(*command, "--input", str(tmp_path / "rows"), "--output", str(tmp_path / out))
+        if out == "first":
+            assert not kernels(cache) - prepared
+            files = set(cache.iterdir())
+    assert set(cache.iterdir()) == files
