@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -73,6 +74,23 @@ def device() -> Device:
         machine_id(),
         runtime.deviceGetPCIBusId(0),
     )
+
+
+def start_context() -> None:
+    """Start to set up the first GPU for this process, in a thread, while this one imports modules.
+
+    CUDA takes a quarter of a second for it. Does nothing without a GPU; `device` says what is missing.
+    """
+    threading.Thread(target=_retain_context, name="edgemill-gpu", daemon=True).start()
+
+
+def _retain_context() -> None:
+    """Create the context that CUDA's runtime, and so CuPy, uses on the first device."""
+    with suppress(OSError):
+        driver = ctypes.CDLL("libcuda.so.1")
+        first, context = ctypes.c_int(0), ctypes.c_void_p()
+        if not driver.cuInit(0) and not driver.cuDeviceGet(ctypes.byref(first), 0):
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), first)
 
 
 def _none(missing: str) -> Device:

@@ -36,18 +36,17 @@ class WarmUp:
 def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False, processes: int = 1) -> WarmUp:
     """Call each kernel that `method` (peel, band or fixpoint) uses with `partitions` partitions, on one triangle.
 
-    With `text` also the kernels for strings. A run on GPUs sorts and nests on the CPU, so with `on_gpu` these kernels
-    are called. The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's
-    cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no kernel yet, up to `processes` processes
-    compile them side by side.
+    With `text` also the kernels for strings. A run on GPUs sorts and joins components on the CPU, and numbers strings
+    there, so with `on_gpu` these kernels are called. The GPU's kernels that are chosen by the shape of the graph are
+    then compiled, or loaded from CuPy's cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no
+    kernel yet, up to `processes` processes compile them side by side.
     """
     start = time.perf_counter()
     before = _compiled()
-    texts = ["text"] if text else []
     if on_gpu:
-        parts = ["nest", "pairs", *texts]
+        parts = ["join", "pairs", *(["nest", "text"] if text else [])]
     else:
-        parts = [method, "nest", "rows", *texts, *(["shards"] if partitions > 1 else [])]
+        parts = [method, "nest", "rows", *(["text"] if text else []), *(["shards"] if partitions > 1 else [])]
     elsewhere = 0
     with _compiling_for_gpu(processes) if on_gpu else nullcontext():
         if processes > 1 and cache.is_empty():
@@ -68,9 +67,11 @@ def _compiling_for_gpu(processes: int) -> Iterator[None]:
 
     wanted = processes > 1 and not others.is_prepared(_OPERATIONS)
     started = others.start(processes) if wanted else []
-    yield
-    for process in started:
-        process.wait()
+    try:
+        yield
+    finally:
+        for process in started:
+            process.wait()
     if wanted:
         others.mark_prepared(_OPERATIONS)
 
@@ -101,9 +102,15 @@ def _warm_text() -> None:
 
 
 def _warm_nest() -> None:
+    _warm_join()
+    one = np.ones(1, np.int32)
+    nest_many(one, one, one, 2)
+
+
+def _warm_join() -> None:
+    """What joins the components that buckets have found."""
     one = np.ones(1, np.int32)
     parent = cpu.nest(one, one, one, 2).parent
-    nest_many(one, one, one, 2)
     subtree_minima(parent, subtree_sums(parent, np.ones(1, np.int64)))
 
 
@@ -180,6 +187,7 @@ _PARTS: Mapping[str, Callable[[], None]] = {
     "peel": _warm_peel,
     "band": _warm_band,
     "fixpoint": _warm_fixpoint,
+    "join": _warm_join,
     "nest": _warm_nest,
     "pairs": _warm_pairs,
     "rows": _warm_rows,
@@ -190,6 +198,7 @@ _SECONDS: Mapping[str, float] = {
     "peel": 4.0,
     "band": 4.0,
     "fixpoint": 4.0,
+    "join": 2.7,
     "nest": 3.5,
     "pairs": 0.6,
     "rows": 1.2,

@@ -110,11 +110,13 @@ def carry_out(
         settings, given = asked
         with light_imports(freeze):
             from ...tasks.errors import NotConverged
+            from ..cluster.connecting.local import start_gpu
             from ..monitor.log_events import logs_as_events
             from ..monitor.summary import RunSummary
             from ..run.mining import mine_settings
 
             if given is None and not settings.nightly.may_start_from_earlier:
+                start_gpu(settings.cluster)
                 import_module("...run.full", __name__)  # an update may need no Dask
 
         events.add(summary := RunSummary())

@@ -19,8 +19,8 @@ from ..runtime import source
 
 LENGTH = 2**22
 """Elements of operands. CuPy scans short arrays with other kernels than long ones."""
-_SHORT = 5000
-"""Elements of a short operand."""
+_FEW, _SHORT = 100, 5000
+"""Elements of shorter operands."""
 
 _UFUNCS = {
     "add": "int64,int64 int64,int int64,int32 int32,int32 int32,int uint64,uint",
@@ -80,7 +80,7 @@ def _forms(text: str) -> list[list[str]]:
 
 
 def _scans() -> Iterator[Callable[[], object]]:
-    for length in (_SHORT, 40 * _SHORT, LENGTH):
+    for length in (_FEW, _SHORT, LENGTH):
         yield partial(_find, length)
         for kind in ("int32", "int64"):
             yield partial(_select, kind, length)
@@ -158,7 +158,7 @@ def _operand(kind: str) -> Any:
 def _others() -> Iterator[Callable[[], object]]:
     for before, after in _forms(_CONVERSIONS):
         yield partial(_convert, before, after)
-    for kind in ("int64", "int32", "int16", "bool"):
+    for kind in ("int64", "int32", "uint32", "int16", "bool"):
         yield partial(_assign, kind)
         yield partial(cupy.full, 5, 1, kind)
     for kind in ("int32", "int64"):
@@ -174,3 +174,4 @@ def _assign(kind: str) -> None:
     array[:] = _ones(kind)
     array[:] = 1
     array[::2].copy()
+    array[0] = 1

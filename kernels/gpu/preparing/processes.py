@@ -1,9 +1,10 @@
 """Compiles the kernels of a run in several processes, at the first run on a machine.
 
-    python -m edgemill.kernels.gpu.preparing.processes SHARE SHARES
+    python -m edgemill.kernels.gpu.preparing.processes
 
-is one of these processes: it compiles every SHARES-th operation, from the SHARE-th on, into CuPy's cache. CUDA's
-compiler runs one compilation at a time in a process for most of its work, so threads would not help.
+is one of these processes. It reads the numbers of operations from standard input, which is one pipe for all processes,
+and compiles them into CuPy's cache. CUDA's compiler does most of its work for one thread of a process at a time, so
+threads would not help.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from subprocess import DEVNULL
 import cupy
 
 from ...runtime import cache
+from .operations import operations
 
-_SECONDS = 20
-"""About what all operations take to compile in one process; a process takes about a second to start."""
+_MOST = 12
+"""Most processes. Each takes about two seconds to start, and all operations together take about twenty to compile."""
+_NUMBER = 2
+"""Bytes of the number of an operation in the pipe. The system never gives one of them to two processes."""
 
 
 def start(processes: int) -> list[subprocess.Popen[bytes]]:
@@ -29,12 +33,17 @@ def start(processes: int) -> list[subprocess.Popen[bytes]]:
 
     What a process fails to compile is compiled when it is needed.
     """
-    shares = max(1, min(processes, _SECONDS // 2))
     started = []
-    with suppress(OSError):  # no further process may be allowed
-        for share in range(shares):
-            command = [sys.executable, "-m", __spec__.name, str(share), str(shares)]
-            started.append(subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL))
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, b"".join(number.to_bytes(_NUMBER, "little") for number in range(len(operations()))))
+        os.close(writer)
+        with suppress(OSError):  # no further process may be allowed
+            for _ in range(min(processes, _MOST)):
+                command = [sys.executable, "-m", __spec__.name]
+                started.append(subprocess.Popen(command, stdin=reader, stdout=DEVNULL, stderr=DEVNULL))
+    finally:
+        os.close(reader)
     return started
 
 
@@ -54,9 +63,12 @@ def mark_prepared(what: str) -> None:
 
 def _mark(what: str) -> Path:
     """A file whose name depends on all that compiled kernels depend on."""
-    device = cupy.cuda.Device().compute_capability
-    parts = (what, cupy.__version__, cupy.cuda.nvrtc.getVersion(), device, _cupy_folder(), _sources())
+    parts = (what, cupy.__version__, cupy.cuda.nvrtc.getVersion(), _device(), _cupy_folder(), _sources())
     return cache.folder() / f"gpu-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
+
+
+def _device() -> str:
+    return str(cupy.cuda.Device().compute_capability)
 
 
 def _sources() -> str:
@@ -78,12 +90,10 @@ def _cached() -> int:
 
 
 def _main() -> None:
-    from .operations import operations
-
-    share, shares = map(int, sys.argv[1:])
-    for operation in operations()[share::shares]:
+    all_of_them = operations()
+    while number := os.read(sys.stdin.fileno(), _NUMBER):
         with suppress(Exception):  # the run that needs it will tell
-            operation()
+            all_of_them[int.from_bytes(number, "little")]()
     cupy.cuda.get_current_stream().synchronize()
 
 

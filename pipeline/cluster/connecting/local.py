@@ -73,6 +73,14 @@ def local_gpu(settings: ClusterSettings) -> Device:
     return found
 
 
+def start_gpu(settings: ClusterSettings) -> None:
+    """Start to set up the GPU of a run whose only worker is in this process, if it may use one."""
+    if settings.is_started_here and settings.workers is None and settings.device != "cpu":
+        from ....kernels.runtime.device import start_context
+
+        start_context()
+
+
 def has_gpu_workers(settings: ClusterSettings) -> bool:
     """Whether workers started here have a GPU each: if asked for, or by `auto` if there are enough GPUs.
 
