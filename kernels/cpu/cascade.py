@@ -28,6 +28,13 @@ ROOM = 2**20
 """Minimum capacity of the loss lists of all threads together. A round that needs more takes several passes."""
 AHEAD = 4
 """Rows are prefetched this many edges ahead. Saves a tenth of the time; from 4 to 8 equally fast."""
+MANY = 2**16
+"""From this number of edges of a frontier on, all threads sort and mark it. They take longer to start for fewer."""
+DIGIT_BITS = 11
+"""Bits of a vertex by which a frontier is sorted at a time: counters of all their values fit the first cache."""
+DIGIT = (1 << DIGIT_BITS) - 1
+COUNTS_AHEAD = 16
+"""Counts are prefetched this many entries ahead."""
 LONE = 32
 """Width of the rows of int64 counters, each written by one thread, so that threads do not share cache lines."""
 LINE = 6
@@ -44,6 +51,8 @@ def _lose(e, hits, to_f, to_g, count, band, loss, used, firsts):
     listed = 0
     destroyed = 0
     for h in range(np.uintp(hits)):
+        prefetch(count, to_f[h + np.uintp(COUNTS_AHEAD)])
+        prefetch(count, to_g[h + np.uintp(COUNTS_AHEAD)])
         f = to_f[h]
         g = to_g[h]
         cf = count[f]
@@ -103,7 +112,7 @@ def _gather(
     The frontier is sorted by high endpoint, and a row is marked once for all edges with that endpoint. A thread whose
     lists are full stores the rest of its chunk in `todo`.
     """
-    room = losses.shape[2]
+    room = losses.shape[2] - COUNTS_AHEAD
     for thread in prange(marks.shape[0]):
         mark = marks[thread]
         to_f = found_f[thread]
@@ -167,6 +176,8 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count):
         for thread in range(losses.shape[0]):
             loss = losses[thread, owner]
             for i in range(np.uintp(fill[thread, owner])):
+                # Beyond the list there are earlier numbers, which are as good to fetch as any.
+                prefetch(count, loss[i + np.uintp(COUNTS_AHEAD)])
                 e = loss[i]
                 c = count[e]
                 count[e] = c - 1
@@ -177,10 +188,36 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count):
 
 
 @cached_njit
-def _set(count, edges, value):
-    """Set the count of the edges to `value`."""
+def _set_few(values, edges, value):
     for i in range(edges.size):
-        count[edges[i]] = value
+        values[edges[i]] = value
+
+
+@cached_njit(parallel=True)
+def _set_many(values, edges, value):
+    for i in prange(edges.size):
+        values[edges[i]] = value
+
+
+def set_to(values: IntArray, edges: IntArray, value: int) -> None:
+    """Set the entries of the distinct `edges` to `value`; changes `values` [edges of the graph]."""
+    (_set_many if len(edges) >= MANY else _set_few)(values, edges, np.int32(value))
+
+
+@cached_njit(parallel=True)
+def _count_hubs(cuts, frontier, high, shift, counts):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            counts[chunk, (high[frontier[i]] >> shift) & DIGIT] += 1
+
+
+@cached_njit(parallel=True)
+def _place_hubs(cuts, frontier, high, shift, slots, placed):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            digit = (high[frontier[i]] >> shift) & DIGIT
+            placed[slots[chunk, digit]] = frontier[i]
+            slots[chunk, digit] += 1
 
 
 class Cascade:
@@ -189,13 +226,13 @@ class Cascade:
     def __init__(self, topology: Topology, rows: Adjacency) -> None:
         low, vertices, widest = topology.low, topology.vertices, rows.widest
         self.low, self.high = low, topology.high
-        self._edge_bits = len(low).bit_length()
+        self._edge_bits, self._hub_bits = len(low).bit_length(), vertices.bit_length()
         threads = get_num_threads()
         owners = 1 << (threads - 1).bit_length()
         room = max(2 * widest + 2, ROOM // threads)
         self._marks = np.zeros((threads, vertices), np.int32)
-        self._found = np.empty((2, threads, widest + 1), np.uint32)
-        self._losses = np.empty((threads, owners, room), np.uint32)
+        self._found = np.zeros((2, threads, widest + 1 + COUNTS_AHEAD), np.uint32)
+        self._losses = np.zeros((threads, owners, room + COUNTS_AHEAD), np.uint32)
         # Without this width two threads share a cache line, and gather a fifth slower.
         self._fill = np.zeros((threads, max(owners, LONE)), np.uint64)
         self._todo = np.zeros((threads, LONE), np.int64)
@@ -227,7 +264,18 @@ class Cascade:
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
     def _by_hub(self, frontier: IntArray) -> IntArray:
-        """The frontier, sorted by high endpoint, then by number."""
+        """The frontier, sorted by high endpoint. A large one is sorted by all threads, by counting its digits."""
+        if len(frontier) >= MANY:
+            chunks = len(self._marks)
+            cuts = np.arange(chunks + 1) * len(frontier) // chunks
+            for shift in range(0, self._hub_bits, DIGIT_BITS):
+                counts, placed = np.zeros((chunks, DIGIT + 1), np.int64), np.empty_like(frontier)
+                _count_hubs(cuts, frontier, self.high, shift, counts)
+                ends = np.cumsum(counts.T.ravel())
+                slots = np.ascontiguousarray((ends - counts.T.ravel()).reshape(-1, chunks).T)
+                _place_hubs(cuts, frontier, self.high, shift, slots, placed)
+                frontier = placed
+            return frontier
         key = self.high[frontier].astype(np.int64)
         key <<= self._edge_bits
         key |= frontier
@@ -238,7 +286,7 @@ class Cascade:
     def _round(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> None:
-        _set(count, frontier, np.int32(CURRENT))
+        set_to(count, frontier, CURRENT)
         threads = len(self._marks)
         chunk = max(1, min(CHUNK, len(frontier) // (threads * 8)))
         self._cursor[0] = 0
@@ -265,4 +313,4 @@ class Cascade:
                 self.firsts,
             )
             _apply(self._losses, self._fill, count, band, threshold, self._next, self._next_count)
-        _set(count, frontier, np.int32(GONE))
+        set_to(count, frontier, GONE)

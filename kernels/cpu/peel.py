@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import IntArray, Topology
-from .adjacency import adjacency, compact
-from .cascade import Cascade
-from .scan import Live, below
+from .adjacency import adjacency, compact, shorten
+from .cascade import Cascade, set_to
+from .scan import Live, below, not_removed
 
 COMPACT_AT = 0.85
 """Rows are compacted when less than this share of their edges remains. From 0.7 to 0.9 equally fast."""
+PACK_AT = 0.5
+"""Compacted rows are packed, so that they lie close together, when less than this share of their memory is in use."""
 
 
 class Peeling:
@@ -28,9 +30,9 @@ class Peeling:
         self._rows = adjacency(topology)
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows)
         if low is not None:
-            self._rows = compact(self._rows, self.count >= 0)
+            self._rows = compact(self._rows, not_removed(self.count))
             self.left = int(np.count_nonzero(self.count >= 0))
-        self._in_rows = self.left
+        self._in_rows = self._in_memory = self.left
 
     def advance(self) -> None:
         """Remove the edges of the next level that has edges."""
@@ -40,12 +42,21 @@ class Peeling:
             frontier, _ = below(self._live, self.count, self.level + 1)
         limit = np.array([self.level + 1], np.int32)
         self.removed, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
-        self.low[self.removed] = self.level
+        set_to(self.low, self.removed, self.level)
         self.left -= len(self.removed)
         self.level += 1
         self.levels += 1
         if self.left < COMPACT_AT * self._in_rows:
-            self._rows, self._in_rows = compact(self._rows, self.count >= 0), self.left
+            self._compact()
+
+    def _compact(self) -> None:
+        live = not_removed(self.count)
+        if self.left < PACK_AT * self._in_memory:
+            self._rows, self._in_memory = compact(self._rows, live), self.left
+        else:
+            self._rows = shorten(self._rows, live)
+        self._in_rows = self.left
+        self._live.share_out()
 
 
 class RecordedPeeling(Peeling):

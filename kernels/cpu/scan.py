@@ -34,17 +34,50 @@ def _below(live, first, stop, count, threshold, weak, found, least, start):
         least[thread] = smallest
 
 
+@cached_njit(parallel=True)
+def _move(live, first, stop, target, moved):
+    for thread in prange(first.size):
+        to = target[thread]
+        for i in range(first[thread], stop[thread]):
+            moved[to] = live[i]
+            to += 1
+
+
 class Live:
     """The remaining edges of one peeling, in one run for each thread. Mutable."""
 
     def __init__(self, edges: int) -> None:
-        threads = get_num_threads()
-        cuts = np.linspace(0, edges, threads + 1).astype(np.int64)
         self.live = np.arange(edges, dtype=np.int32)
-        self.first, self.stop = cuts[:-1].copy(), cuts[1:].copy()
+        self._cut(edges)
         self.weak = np.empty(edges, np.int32)
         self.start: IntArray | None = None
         """[edges] if it is set, `below` stores the counts of the remaining edges in it."""
+
+    def share_out(self) -> None:
+        """Make the runs equally long. Edges of one run may go long before those of another."""
+        ends = np.cumsum(self.stop - self.first)
+        edges = int(ends[-1])
+        moved = np.empty(edges, np.int32)
+        _move(self.live, self.first, self.stop, ends - (self.stop - self.first), moved)
+        self.live = moved
+        self._cut(edges)
+
+    def _cut(self, edges: int) -> None:
+        cuts = np.linspace(0, edges, get_num_threads() + 1).astype(np.int64)
+        self.first, self.stop = cuts[:-1].copy(), cuts[1:].copy()
+
+
+@cached_njit(parallel=True)
+def _not_removed(count, live):
+    for e in prange(count.size):
+        live[e] = count[e] >= 0
+
+
+def not_removed(count: IntArray) -> np.ndarray:
+    """Whether the count of each edge is at least 0, bool [edges]."""
+    live = np.empty(len(count), np.bool_)
+    _not_removed(count, live)
+    return live
 
 
 def below(live: Live, count: IntArray, threshold: int) -> tuple[IntArray, int]:
