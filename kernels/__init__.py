@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .backend import Backend, Cascade, Fixpoint, Peeling
 from .graph import Adjacency, IntArray, LongArray, Nested, Topology
 from .runtime import threads
-from .runtime.device import device, on_host, to_device, to_host, total, trim
+from .runtime.device import device, on_host, to_device, to_host, trim
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
@@ -46,6 +46,8 @@ __all__ = [
     "scatter_index",
     "scatter_max",
     "scatter_sum",
+    "store",
+    "take",
     "third_vertex_rows",
     "to_device",
     "to_host",
@@ -239,6 +241,29 @@ def nest(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> Neste
     level, then finds the roots of the two ends of each edge.
     """
     return _backend(low).nest(low, high, level, vertices)
+
+
+def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
+    """`values[index]`, by all threads. `index` is int32 or int64, and ≥ 0."""
+    return _backend(values).take(values, index)
+
+
+def store(target: NDArray[Any], index: NDArray[Any], values: NDArray[Any]) -> None:
+    """`target[index] = values`, by all threads: changes `target`. `index` is int32 or int64, and ≥ 0.
+
+    Where an index repeats, its values must be equal.
+    """
+    _backend(target).store(target, index, values)
+
+
+def total(values: IntArray | NDArray[np.bool_]) -> int:
+    """The sum of an array of bool or int32. On a GPU it waits for the kernels that this thread has started."""
+    if on_host(values):  # without loading Numba
+        return int(np.count_nonzero(values)) if values.dtype == np.bool_ else int(values.sum(dtype=np.int64))
+    _backend(values)
+    from .gpu.arrays.total import total
+
+    return total(values)
 
 
 def scatter_index(index: IntArray) -> NDArray[Any]:

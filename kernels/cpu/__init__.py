@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
-from .arrays import lookup, order_pairs, pack_lists, positions_by_group, scatter_index, scatter_max, scatter_sum
+from .arrays import (
+    lookup,
+    order_pairs,
+    pack_lists,
+    positions_by_group,
+    scatter_index,
+    scatter_max,
+    scatter_sum,
+    store,
+    take,
+)
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
@@ -45,6 +55,8 @@ __all__ = [
     "scatter_index",
     "scatter_max",
     "scatter_sum",
+    "store",
+    "take",
     "third_vertex_rows",
     "to_merged_order",
 ]

@@ -18,6 +18,7 @@ from numba import get_num_threads, prange
 from ..graph import CURRENT, GONE, Adjacency, IntArray, Topology
 from ..runtime.cache import cached_njit
 from .arrays.atomics import fetch_add, prefetch
+from .arrays.sort import MANY, by_key
 from .common_neighbours import mark_row, probe, search_shorter, unmark_row
 
 CHUNK = 256
@@ -28,11 +29,6 @@ ROOM = 2**20
 """Minimum capacity of the loss lists of all threads together. A round that needs more takes several passes."""
 AHEAD = 4
 """Rows are prefetched this many edges ahead. Saves a tenth of the time; from 4 to 8 equally fast."""
-MANY = 2**16
-"""From this number of edges of a frontier on, all threads sort and mark it. They take longer to start for fewer."""
-DIGIT_BITS = 11
-"""Bits of a vertex by which a frontier is sorted at a time: counters of all their values fit the first cache."""
-DIGIT = (1 << DIGIT_BITS) - 1
 COUNTS_AHEAD = 16
 """Counts are prefetched this many entries ahead."""
 LONE = 32
@@ -204,29 +200,13 @@ def set_to(values: IntArray, edges: IntArray, value: int) -> None:
     (_set_many if len(edges) >= MANY else _set_few)(values, edges, np.int32(value))
 
 
-@cached_njit(parallel=True)
-def _count_hubs(cuts, frontier, high, shift, counts):
-    for chunk in prange(cuts.size - 1):
-        for i in range(cuts[chunk], cuts[chunk + 1]):
-            counts[chunk, (high[frontier[i]] >> shift) & DIGIT] += 1
-
-
-@cached_njit(parallel=True)
-def _place_hubs(cuts, frontier, high, shift, slots, placed):
-    for chunk in prange(cuts.size - 1):
-        for i in range(cuts[chunk], cuts[chunk + 1]):
-            digit = (high[frontier[i]] >> shift) & DIGIT
-            placed[slots[chunk, digit]] = frontier[i]
-            slots[chunk, digit] += 1
-
-
 class Cascade:
     """Scratch memory for one subgraph's cascades, for repeated use; see `kernels.cascade`. Not thread-safe."""
 
     def __init__(self, topology: Topology, rows: Adjacency) -> None:
         low, vertices, widest = topology.low, topology.vertices, rows.widest
         self.low, self.high = low, topology.high
-        self._edge_bits, self._hub_bits = len(low).bit_length(), vertices.bit_length()
+        self._edge_bits, self._vertices = len(low).bit_length(), vertices
         threads = get_num_threads()
         owners = 1 << (threads - 1).bit_length()
         room = max(2 * widest + 2, ROOM // threads)
@@ -264,18 +244,9 @@ class Cascade:
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
     def _by_hub(self, frontier: IntArray) -> IntArray:
-        """The frontier, sorted by high endpoint. A large one is sorted by all threads, by counting its digits."""
+        """The frontier, sorted by high endpoint. All threads sort a large one."""
         if len(frontier) >= MANY:
-            chunks = len(self._marks)
-            cuts = np.arange(chunks + 1) * len(frontier) // chunks
-            for shift in range(0, self._hub_bits, DIGIT_BITS):
-                counts, placed = np.zeros((chunks, DIGIT + 1), np.int64), np.empty_like(frontier)
-                _count_hubs(cuts, frontier, self.high, shift, counts)
-                ends = np.cumsum(counts.T.ravel())
-                slots = np.ascontiguousarray((ends - counts.T.ravel()).reshape(-1, chunks).T)
-                _place_hubs(cuts, frontier, self.high, shift, slots, placed)
-                frontier = placed
-            return frontier
+            return by_key(self.high, frontier, self._vertices)
         key = self.high[frontier].astype(np.int64)
         key <<= self._edge_bits
         key |= frontier

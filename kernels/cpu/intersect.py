@@ -8,6 +8,7 @@ from numba import get_num_threads, prange
 from ..graph import IntArray, LongArray
 from ..runtime.cache import cached_njit
 from .arrays.atomics import fetch_add, prefetch
+from .whole_triangles import count_whole
 
 AHEAD = 4
 """Rows are prefetched this many members ahead."""
@@ -66,6 +67,9 @@ def intersect(
     starts: LongArray, members: IntArray, offsets: LongArray, high: IntArray, home: np.ndarray
 ) -> tuple[IntArray, IntArray, np.ndarray]:
     """Find each triangle a < b < c whose list of a is given and whose edge (b, c) is in this partition."""
+    whole = bool(home.all())
+    if whole and members is high and starts is offsets:
+        return *count_whole(offsets, high), np.zeros(len(members), np.bool_)
     threads = get_num_threads()
     vertices = len(offsets) - 1
     widest = int(np.diff(offsets).max(initial=0)) + 1
@@ -78,7 +82,7 @@ def intersect(
         offsets,
         high.view(np.uint32),
         home,
-        bool(home.all()),
+        whole,
         np.zeros((threads, vertices), np.int32),
         np.empty((threads, widest), np.uint32),
         np.empty((threads, widest), np.uint32),

@@ -199,10 +199,12 @@ def nest_many(low: IntArray, high: IntArray, level: IntArray, vertices: int) -> 
     """As `nest_with_forest`, in parallel but for two union-finds over few edges."""
     forest = mark_forest(low, high, level, vertices)
     chosen = forest | (low == high)
-    of_vertex, _, before, least_before, parent, _ = _nest(low[chosen], high[chosen], level[chosen], vertices)
+    few = np.flatnonzero(chosen)
+    of_vertex, _, before, least_before, parent, _ = _nest(low[few], high[few], level[few], vertices)
     of_edge, seen = np.empty(len(level), np.int32), np.full(1 << SEEN_BITS, -1, np.int64)
     _components(low, high, level, of_vertex, _ancestors(before, parent), seen, of_edge, chosen)
-    of_vertex, _, levels, least, parent, _ = _nest(low[chosen], high[chosen], level[chosen], vertices)
+    few = np.flatnonzero(chosen)
+    of_vertex, _, levels, least, parent, _ = _nest(low[few], high[few], level[few], vertices)
     keys = (levels.astype(np.int64) << 32) | least
     order = np.argsort(keys)
     number = order[np.searchsorted(keys[order], (before.astype(np.int64) << 32) | least_before)].astype(np.int32)

@@ -47,9 +47,10 @@ class Peeling:
         self.level += 1
         self.levels += 1
         if self.left < COMPACT_AT * self._in_rows:
-            self._compact()
+            self.compact()
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
+        """Take the removed edges out of the rows, and divide the remaining ones evenly among the threads."""
         live = not_removed(self.count)
         if self.left < PACK_AT * self._in_memory:
             self._rows, self._in_memory = compact(self._rows, live), self.left

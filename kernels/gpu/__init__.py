@@ -6,7 +6,17 @@ their counterparts in `kernels.cpu`. What exists on GPUs alone (`whole`, and mai
 imported from its module.
 """
 
-from .arrays import lookup, order_pairs, pack_lists, positions_by_group, scatter_index, scatter_max, scatter_sum
+from .arrays import (
+    lookup,
+    order_pairs,
+    pack_lists,
+    positions_by_group,
+    scatter_index,
+    scatter_max,
+    scatter_sum,
+    store,
+    take,
+)
 from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
@@ -35,6 +45,8 @@ __all__ = [
     "scatter_index",
     "scatter_max",
     "scatter_sum",
+    "store",
+    "take",
     "third_vertex_rows",
     "to_merged_order",
 ]

@@ -118,15 +118,6 @@ def to_host(array: Any) -> AnyArray:
     return to_host(array)
 
 
-def total(values: Any) -> int:
-    """The sum of an array of bool or int32. On a GPU it waits for the kernels that this thread has started."""
-    if on_host(values):
-        return int(np.count_nonzero(values)) if values.dtype == np.bool_ else int(values.sum(dtype=np.int64))
-    from ..gpu.arrays.total import total
-
-    return total(values)
-
-
 def synchronize() -> None:
     """Wait for the GPU kernels that this thread has started, and raise their errors."""
     from ..gpu.arrays.transfer import synchronize

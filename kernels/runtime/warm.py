@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import cpu
+from ..cpu.adjacency import shorten
+from ..cpu.arrays.sort import MANY, by_key
 from ..cpu.arrays.strings import hash_strings, sort_strings
+from ..cpu.cascade import set_to
 from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
 from ..graph import IntArray, LongArray, Topology
@@ -121,8 +124,8 @@ def _triangle() -> tuple[Topology, LongArray, IntArray]:
 
 
 def _warm_rows() -> None:
-    topology, offsets, high = _triangle()
-    cpu.order_pairs(topology.low, high, 3, 3)
+    _, offsets, high = _triangle()
+    _warm_arrays()
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
 
 
@@ -130,10 +133,25 @@ def _warm_pairs() -> None:
     cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
 
 
+def _warm_arrays() -> None:
+    """Operations on arrays of a partition, short and long ones."""
+    _warm_pairs()
+    many = np.arange(MANY, dtype=np.int32)
+    for index in (many, cpu.order_pairs(many, many, MANY, MANY)):
+        cpu.take(many, index)
+    cpu.store(np.empty(MANY, np.int32), many, many)
+    cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
+
+
 def _warm_peel() -> None:
     topology, _, _ = _triangle()
-    cpu.compact(cpu.adjacency(topology), np.ones(3, np.bool_))
-    cpu.Peeling(topology, np.ones(3, np.int32)).advance()
+    live = np.ones(3, np.bool_)
+    shorten(cpu.compact(cpu.adjacency(topology), live), live)
+    peeling = cpu.Peeling(topology, np.ones(3, np.int32))
+    peeling.advance()
+    peeling.compact()
+    many = np.arange(MANY, dtype=np.int32)
+    set_to(many.copy(), by_key(many, many, MANY), 1)
 
 
 def _warm_band() -> None:
@@ -157,6 +175,7 @@ def _warm_fixpoint() -> None:
 def _warm_shards() -> None:
     _, offsets, high = _triangle()
     cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
+    cpu.intersect(offsets, high.copy(), offsets, high, np.ones(3, np.bool_))
     cpu.lookup(np.arange(3), np.arange(3))
     _warm_third_vertex()
 

@@ -100,7 +100,8 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
             f"raise partitioning.count (now {partitions})"
         )
     low_vertex = kernels.row_numbers(owned.offsets)
-    low, high, vertices = low_vertex[number], owned.high[number], len(owned.rank)
+    low, high = (kernels.take(ends, number) for ends in (low_vertex, owned.high))
+    vertices = len(owned.rank)
     del low_vertex
     if ghosts:
         # Code the vertices, not the ends of owned edges, which are many more.
@@ -119,7 +120,6 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
     is_owned = np.zeros(edges, np.bool_, like=low)
     is_owned[local[: len(number)]] = True
     offsets, subscriber = _subscribers(number, counted, parts)
-    cut = owned.part[owned.high] != owned.partition
     return Subgraph(
         owned.partition,
         partitions,
@@ -137,13 +137,19 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
             owned.partition,
             len(owned),
             len(ghost_number),
-            int(np.count_nonzero(~cut & ~outer)),
-            int(np.count_nonzero(~cut & outer)),
-            int(np.count_nonzero(cut)),
+            *_by_kind(owned, outer, partitions),
             len(owned.rank),
             len(number),
         ),
     )
+
+
+def _by_kind(owned: OwnedEdges, outer: NDArray[np.bool_], partitions: int) -> tuple[int, int, int]:
+    """The numbers of inner, peripheral and cut edges."""
+    if partitions == 1:
+        return len(owned), 0, 0
+    cut = owned.part[owned.high] != owned.partition
+    return kernels.total(~cut & ~outer), kernels.total(~cut & outer), kernels.total(cut)
 
 
 def _ghosts(owned: OwnedEdges, counted: Counted, parts: Mapping[int, Reply], partitions: int) -> list[GhostEdges]:

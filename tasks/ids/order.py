@@ -25,6 +25,9 @@ KEY_BITS = 63
 MAX_CODES = 2**31 - 1
 """The most distinct values that int32 positions can number."""
 
+MANY = 2**16
+"""Columns of this length are indexed by kernels, which are loaded for it."""
+
 TABLE_SLACK = 4
 """Tables over a range of values are used if the range is at most this many times the number of values."""
 
@@ -108,13 +111,18 @@ def _encode_by_table(columns: Sequence[Ints], floor: int, span: int) -> tuple[In
 
     present = np.zeros(span, np.bool_, like=columns[0])
     for column in columns:
-        present[cells(column)] = True
+        if len(column) < MANY:
+            present[cells(column)] = True
+        else:
+            kernels.store(present, cells(column), np.ones_like(column, np.bool_))
     values = (np.flatnonzero(present) + floor).astype(columns[0].dtype)
     check_codes(len(values))
     if len(values) == span:
         return values, [cells(column).astype(np.int32, copy=False) for column in columns]
     code = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    return values, [code[cells(column)] for column in columns]
+    return values, [
+        code[cells(column)] if len(column) < MANY else kernels.take(code, cells(column)) for column in columns
+    ]
 
 
 def _encode_by_sort(columns: Sequence[Ints]) -> tuple[Ints, list[NDArray[np.int32]]]:

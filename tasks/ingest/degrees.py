@@ -139,6 +139,6 @@ def answer_ranks(degrees: BucketDegrees, rank: Ints) -> Bundle[Ints]:
 
 def orient(edges: BucketEdges, rank: Ints, answers: Mapping[int, Ints]) -> OrientedEdges:
     """Write each edge of a bucket low → high in degree order. The answers have the ranks of its larger ends."""
-    low = rank[edges.low]
-    high = join_answers(answers, len(edges.highs), rank[:0])[edges.high]
+    low = kernels.take(rank, edges.low)
+    high = kernels.take(join_answers(answers, len(edges.highs), rank[:0]), edges.high)
     return OrientedEdges(edges.bucket, np.minimum(low, high), np.maximum(low, high), low > high)

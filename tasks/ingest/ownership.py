@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.graph import MAX_LOCAL_EDGES
 from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace, move_arrays
@@ -30,8 +32,8 @@ class EdgeParts(Payload):
     high: Ints
     """[edges] rank of the high end."""
 
-    part_high: NDArray[np.int16]
-    """[edges] partition of the high end."""
+    part_high: NDArray[np.int16] | None
+    """[edges] partition of the high end; None if there is one partition only."""
 
     row: NDArray[np.int32]
     """[edges] row in the bucket's BucketEdges, ascending."""
@@ -88,7 +90,7 @@ def send_owned(edges: BucketEdges, oriented: OrientedEdges, partitioner: Partiti
     """Bucket → partitions: each edge goes to the partition of its low end in degree order."""
     if partitioner.partitions == 1:
         row = np.arange(len(edges), dtype=np.int32, like=edges.low)
-        parts = {0: EdgeParts(oriented.low, oriented.high, np.zeros_like(row, np.int16), row)}
+        parts = {0: EdgeParts(oriented.low, oriented.high, None, row)}
         return bundle(edges.bucket, parts)
     own = partitioner(np.arange(edges.first, edges.first + edges.vertices, like=edges.low))
     highs = partitioner(edges.highs)
@@ -139,27 +141,30 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
             none,
         )
     low, high, part_high, row = (
-        np.concatenate([getattr(parts[b], name) for b in senders])
-        if len(senders) > 1
-        else getattr(parts[senders[0]], name)
-        for name in ("low", "high", "part_high", "row")
+        _joined([getattr(parts[b], name) for b in senders]) for name in ("low", "high", "part_high", "row")
     )
     ends = order.offsets(np.array([len(parts[b]) for b in senders])).tolist()
     bucket = np.empty_like(low, np.int16)
     for b, start, stop in zip(senders, ends, ends[1:], strict=False):
         bucket[start:stop] = b
     rank, (low, high) = order.encode(low, high)
-    part = np.full_like(
-        rank, partition, np.int16
-    )  # right for every low end: each edge was sent to the partition of its low end
-    part[high] = part_high
+    # Right for every low end: each edge was sent to the partition of its low end.
+    part = np.full_like(rank, partition, np.int16)
+    if part_high is not None:
+        part[high] = part_high
     by_pair = order.order_pairs(low, high, len(rank), len(rank))
     return OwnedEdges(
         partition,
         rank.astype(np.int64),
         part,
         order.offsets(np.bincount(low, minlength=len(rank))),
-        high[by_pair],
+        kernels.take(high, by_pair),
         bucket[by_pair] if len(senders) > 1 else bucket,
-        row[by_pair],
+        kernels.take(row, by_pair),
     )
+
+
+def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
+    """The columns of all senders as one; None if they have none."""
+    found = [column for column in columns if column is not None]
+    return np.concatenate(found) if len(found) > 1 else columns[0]

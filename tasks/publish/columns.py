@@ -82,9 +82,8 @@ def collect_columns(
 ) -> dict[str, NDArray[np.int32]]:
     """The columns of a bucket's edges, in row order. Raises InternalError unless each row arrives exactly once."""
     arrived = np.zeros_like(edges.low, np.bool_)
-    rows = [kernels.scatter_index(part.row) for part in parts.values()]
-    for row in rows:
-        arrived[row] = True
+    for part in parts.values():
+        kernels.store(arrived, part.row, np.ones_like(part.row, np.bool_))
     count = sum(map(len, parts.values()))
     if count != len(edges) or kernels.total(arrived) < len(edges):
         raise InternalError(
@@ -93,8 +92,8 @@ def collect_columns(
 
     def in_order(name: str) -> NDArray[np.int32]:
         values = np.empty_like(edges.low)
-        for row, part in zip(rows, parts.values(), strict=True):
-            values[row] = part.columns[name]
+        for part in parts.values():
+            kernels.store(values, part.row, part.columns[name])
         return values
 
     names = [column.name for column in columns]

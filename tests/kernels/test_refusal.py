@@ -36,6 +36,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "pack_lists": lambda: kernels.pack_lists(FOREIGN, FOREIGN, FOREIGN, 0, 1),
     "reband": lambda: kernels.reband(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "scatter_index": lambda: kernels.scatter_index(FOREIGN),
+    "store": lambda: kernels.store(FOREIGN, FOREIGN, FOREIGN),
+    "take": lambda: kernels.take(FOREIGN, FOREIGN),
+    "total": lambda: kernels.total(FOREIGN),
     "row_numbers": lambda: kernels.row_numbers(FOREIGN),
     "scatter_sum": lambda: kernels.scatter_sum(FOREIGN, FOREIGN, 1),
 }

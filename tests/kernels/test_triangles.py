@@ -48,6 +48,37 @@ def test_own_lists(backend: Backend, threads: int, graph: strategies.EdgeList, p
 
 @everywhere
 @threads
+@given(graph=strategies.simple_graphs(VERTICES))
+def test_a_whole_graph(backend: Backend, threads: int, graph: strategies.EdgeList) -> None:
+    """The lists are the rows themselves, which each backend may make use of."""
+    edges, starts = oriented(graph)
+    offsets, high = backend.put(starts, np.int64), backend.put([high for _, high in edges])
+    home = backend.put([True] * VERTICES, np.bool_)
+    with kernel_threads(threads):
+        support, gain, outer = map(backend.get, kernels.intersect(offsets, high, offsets, high, home))
+    check(edges, edges, [0] * VERTICES, support, gain, outer)
+
+
+@everywhere
+@threads
+def test_a_whole_graph_with_hubs(backend: Backend, threads: int) -> None:
+    """Lists of all lengths, so that either of two lists is the shorter one. Equal to what copies of the lists give."""
+    random = np.random.default_rng(5)
+    ends = np.sort((2000 * random.random((2, 60_000)) ** 3).astype(np.int64), axis=0)
+    low, high = np.unique(ends[:, ends[0] != ends[1]], axis=1)
+    put = backend.put
+    offsets = put(np.searchsorted(low, np.arange(2001)), np.int64)
+    members, home = put(high), put(np.ones(2000), np.bool_)
+    with kernel_threads(threads):
+        found = kernels.intersect(offsets, members, offsets, members, home)
+        expected = kernels.intersect(offsets, put(high), offsets, members, home)
+    assert backend.get(found[0]).sum() > 100_000
+    for values, others in zip(found, expected, strict=True):
+        assert (backend.get(values) == backend.get(others)).all()
+
+
+@everywhere
+@threads
 @given(graph=strategies.simple_graphs(VERTICES), part=st.lists(st.integers(0, 2), min_size=VERTICES, max_size=VERTICES))
 def test_lists_of_others(backend: Backend, threads: int, graph: strategies.EdgeList, part: list[int]) -> None:
     """The lists that partition 1 packs for partition 0 are complete, and each triangle is found once."""

@@ -4,6 +4,7 @@ May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module 
 name has the same operations for CuPy arrays.
 """
 
+from .gather import store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import scatter_index, scatter_max, scatter_sum
@@ -17,4 +18,6 @@ __all__ = [
     "scatter_index",
     "scatter_max",
     "scatter_sum",
+    "store",
+    "take",
 ]

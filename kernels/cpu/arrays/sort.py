@@ -1,4 +1,4 @@
-"""Counting sorts: the order of pairs, and positions by group."""
+"""Counting sorts: the order of pairs, positions by their keys, and positions by group."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from numpy.typing import NDArray
 
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
+
+MANY = 2**16
+"""From this number of pairs on, all threads sort them. They take longer to start for fewer."""
+DIGIT_BITS = 11
+"""Bits of a digit of a key: counters of all digits fit the first cache."""
+DIGIT = (1 << DIGIT_BITS) - 1
 
 
 @cached_njit
@@ -24,10 +30,54 @@ def _order_pairs(low, high, start_low, start_high, rows, order):
 
 
 def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:
-    """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs."""
+    """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
+
+    Many pairs are sorted by all threads, digit by digit.
+    """
+    if len(low) >= MANY:
+        positions = by_key(high, np.arange(len(high), dtype=np.int32), highs)
+        return by_key(low, positions, lows).astype(np.int64)
     order = np.empty(len(low), np.int64)
     _order_pairs(low, high, _starts(low, lows), _starts(high, highs), np.empty(len(low), np.int64), order)
     return order
+
+
+@cached_njit(parallel=True)
+def _count_digits(cuts, key, positions, shift, counts):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            counts[chunk, (key[np.uintp(positions[i])] >> shift) & DIGIT] += 1
+
+
+@cached_njit(parallel=True)
+def _place_digits(cuts, key, positions, shift, slots, placed):
+    for chunk in prange(cuts.size - 1):
+        for i in range(cuts[chunk], cuts[chunk + 1]):
+            position = positions[i]
+            digit = (key[np.uintp(position)] >> shift) & DIGIT
+            placed[slots[chunk, digit]] = position
+            slots[chunk, digit] += 1
+
+
+def by_key(key: IntArray, positions: IntArray, keys: int) -> IntArray:
+    """The positions sorted by their entries of `key`, for 0 ≤ key < keys. Equal ones keep their order.
+
+    All threads count and place one digit of the keys after the other, from the lowest on.
+    """
+    chunks = get_num_threads()
+    cuts = np.arange(chunks + 1) * len(positions) // chunks
+    for shift in range(0, max(keys - 1, 0).bit_length(), DIGIT_BITS):
+        counts, placed = np.zeros((chunks, DIGIT + 1), np.int64), np.empty_like(positions)
+        _count_digits(cuts, key, positions, shift, counts)
+        _place_digits(cuts, key, positions, shift, _slots(counts), placed)
+        positions = placed
+    return positions
+
+
+def _slots(counts: LongArray) -> LongArray:
+    """[chunks, groups] where the first element of a chunk's group goes: group by group, chunk by chunk in each."""
+    ends = np.cumsum(counts.T.ravel())
+    return np.ascontiguousarray((ends - counts.T.ravel()).reshape(-1, len(counts)).T)
 
 
 def _starts(values: IntArray, count: int) -> LongArray:
@@ -57,7 +107,5 @@ def positions_by_group(group: NDArray[np.int16], groups: int) -> list[IntArray]:
     cuts = np.arange(chunks + 1) * len(group) // chunks
     counts, found = np.zeros((chunks, groups), np.int64), np.empty(len(group), np.int32)
     _count_groups(cuts, group, counts)
-    ends = np.cumsum(counts.T.ravel())
-    slots = np.ascontiguousarray((ends - counts.T.ravel()).reshape(groups, chunks).T)
-    _place_groups(cuts, group, slots, found)
-    return np.split(found, ends[chunks - 1 :: chunks][:-1])
+    _place_groups(cuts, group, _slots(counts), found)
+    return np.split(found, np.cumsum(counts.sum(axis=0))[:-1])

@@ -3,6 +3,7 @@
 Start with `transfer`. A module of `kernels.cpu.arrays` with the same name has the same operations for NumPy arrays.
 """
 
+from .gather import store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import scatter_index, scatter_max, scatter_sum
@@ -16,4 +17,6 @@ __all__ = [
     "scatter_index",
     "scatter_max",
     "scatter_sum",
+    "store",
+    "take",
 ]
