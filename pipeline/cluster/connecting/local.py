@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORKER_BYTES = 285 * 2**20
 """Memory of an idle worker, with the kernels' buffers."""
-CLIENT_BYTES = 60 * 2**20
+CLIENT_BYTES = 48 * 2**20
 """Memory of a scheduler and a client, beside the worker of the same process."""
 _LIMITS = (
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
