@@ -8,6 +8,7 @@ from numba import get_num_threads, prange
 from ..graph import IntArray, LongArray
 from ..runtime.cache import cached_njit
 from .arrays.atomics import fetch_add, prefetch
+from .arrays.sort import MANY
 from .whole_triangles import count_whole
 
 AHEAD = 4
@@ -68,7 +69,7 @@ def intersect(
 ) -> tuple[IntArray, IntArray, np.ndarray]:
     """Find each triangle a < b < c whose list of a is given and whose edge (b, c) is in this partition."""
     whole = bool(home.all())
-    if whole and members is high and starts is offsets:
+    if whole and members is high and starts is offsets and len(high) >= MANY:
         return *count_whole(offsets, high), np.zeros(len(members), np.bool_)
     threads = get_num_threads()
     vertices = len(offsets) - 1

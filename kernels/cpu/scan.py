@@ -34,15 +34,6 @@ def _below(live, first, stop, count, threshold, weak, found, least, start):
         least[thread] = smallest
 
 
-@cached_njit(parallel=True)
-def _move(live, first, stop, target, moved):
-    for thread in prange(first.size):
-        to = target[thread]
-        for i in range(first[thread], stop[thread]):
-            moved[to] = live[i]
-            to += 1
-
-
 class Live:
     """The remaining edges of one peeling, in one run for each thread. Mutable."""
 
@@ -55,12 +46,8 @@ class Live:
 
     def share_out(self) -> None:
         """Make the runs equally long. Edges of one run may go long before those of another."""
-        ends = np.cumsum(self.stop - self.first)
-        edges = int(ends[-1])
-        moved = np.empty(edges, np.int32)
-        _move(self.live, self.first, self.stop, ends - (self.stop - self.first), moved)
-        self.live = moved
-        self._cut(edges)
+        self.live = np.concatenate([self.live[a:b] for a, b in zip(self.first, self.stop, strict=True)])
+        self._cut(len(self.live))
 
     def _cut(self, edges: int) -> None:
         cuts = np.linspace(0, edges, get_num_threads() + 1).astype(np.int64)

@@ -26,18 +26,11 @@ CHUNK = 8
 
 
 @cached_njit(parallel=True)
-def _choose(offsets, high, low, by_member):
-    for entry in prange(high.size):
-        b = np.uintp(high[entry])
-        rest = offsets[np.uintp(low[entry]) + np.uintp(1)] - entry - 1
-        by_member[entry] = offsets[b + np.uintp(1)] - offsets[b] > rest
-
-
-@cached_njit(parallel=True)
 def _count_by_list(offsets, high, by_member, marks, found, cursor, support, gain):
     """Triangles at the entries that are looked up in the list that they are in. Hits are stored without a branch.
 
-    Adds to `gain` the triangles of entries of the list, which is this thread's, and to `support` those of other lists.
+    Marks the others in `by_member`: the list of their member is longer than the rest of theirs. Adds to `gain` the
+    triangles of entries of the list, which is this thread's, and to `support` those of other lists.
     """
     lists = offsets.size - 1
     for thread in prange(marks.shape[0]):
@@ -56,11 +49,13 @@ def _count_by_list(offsets, high, by_member, marks, found, cursor, support, gain
                 for i in range(start, stop):
                     if i + np.uintp(AHEAD) < stop:
                         prefetch(high, offsets[high[i + np.uintp(AHEAD)]])
-                    if by_member[i]:
-                        continue
                     row = np.uintp(offsets[high[i]])
+                    row_stop = np.uintp(offsets[high[i] + np.uint32(1)])
+                    if row_stop - row > stop - i - np.uintp(1):
+                        by_member[i] = True
+                        continue
                     hits = np.uintp(0)
-                    for j in range(row, np.uintp(offsets[high[i] + np.uint32(1)])):
+                    for j in range(row, row_stop):
                         m = mark[high[j]]
                         at[hits] = j - row
                         entry[hits] = m - 1
@@ -140,13 +135,13 @@ def count_whole(offsets: LongArray, high: IntArray) -> tuple[IntArray, IntArray]
     threads, vertices = get_num_threads(), len(offsets) - 1
     widest = int(np.diff(offsets).max(initial=0)) + 1
     support, gain = np.zeros((2, len(high)), np.int32)
-    low, by_member = row_numbers(offsets), np.empty(len(high), np.bool_)
-    _choose(offsets, high, low, by_member)
+    by_member = np.zeros(len(high), np.bool_)
     marks, found = np.zeros((threads, vertices), np.int32), np.empty((2, threads, widest), np.uint32)
     members, cursor = high.view(np.uint32), np.zeros(1, np.int64)
     _count_by_list(offsets, members, by_member, marks, found, cursor, support, gain)
     entries = by_key(high, np.flatnonzero(by_member).astype(np.int32), vertices)
     del by_member
+    low = row_numbers(offsets)
     ends, begins = np.empty(len(entries), np.int32), np.full(vertices + 1, len(entries))
     _find_ends(offsets, high, low, entries, ends, begins)
     del low

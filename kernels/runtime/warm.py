@@ -20,6 +20,7 @@ from ..cpu.arrays.strings import hash_strings, sort_strings
 from ..cpu.cascade import set_to
 from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
+from ..cpu.whole_triangles import count_whole
 from ..graph import IntArray, LongArray, Topology
 from . import cache
 
@@ -36,20 +37,24 @@ class WarmUp:
     seconds: float
 
 
-def warm(method: str, partitions: int, on_gpu: bool = False, text: bool = False, processes: int = 1) -> WarmUp:
+def warm(
+    method: str, partitions: int, on_gpu: bool = False, text: bool = False, processes: int = 1, many: bool = True
+) -> WarmUp:
     """Call each kernel that `method` (peel, band or fixpoint) uses with `partitions` partitions, on one triangle.
 
-    With `text` also the kernels for strings. A run on GPUs sorts and joins components on the CPU, and numbers strings
-    there, so with `on_gpu` these kernels are called. The GPU's kernels that are chosen by the shape of the graph are
-    then compiled, or loaded from CuPy's cache (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no
-    kernel yet, up to `processes` processes compile them side by side.
+    With `many` also the kernels for graphs of `MANY` edges or more on CPUs, with `text` those for strings. A run on
+    GPUs sorts and joins components on the CPU, and numbers strings there, so with `on_gpu` these kernels are called.
+    The GPU's kernels that are chosen by the shape of the graph are then compiled, or loaded from CuPy's cache
+    (``CUPY_CACHE_DIR``); `tasks.warm` calls all others. If a cache has no kernel yet, up to `processes` processes
+    compile them side by side.
     """
     start = time.perf_counter()
     before = _compiled()
     if on_gpu:
         parts = ["join", "pairs", *(["nest", "text"] if text else [])]
     else:
-        parts = [method, "nest", "rows", *(["text"] if text else []), *(["shards"] if partitions > 1 else [])]
+        wanted = {"many": many, "text": text, "shards": partitions > 1}
+        parts = [method, "nest", "rows", *(part for part, is_wanted in wanted.items() if is_wanted)]
     elsewhere = 0
     with _compiling_for_gpu(processes) if on_gpu else nullcontext():
         if processes > 1 and cache.is_empty():
@@ -125,7 +130,7 @@ def _triangle() -> tuple[Topology, LongArray, IntArray]:
 
 def _warm_rows() -> None:
     _, offsets, high = _triangle()
-    _warm_arrays()
+    _warm_pairs()
     cpu.intersect(offsets, high, offsets, high, np.ones(3, np.bool_))
 
 
@@ -133,12 +138,13 @@ def _warm_pairs() -> None:
     cpu.order_pairs(np.zeros(1, np.int32), np.ones(1, np.int32), 2, 2)
 
 
-def _warm_arrays() -> None:
-    """Operations on arrays of a partition, short and long ones."""
-    _warm_pairs()
+def _warm_many() -> None:
+    """What is done by other kernels for large graphs."""
+    _, offsets, high = _triangle()
+    count_whole(offsets, high)
     many = np.arange(MANY, dtype=np.int32)
-    for index in (many, cpu.order_pairs(many, many, MANY, MANY)):
-        cpu.take(many, index)
+    set_to(many.copy(), by_key(many, many, MANY), 1)
+    cpu.take(many, cpu.order_pairs(many, many, MANY, MANY))
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
 
@@ -150,8 +156,6 @@ def _warm_peel() -> None:
     peeling = cpu.Peeling(topology, np.ones(3, np.int32))
     peeling.advance()
     peeling.compact()
-    many = np.arange(MANY, dtype=np.int32)
-    set_to(many.copy(), by_key(many, many, MANY), 1)
 
 
 def _warm_band() -> None:
@@ -175,7 +179,6 @@ def _warm_fixpoint() -> None:
 def _warm_shards() -> None:
     _, offsets, high = _triangle()
     cpu.pack_lists(offsets, high, np.array([0, 1, 1], np.int16), 0, 2)
-    cpu.intersect(offsets, high.copy(), offsets, high, np.ones(3, np.bool_))
     cpu.lookup(np.arange(3), np.arange(3))
     _warm_third_vertex()
 
@@ -207,6 +210,7 @@ _PARTS: Mapping[str, Callable[[], None]] = {
     "band": _warm_band,
     "fixpoint": _warm_fixpoint,
     "join": _warm_join,
+    "many": _warm_many,
     "nest": _warm_nest,
     "pairs": _warm_pairs,
     "rows": _warm_rows,
@@ -218,6 +222,7 @@ _SECONDS: Mapping[str, float] = {
     "band": 4.0,
     "fixpoint": 4.0,
     "join": 2.7,
+    "many": 4.5,
     "nest": 3.5,
     "pairs": 0.6,
     "rows": 1.2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...kernels.runtime.warm import WarmUp, warm
 from ...tasks.device import MemorySpace
+from ...tasks.ids.order import MANY
 from ...tasks.shards import warm_shards, warm_shards_on_gpu
 from ...tasks.warm import load_packing, run_clique
 from ..cluster.engine import Engine
@@ -25,7 +26,8 @@ def warm_workers(run: RunContext) -> None:
         elif plan.finds_lambda:
             processes = engine.capacity.threads if engine.capacity.in_process else 1
             text = plan.source.kind == "string"
-            reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes)
+            many = plan.edges >= MANY
+            reports = engine.on_every_worker(warm, plan.method, plan.partitions, False, text, processes, many)
             if plan.in_shards:
                 engine.on_every_worker(warm_shards, engine.capacity.threads)
         if run.settings.programs.vertex_programs:

@@ -25,7 +25,7 @@ KEY_BITS = 63
 MAX_CODES = 2**31 - 1
 """The most distinct values that int32 positions can number."""
 
-MANY = 2**16
+MANY = 2**18
 """Columns of this length are indexed by kernels, which are loaded for it."""
 
 TABLE_SLACK = 4

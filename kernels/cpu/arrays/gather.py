@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from ...runtime.cache import cached_njit
 from .places import places
-
-MANY = 2**16
-"""From this number of indices on, all threads share the work. They take longer to start for fewer."""
+from .sort import MANY
 
 
 @cached_njit(parallel=True)
@@ -32,7 +30,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
     if len(index) < MANY:
         return values[index]
     taken = np.empty(len(index), values.dtype)
-    _take(values, places(index), taken)
+    _take(values, _narrow(index, len(values)), taken)
     return taken
 
 
@@ -41,4 +39,9 @@ def store(target: NDArray[Any], index: NDArray[Any], values: NDArray[Any]) -> No
     if len(index) < MANY:
         target[index] = values
     else:
-        _store(target, places(index), values)
+        _store(target, _narrow(index, len(target)), values)
+
+
+def _narrow(index: NDArray[Any], size: int) -> NDArray[Any]:
+    """The same indices, below `size`, in 32 bits if they fit: so code is compiled for one type."""
+    return index.astype(np.uint32) if index.itemsize > 4 and size < 1 << 32 else places(index)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from ...graph import IntArray, LongArray
 from ...runtime.cache import cached_njit
 
-MANY = 2**16
-"""From this number of pairs on, all threads sort them. They take longer to start for fewer."""
+MANY = 2**18
+"""From this number of elements on, all threads sort, gather or mark them. Threads take longer to start for fewer, and
+the kernels for many elements need not be compiled for small graphs.
+"""
 DIGIT_BITS = 11
 """Bits of a digit of a key: counters of all digits fit the first cache."""
 DIGIT = (1 << DIGIT_BITS) - 1

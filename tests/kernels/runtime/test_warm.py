@@ -103,11 +103,11 @@ def test_parts_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm_kernels, "_PARTS", parts)
     monkeypatch.setattr(subprocess, "Popen", Process)
     monkeypatch.setattr(cache, "is_empty", lambda: True)
-    assert warm("peel", 1, text=True, processes=3).compiled == 14
+    assert warm("peel", 1, text=True, processes=3, many=False).compiled == 14
     assert called == ["peel", "peel", "nest", "rows", "text"]
     assert commands == [["nest"], ["text", "rows"]]
     called.clear()
-    assert warm("peel", 1).compiled == 0
+    assert warm("peel", 1, many=False).compiled == 0
     assert called == ["peel", "nest", "rows"] and len(commands) == 2
 
 
