@@ -91,7 +91,7 @@ def extract(engine: TaskEngine, events: Events, graph: KnownLambda, partitions: 
         while (count := -(-len(sent) // FAN_IN)) > 1:
             joins = [(t, t // FAN_IN) for t in range(count)]
             sent = exchange(engine, "outlines", sent, dense.join_outlines, joins, forward="outlines")
-        (merged,) = exchange(engine, "outlines", sent, dense.merge_outlines, [(starts, highest)])
+        (merged,) = exchange(engine.for_tasks(1), "outlines", sent, dense.merge_outlines, [(starts, highest)])
         del sent
         answers = send(engine, "answer-outlines", "answers", dense.answer_outlines, [(merged, highest)])
         found = exchange(engine, "answers", answers, dense.collect_groups, [(tree, highest) for tree in trees])
@@ -101,7 +101,7 @@ def extract(engine: TaskEngine, events: Events, graph: KnownLambda, partitions: 
         total, inside = sum(engine.peek(edges, len)), sum(engine.peek(kept, len))
         count = max(1, -(-partitions * inside // max(total, 1)))
         if count == 1:
-            sums = sum_in_one_task(engine, kept, starts, highest, space)
+            sums = sum_in_one_task(engine.for_tasks(1), kept, starts, highest, space)
         else:
             sums = sum_by_shards(engine, kept, found, starts, highest, count, space)
         del kept

@@ -6,7 +6,7 @@ A partitioning method takes the buckets of the graph in degree order and returns
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -125,10 +125,10 @@ def partition(
     [buckets] BucketDegrees.
     """
     edges = buckets.edges
-    engine = engine.for_tasks(partitions)
     with events.stage("partition", len(edges) + partitions) as stage:
-        graph = order_by_degree(engine, edges, int(buckets.starts[-1]), space)
+        graph = order_by_degree(engine.for_tasks(len(edges)), edges, int(buckets.starts[-1]), space)
         engine.wait(graph.oriented, stage)
+        graph = replace(graph, engine=engine.for_tasks(partitions))
         owned = collect_owned(
             graph, choose_partitioner(graph, method, partitions) if isinstance(method, str) else method
         )
