@@ -60,8 +60,8 @@ def _count_live(begin, length, edge, live, cuts, kept):
 
 
 @cached_njit(parallel=True)
-def _copy_live(begin, length, neighbour, edge, live, cuts, new_begin, new_length, new_neighbour, new_edge):
-    """Copy the live entries of each row to its new place, which may be its old one, and store their number."""
+def _copy_live(begin, length, neighbour, edge, live, cuts, new_begin, new_neighbour, new_edge):
+    """Copy the live entries of each row to its new place."""
     for t in prange(cuts.size - 1):
         for v in range(cuts[t], cuts[t + 1]):
             target = np.uintp(new_begin[v])
@@ -71,7 +71,6 @@ def _copy_live(begin, length, neighbour, edge, live, cuts, new_begin, new_length
                     new_neighbour[target] = neighbour[q]
                     new_edge[target] = e
                     target += np.uintp(1)
-            new_length[v] = np.int64(target) - new_begin[v]
 
 
 def row_numbers(offsets: LongArray) -> IntArray:
@@ -98,31 +97,22 @@ def adjacency(topology: Topology) -> Adjacency:
 def compact(rows: Adjacency, live: np.ndarray) -> Adjacency:
     """The rows without the edges that are not live, packed."""
     kept = np.empty(len(rows.begin), np.int32)
-    numbers, cuts = rows.edge.view(np.uint32), _cuts(rows)
+    numbers, cuts = rows.edge.view(np.uint32), cuts_by_entries(rows, PARTS * get_num_threads())
     _count_live(rows.begin, rows.length, numbers, live, cuts, kept)
     total = np.cumsum(kept, dtype=np.int64)
     begin = total - kept
     entries = int(total[-1]) if len(total) else 0
     neighbour, edge = np.empty(entries, np.int32), np.empty(entries, np.uint32)
-    _copy_live(rows.begin, rows.length, rows.neighbour, numbers, live, cuts, begin, kept, neighbour, edge)
+    _copy_live(rows.begin, rows.length, rows.neighbour, numbers, live, cuts, begin, neighbour, edge)
     return Adjacency(begin, kept, neighbour, edge.view(np.int32))
 
 
-def shorten(rows: Adjacency, live: np.ndarray) -> Adjacency:
-    """The rows without the edges that are not live, each where it began: changes the arrays of `rows`."""
-    numbers, length = rows.edge.view(np.uint32), np.empty_like(rows.length)
-    old = rows.begin, rows.length, rows.neighbour, numbers
-    _copy_live(*old, live, _cuts(rows), rows.begin, length, rows.neighbour, numbers)
-    return Adjacency(rows.begin, length, rows.neighbour, rows.edge)
-
-
-def _cuts(rows: Adjacency) -> LongArray:
-    """Rows at which parts for the threads begin, with about equally many entries each, and the number of rows.
+def cuts_by_entries(rows: Adjacency, parts: int) -> LongArray:
+    """Rows at which `parts` parts begin, with about equally many entries each, and the number of rows.
 
     Rows of high degree follow each other, so parts of equally many rows would be very unequal.
     """
     ends = np.cumsum(rows.length, dtype=np.int64)
-    parts = PARTS * get_num_threads()
     cuts = np.searchsorted(ends, np.arange(parts + 1) * (int(ends[-1]) if len(ends) else 0) // parts)
     cuts[0], cuts[-1] = 0, len(ends)
     return cuts

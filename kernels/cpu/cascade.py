@@ -12,8 +12,12 @@ time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import get_num_threads, prange
+from numpy.typing import NDArray
 
 from ..graph import CURRENT, GONE, Adjacency, IntArray, Topology
 from ..runtime.cache import cached_njit
@@ -33,29 +37,33 @@ COUNTS_AHEAD = 16
 """Counts are prefetched this many entries ahead."""
 LONE = 32
 """Width of the rows of int64 counters, each written by one thread, so that threads do not share cache lines."""
+IN_FRONTIER, REMOVED = -1, -2
+"""States of edges that the present round removes, and that have been removed."""
+LARGE = 2**15
+"""All threads sort and mark a frontier from this size on, if the graph has MANY edges."""
 LINE = 6
 """log2 of the number of consecutive edges of one owner: at least a cache line, so owners do not share lines."""
 
 
 @cached_njit
-def _lose(e, hits, to_f, to_g, count, band, loss, used, firsts):
+def _lose(e, hits, to_f, to_g, lost, state, current, band, loss, used, firsts):
     """List the edges that lose a triangle by the removal of e, each in its owner's list. Returns their number.
 
     With `firsts`, its entry of e becomes the number of triangles that the removal of e destroys.
     """
     owners = np.uintp(loss.shape[0] - 1)
-    listed = 0
+    listed = np.uintp(0)
     destroyed = 0
     for h in range(np.uintp(hits)):
-        prefetch(count, to_f[h + np.uintp(COUNTS_AHEAD)])
-        prefetch(count, to_g[h + np.uintp(COUNTS_AHEAD)])
+        prefetch(state, to_f[h + np.uintp(COUNTS_AHEAD)])
+        prefetch(state, to_g[h + np.uintp(COUNTS_AHEAD)])
         f = to_f[h]
         g = to_g[h]
-        cf = count[f]
-        cg = count[g]
+        cf = state[f]
+        cg = state[g]
         if band is None:
-            f_remains = (cf >= 0) | ((cf == CURRENT) & (e < f))
-            g_remains = (cg >= 0) | ((cg == CURRENT) & (e < g))
+            f_remains = (cf >= 0) | ((cf == current) & (e < f))
+            g_remains = (cg >= 0) | ((cg == current) & (e < g))
             f_loses = (cf >= 0) & g_remains
             g_loses = (cg >= 0) & f_remains
         else:
@@ -63,23 +71,25 @@ def _lose(e, hits, to_f, to_g, count, band, loss, used, firsts):
             here = band[e]
             f_here = band[f] == here
             g_here = band[g] == here
-            f_remains = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == CURRENT) & (e < f))))
-            g_remains = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == CURRENT) & (e < g))))
+            f_remains = (band[f] > here) | (f_here & ((cf >= 0) | ((cf == current) & (e < f))))
+            g_remains = (band[g] > here) | (g_here & ((cg >= 0) | ((cg == current) & (e < g))))
             f_loses = f_here & (cf >= 0) & g_remains
             g_loses = g_here & (cg >= 0) & f_remains
         if firsts is not None:
             destroyed += f_remains & g_remains
-        owner = (np.uintp(f) >> np.uintp(LINE)) & owners
-        loss[owner, used[owner]] = f
-        used[owner] += np.uintp(f_loses)
-        owner = (np.uintp(g) >> np.uintp(LINE)) & owners
-        loss[owner, used[owner]] = g
-        used[owner] += np.uintp(g_loses)
-        listed += f_loses
-        listed += g_loses
+        # Without branches: an edge that does not lose is overwritten.
+        lost[listed] = f
+        listed += np.uintp(f_loses)
+        lost[listed] = g
+        listed += np.uintp(g_loses)
+    for i in range(listed):
+        owner = (np.uintp(lost[i]) >> np.uintp(LINE)) & owners
+        at = used[owner]
+        loss[owner, at] = lost[i]
+        used[owner] = at + np.uint64(1)
     if firsts is not None:
         firsts[e] = destroyed
-    return listed
+    return np.int64(listed)
 
 
 @cached_njit(parallel=True)
@@ -91,7 +101,8 @@ def _gather(
     length,
     neighbour,
     edge,
-    count,
+    state,
+    current,
     band,
     chunk,
     cursor,
@@ -99,6 +110,7 @@ def _gather(
     marks,
     found_f,
     found_g,
+    found_lost,
     losses,
     fill,
     firsts,
@@ -113,6 +125,7 @@ def _gather(
         mark = marks[thread]
         to_f = found_f[thread]
         to_g = found_g[thread]
+        lost = found_lost[thread]
         loss = losses[thread]
         used = fill[thread]
         used[:] = 0
@@ -155,7 +168,7 @@ def _gather(
                         hits = search_shorter(neighbour, edge, other, other_stop, row, row_stop, to_f, to_g)
                     else:
                         hits = search_shorter(neighbour, edge, row, row_stop, other, other_stop, to_f, to_g)
-                    written += _lose(e, hits, to_f, to_g, count, band, loss, used, firsts)
+                    written += _lose(e, hits, to_f, to_g, lost, state, current, band, loss, used, firsts)
                     i += 1
                 if marked:
                     unmark_row(mark, neighbour, row, row_stop)
@@ -164,9 +177,16 @@ def _gather(
 
 
 @cached_njit(parallel=True)
-def _apply(losses, fill, count, band, threshold, next_edges, next_count):
-    """Each owner lowers its counts and lists the edges whose count drops below the threshold."""
-    for owner in prange(next_edges.shape[0]):
+def _apply(losses, fill, count, band, threshold, next_edges, next_count, removed, state, gone):
+    """Each owner lowers its counts and lists the edges whose count drops below the threshold.
+
+    The edges `removed`, which lose nothing, are marked as gone.
+    """
+    owners = next_edges.shape[0]
+    for owner in prange(owners):
+        for i in range(owner * removed.size // owners, (owner + 1) * removed.size // owners):
+            count[removed[i]] = GONE
+            state[removed[i]] = gone
         own = next_edges[owner]
         n = np.uintp(next_count[owner])
         for thread in range(losses.shape[0]):
@@ -184,6 +204,15 @@ def _apply(losses, fill, count, band, threshold, next_edges, next_count):
 
 
 @cached_njit
+def _to_keys(edges, high, bits, state, current, keys):
+    """Keys that sort edges by (high, edge). The edges enter the frontier."""
+    for i in range(edges.size):
+        e = edges[i]
+        keys[i] = (np.int64(high[e]) << bits) | e
+        state[e] = current
+
+
+@cached_njit
 def _set_few(values, edges, value):
     for i in range(edges.size):
         values[edges[i]] = value
@@ -195,9 +224,14 @@ def _set_many(values, edges, value):
         values[edges[i]] = value
 
 
-def set_to(values: IntArray, edges: IntArray, value: int) -> None:
+def _is_large(graph: IntArray, edges: IntArray) -> bool:
+    """Whether all threads work on `edges` of a graph with one value in `graph` for each edge."""
+    return len(edges) >= LARGE and len(graph) >= MANY
+
+
+def set_to(values: NDArray[Any], edges: IntArray, value: int) -> None:
     """Set the entries of the distinct `edges` to `value`; changes `values` [edges of the graph]."""
-    (_set_many if len(edges) >= MANY else _set_few)(values, edges, np.int32(value))
+    (_set_many if _is_large(values, edges) else _set_few)(values, edges, values.dtype.type(value))
 
 
 class Cascade:
@@ -212,6 +246,7 @@ class Cascade:
         room = max(2 * widest + 2, ROOM // threads)
         self._marks = np.zeros((threads, vertices), np.int32)
         self._found = np.zeros((2, threads, widest + 1 + COUNTS_AHEAD), np.uint32)
+        self._lost = np.zeros((threads, 2 * widest + LONE), np.uint32)
         self._losses = np.zeros((threads, owners, room + COUNTS_AHEAD), np.uint32)
         # Without this width two threads share a cache line, and gather a fifth slower.
         self._fill = np.zeros((threads, max(owners, LONE)), np.uint64)
@@ -220,6 +255,10 @@ class Cascade:
         span = owners << LINE
         self._next = np.empty((owners, (-(-len(low) // span) << LINE) + 1), np.int32)
         self._next_count = np.zeros(owners, np.int64)
+        self.state: NDArray[np.int8] | None = None
+        """[edges] 0 for remaining edges, else IN_FRONTIER or REMOVED. Rounds read it instead of counts if it is set."""
+        self.after_round: Callable[[IntArray], Adjacency] | None = None
+        """Takes the edges that a round removed, and returns the rows for the next round."""
         self.firsts: IntArray | None = None
         """[edges] if it is set, `run` stores the number of triangles that the removal of each edge destroys: those in
         which no other edge is removed before it. Edges that `run` returns are then in order of their removal, those of
@@ -236,34 +275,44 @@ class Cascade:
         removed = []
         rounds = 0
         while len(frontier):
-            frontier = self._by_hub(frontier)
+            frontier = self._enter(frontier, count)
             self._round(rows, count, frontier, threshold, band)
             removed.append(frontier if self.firsts is None else np.sort(frontier))
             rounds += 1
+            if self.after_round is not None:
+                rows = self.after_round(frontier)
             frontier = np.concatenate([self._next[o, :n] for o, n in enumerate(self._next_count)])
         return (np.concatenate(removed) if removed else np.empty(0, np.int32)), rounds
 
-    def _by_hub(self, frontier: IntArray) -> IntArray:
-        """The frontier, sorted by high endpoint. All threads sort a large one."""
-        if len(frontier) >= MANY:
-            return by_key(self.high, frontier, self._vertices)
-        key = self.high[frontier].astype(np.int64)
-        key <<= self._edge_bits
-        key |= frontier
-        key.sort()
-        key &= (1 << self._edge_bits) - 1
-        return key.astype(np.int32)
+    def _enter(self, edges: IntArray, count: IntArray) -> IntArray:
+        """The frontier of `edges`, sorted by high endpoint. All threads sort a large one."""
+        state, current, _ = self._states(count)
+        if _is_large(self.low, edges):
+            set_to(state, edges, current)
+            return by_key(self.high, edges, self._vertices)
+        keys = np.empty(len(edges), np.int64)
+        _to_keys(edges, self.high, self._edge_bits, state, current, keys)
+        keys.sort()
+        keys &= (1 << self._edge_bits) - 1
+        return keys.astype(np.int32)
+
+    def _states(self, count: IntArray) -> tuple[NDArray[Any], Any, Any]:
+        """The state of each edge, and the states of edges in the frontier and of removed ones."""
+        if self.state is None:
+            return count, np.int32(CURRENT), np.int32(GONE)
+        return self.state, np.int8(IN_FRONTIER), np.int8(REMOVED)
 
     def _round(
         self, rows: Adjacency, count: IntArray, frontier: IntArray, threshold: IntArray, band: IntArray | None
     ) -> None:
-        set_to(count, frontier, CURRENT)
+        state, current, gone = self._states(count)
         threads = len(self._marks)
         chunk = max(1, min(CHUNK, len(frontier) // (threads * 8)))
         self._cursor[0] = 0
         self._todo[:] = 0
         self._next_count[:] = 0
-        while self._cursor[0] < len(frontier) or (self._todo[:, 0] < self._todo[:, 1]).any():
+        done = False
+        while not done:
             _gather(
                 frontier,
                 self.low,
@@ -272,16 +321,20 @@ class Cascade:
                 rows.length,
                 rows.neighbour.view(np.uint32),
                 rows.edge.view(np.uint32),
-                count,
+                state,
+                current,
                 band,
                 chunk,
                 self._cursor,
                 self._todo,
                 self._marks,
                 *self._found,
+                self._lost,
                 self._losses,
                 self._fill,
                 self.firsts,
             )
-            _apply(self._losses, self._fill, count, band, threshold, self._next, self._next_count)
-        set_to(count, frontier, GONE)
+            done = self._cursor[0] >= len(frontier) and bool((self._todo[:, 0] >= self._todo[:, 1]).all())
+            removed = frontier if done else frontier[:0]
+            losses = self._losses, self._fill
+            _apply(*losses, count, band, threshold, self._next, self._next_count, removed, state, gone)

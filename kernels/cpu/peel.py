@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import IntArray, Topology
-from .adjacency import adjacency, compact, shorten
-from .cascade import Cascade, set_to
-from .scan import Live, below, not_removed
+from ..graph import Adjacency, IntArray, Topology
+from .adjacency import adjacency
+from .cascade import REMOVED, Cascade, set_to
+from .live_rows import LiveRows
+from .scan import Live, below
 
-COMPACT_AT = 0.85
-"""Rows are compacted when less than this share of their edges remains. From 0.7 to 0.9 equally fast."""
-PACK_AT = 0.5
-"""Compacted rows are packed, so that they lie close together, when less than this share of their memory is in use."""
+SHARE_AT = 0.85
+"""The remaining edges are divided anew among the threads when less than this share of them remains."""
 
 
 class Peeling:
@@ -27,12 +26,18 @@ class Peeling:
         self.level, self.levels = level, levels
         self.removed = np.zeros(0, np.int32)
         """Edges that the last `advance` removed, in the order in which they fell."""
-        self._rows = adjacency(topology)
-        self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows)
+        state = np.zeros(topology.edges, np.int8)
         if low is not None:
-            self._rows = compact(self._rows, not_removed(self.count))
+            state[self.count < 0] = REMOVED
             self.left = int(np.count_nonzero(self.count >= 0))
-        self._in_rows = self._in_memory = self.left
+        self._rows = LiveRows(topology, adjacency(topology), state, topology.edges)
+        self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows.rows)
+        self._cascade.state, self._cascade.after_round = state, self._remove
+        self._shared = self.left
+
+    def _remove(self, edges: IntArray) -> Adjacency:
+        self.left -= len(edges)
+        return self._rows.remove(edges, self.left)
 
     def advance(self) -> None:
         """Remove the edges of the next level that has edges."""
@@ -41,23 +46,13 @@ class Peeling:
             self.level = least
             frontier, _ = below(self._live, self.count, self.level + 1)
         limit = np.array([self.level + 1], np.int32)
-        self.removed, _ = self._cascade.run(self._rows, self.count, frontier, limit, None)
+        self.removed, _ = self._cascade.run(self._rows.rows, self.count, frontier, limit, None)
         set_to(self.low, self.removed, self.level)
-        self.left -= len(self.removed)
         self.level += 1
         self.levels += 1
-        if self.left < COMPACT_AT * self._in_rows:
-            self.compact()
-
-    def compact(self) -> None:
-        """Take the removed edges out of the rows, and divide the remaining ones evenly among the threads."""
-        live = not_removed(self.count)
-        if self.left < PACK_AT * self._in_memory:
-            self._rows, self._in_memory = compact(self._rows, live), self.left
-        else:
-            self._rows = shorten(self._rows, live)
-        self._in_rows = self.left
-        self._live.share_out()
+        if self.left < SHARE_AT * self._shared:
+            self._live.share_out()
+            self._shared = self.left
 
 
 class RecordedPeeling(Peeling):

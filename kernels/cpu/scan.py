@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import get_num_threads, prange
+from numpy.typing import NDArray
 
 from ..graph import GONE, IntArray
 from ..runtime.cache import cached_njit
@@ -55,15 +56,15 @@ class Live:
 
 
 @cached_njit(parallel=True)
-def _not_removed(count, live):
-    for e in prange(count.size):
-        live[e] = count[e] >= 0
+def _not_removed(state, live):
+    for e in prange(state.size):
+        live[e] = state[e] == 0
 
 
-def not_removed(count: IntArray) -> np.ndarray:
-    """Whether the count of each edge is at least 0, bool [edges]."""
-    live = np.empty(len(count), np.bool_)
-    _not_removed(count, live)
+def not_removed(state: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Whether the state of each edge is 0, bool [edges]."""
+    live = np.empty(len(state), np.bool_)
+    _not_removed(state, live)
     return live
 
 

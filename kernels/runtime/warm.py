@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import cpu
-from ..cpu.adjacency import shorten
 from ..cpu.arrays.sort import MANY, by_key
 from ..cpu.arrays.strings import hash_strings, sort_strings
-from ..cpu.cascade import set_to
+from ..cpu.cascade import REMOVED, set_to
+from ..cpu.live_rows import LiveRows
 from ..cpu.nest import nest_many, subtree_minima, subtree_sums
 from ..cpu.shards.cut import Cut
 from ..cpu.whole_triangles import count_whole
@@ -144,6 +144,7 @@ def _warm_many() -> None:
     count_whole(offsets, high)
     many = np.arange(MANY, dtype=np.int32)
     set_to(many.copy(), by_key(many, many, MANY), 1)
+    set_to(many.astype(np.int8), many, 1)
     cpu.take(many, cpu.order_pairs(many, many, MANY, MANY))
     cpu.store(np.empty(MANY, np.int32), many, many)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
@@ -151,11 +152,9 @@ def _warm_many() -> None:
 
 def _warm_peel() -> None:
     topology, _, _ = _triangle()
-    live = np.ones(3, np.bool_)
-    shorten(cpu.compact(cpu.adjacency(topology), live), live)
-    peeling = cpu.Peeling(topology, np.ones(3, np.int32))
-    peeling.advance()
-    peeling.compact()
+    state = np.array([REMOVED, 0, 0], np.int8)
+    LiveRows(topology, cpu.adjacency(topology), state, 3).remove(np.zeros(1, np.int32), 2)
+    cpu.Peeling(topology, np.ones(3, np.int32)).advance()
 
 
 def _warm_band() -> None:
