@@ -8,6 +8,7 @@ to import. Start with `backend`, which lists the operations; `cuda` has the CUDA
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "device",
     "fixpoint",
     "intersect",
+    "join",
     "lookup",
     "merge_rows",
     "nest",
@@ -248,6 +250,11 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
     return _backend(values).take(values, index)
 
 
+def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The parts, at least one, one after the other; copied by all threads. No thread holds Python's lock meanwhile."""
+    return _backend(parts[0]).join(parts)
+
+
 def store(target: NDArray[Any], index: NDArray[Any], values: NDArray[Any]) -> None:
     """`target[index] = values`, by all threads: changes `target`. `index` is int32 or int64, and ≥ 0.
 
@@ -281,10 +288,11 @@ def scatter_max(index: NDArray[Any], values: IntArray, size: int) -> IntArray:
     return _backend(values).scatter_max(index, values, size)
 
 
-def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:
-    """The permutation int64 [pairs] that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
+def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArray | LongArray:
+    """The permutation [pairs] that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
-    Equal pairs keep their order. On the CPU two counting sorts, each with a table over its range of values.
+    Equal pairs keep their order. On the CPU, int32 and two counting sorts, each with a table over its range of values;
+    on the GPU int64.
     """
     return _backend(low).order_pairs(low, high, lows, highs)
 

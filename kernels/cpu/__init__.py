@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.cache import remove_unused
 from .adjacency import adjacency, compact, row_numbers
 from .arrays import (
+    join,
     lookup,
     order_pairs,
     pack_lists,
@@ -44,6 +45,7 @@ __all__ = [
     "compact",
     "count_by_third_vertex",
     "intersect",
+    "join",
     "lookup",
     "merge_rows",
     "nest",

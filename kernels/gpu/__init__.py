@@ -7,6 +7,7 @@ imported from its module.
 """
 
 from .arrays import (
+    join,
     lookup,
     order_pairs,
     pack_lists,
@@ -34,6 +35,7 @@ __all__ = [
     "compact",
     "count_by_third_vertex",
     "intersect",
+    "join",
     "lookup",
     "merge_rows",
     "nest",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GPU_ROW_BYTES = 60
 """Memory of a row on a GPU that cleans and numbers it."""
+FEW_BUCKETS = 4
+"""Buckets of a large graph on a worker with fewer threads: buckets differ in size."""
 MIN_BUCKET_ROWS = 1_000_000
 """Rows for each bucket beyond one per partition."""
 MESSAGES_PER_GHOST = 2.4
@@ -135,24 +137,24 @@ class PlanFacts:
     def buckets(self) -> int:
         """Fewest buckets, which are ranges of ids that are numbered separately.
 
-        On GPUs there is one for each partition. On CPUs there are two for each thread if they are large enough, and one
-        for each partition up to four for each thread, but MOST_BUCKETS at most. The stage `number` makes more if a
-        worker's memory is too small for these.
+        On GPUs there is one for each partition. On CPUs there is one for each thread, and at least four, if they are
+        large enough, and one for each partition up to four for each thread, but MOST_BUCKETS at most. The stage
+        `number` makes more if a worker's memory is too small for these.
         """
         if self.ingest_on_device:
             return self.partitions
-        wanted = max(min(self.partitions, 4 * self.capacity.workers * self.capacity.threads), self._pieces)
+        threads = self.capacity.workers * self.capacity.threads
+        large_enough = self.source.rows // MIN_BUCKET_ROWS
+        wanted = max(min(self.partitions, 4 * threads), min(max(threads, FEW_BUCKETS), large_enough))
         return min(wanted, MOST_BUCKETS)
 
     @property
     def files(self) -> int:
         """Files for the edges of each bucket, and for its vertices."""
-        return max(1, self._pieces // self.buckets) if self.ingest_on_device else 1
-
-    @property
-    def _pieces(self) -> int:
+        if not self.ingest_on_device:
+            return 1
         threads = self.capacity.workers * self.capacity.threads
-        return min(2 * threads, self.source.rows // MIN_BUCKET_ROWS)
+        return max(1, min(2 * threads, self.source.rows // MIN_BUCKET_ROWS) // self.buckets)
 
     @property
     def messages(self) -> int:

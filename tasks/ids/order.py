@@ -206,7 +206,7 @@ def distinct_pairs(low: Ints, high: Ints, lows: int, highs: int, merge: bool = F
     return low, high
 
 
-def order_pairs(low: NDArray[np.int32], high: NDArray[np.int32], lows: int, highs: int) -> NDArray[np.int64]:
+def order_pairs(low: NDArray[np.int32], high: NDArray[np.int32], lows: int, highs: int) -> Ints:
     """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
     Takes a table over each of the two ranges.

@@ -147,7 +147,14 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
     bucket = np.empty_like(low, np.int16)
     for b, start, stop in zip(senders, ends, ends[1:], strict=False):
         bucket[start:stop] = b
-    rank, (low, high) = order.encode(low, high)
+    if part_high is None:
+        # All edges are here, and vertices without edges have the lowest ranks, so the ranks of ends have no gaps.
+        first, last = int(low.min()), order.largest(high)
+        order.check_codes(last - first + 1)
+        low, high = ((ends - first if first else ends).astype(np.int32, copy=False) for ends in (low, high))
+        rank = np.arange(first, last + 1, like=high)
+    else:
+        rank, (low, high) = order.encode(low, high)
     # Right for every low end: each edge was sent to the partition of its low end.
     part = np.full_like(rank, partition, np.int16)
     if part_high is not None:
@@ -159,7 +166,7 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
         part,
         order.offsets(np.bincount(low, minlength=len(rank))),
         kernels.take(high, by_pair),
-        bucket[by_pair] if len(senders) > 1 else bucket,
+        kernels.take(bucket, by_pair) if len(senders) > 1 else bucket,
         kernels.take(row, by_pair),
     )
 
@@ -167,4 +174,4 @@ def collect_owned(partition: int, space: MemorySpace, parts: Mapping[int, EdgePa
 def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
     """The columns of all senders as one; None if they have none."""
     found = [column for column in columns if column is not None]
-    return np.concatenate(found) if len(found) > 1 else columns[0]
+    return kernels.join(found) if len(found) > 1 else columns[0]

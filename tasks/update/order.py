@@ -83,7 +83,7 @@ def find_violation(edges: Topology, order: Order) -> int | None:
     return int(np.argmax(wrong)) if wrong.any() else None
 
 
-def _by_degree(edges: Topology) -> tuple[Topology, NDArray[np.int64]]:
+def _by_degree(edges: Topology) -> tuple[Topology, NDArray[np.signedinteger[Any]]]:
     """The edges with vertices in degree order, and the number of each in `edges`."""
     degree = np.bincount(np.concatenate([edges.low, edges.high]), minlength=edges.vertices)
     rank = np.empty(edges.vertices, np.int32)
@@ -94,7 +94,7 @@ def _by_degree(edges: Topology) -> tuple[Topology, NDArray[np.int64]]:
     return Topology(low[number], high[number], edges.vertices), number
 
 
-def _back(values: NDArray[np.int32], number: NDArray[np.int64]) -> NDArray[np.int32]:
+def _back(values: NDArray[np.int32], number: NDArray[np.signedinteger[Any]]) -> NDArray[np.int32]:
     found = np.empty_like(values)
     found[number] = values
     return found

@@ -26,6 +26,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "count_by_third_vertex": lambda: kernels.count_by_third_vertex(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "fixpoint": lambda: kernels.fixpoint(TOPOLOGY, ROWS, FOREIGN, 1),
     "intersect": lambda: kernels.intersect(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
+    "join": lambda: kernels.join([FOREIGN, FOREIGN]),
     "lookup": lambda: kernels.lookup(FOREIGN, FOREIGN),
     "scatter_max": lambda: kernels.scatter_max(FOREIGN, FOREIGN, 1),
     "merge_rows": lambda: kernels.merge_rows(FOREIGN, FOREIGN, FOREIGN, 1),

@@ -4,13 +4,14 @@ May import `kernels.graph` and `kernels.runtime`. Start with `lookup`. A module 
 name has the same operations for CuPy arrays.
 """
 
-from .gather import store, take
+from .gather import join, store, take
 from .lists import pack_lists
 from .lookup import lookup
 from .scatter import scatter_index, scatter_max, scatter_sum
 from .sort import order_pairs, positions_by_group
 
 __all__ = [
+    "join",
     "lookup",
     "order_pairs",
     "pack_lists",

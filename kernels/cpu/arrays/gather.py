@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import prange
+from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
 from ...runtime.cache import cached_njit
@@ -40,6 +44,19 @@ def store(target: NDArray[Any], index: NDArray[Any], values: NDArray[Any]) -> No
         target[index] = values
     else:
         _store(target, _narrow(index, len(target)), values)
+
+
+def join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The parts one after the other; see `kernels.join`."""
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    joined = np.empty(ends[-1], np.result_type(*parts))
+    if len(joined) < MANY:
+        np.concatenate(parts, out=joined)
+    else:
+        with ThreadPoolExecutor(get_num_threads()) as pool:
+            pieces = [joined[a:b] for a, b in pairwise(ends)]
+            deque(pool.map(np.copyto, pieces, parts), 0)
+    return joined
 
 
 def _narrow(index: NDArray[Any], size: int) -> NDArray[Any]:

@@ -31,15 +31,15 @@ def _order_pairs(low, high, start_low, start_high, rows, order):
         start_low[value] += 1
 
 
-def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> LongArray:
+def order_pairs(low: IntArray, high: IntArray, lows: int, highs: int) -> IntArray:
     """The permutation that sorts pairs by (low, high), for 0 ≤ low < lows and 0 ≤ high < highs.
 
     Many pairs are sorted by all threads, digit by digit.
     """
     if len(low) >= MANY:
         positions = by_key(high, np.arange(len(high), dtype=np.int32), highs)
-        return by_key(low, positions, lows).astype(np.int64)
-    order = np.empty(len(low), np.int64)
+        return by_key(low, positions, lows)
+    order = np.empty(len(low), np.int32)
     _order_pairs(low, high, _starts(low, lows), _starts(high, highs), np.empty(len(low), np.int64), order)
     return order
 

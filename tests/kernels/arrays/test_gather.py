@@ -27,6 +27,14 @@ def test_take_and_store(backend: Backend, index_type: type, length: int) -> None
     assert (backend.get(target) == expected).all()
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("lengths", [[0], [3], [2, 0, 1], [MANY, 1, MANY + 7]])
+def test_join(backend: Backend, lengths: list[int]) -> None:
+    parts = [np.arange(length, dtype=np.int32) + 10 * i for i, length in enumerate(lengths)]
+    joined = kernels.join([backend.put(part) for part in parts])
+    assert joined.dtype == np.int32 and (backend.get(joined) == np.concatenate(parts)).all()
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("keys", [1, 2, 3000, 5_000_000])
 @pytest.mark.parametrize("length", LENGTHS)
@@ -44,4 +52,4 @@ def test_many_pairs(threads: int) -> None:
     low, high = np.random.default_rng(1).integers(0, 40_000, (2, 2 * MANY)).astype(np.int32)
     with kernel_threads(threads):
         found = kernels.order_pairs(low, high, 40_000, 40_000)
-    assert found.dtype == np.int64 and (found == np.lexsort((high, low))).all()
+    assert found.dtype == np.int32 and (found == np.lexsort((high, low))).all()

@@ -44,14 +44,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "threads", "buckets"), [(1, 1, 2), (1, 3, 6), (1, 100, 8), (7, 3, 7), (9, 4, 9)]
+    ("partitions", "threads", "buckets"), [(1, 1, 4), (1, 3, 4), (1, 6, 6), (1, 100, 8), (7, 3, 7), (9, 4, 9)]
 )
 def test_buckets(rows: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, threads: int, buckets: int) -> None:
     monkeypatch.setattr("edgemill.pipeline.plan.facts.MIN_BUCKET_ROWS", 1000)  # of 8,192 rows
     settings = make_settings(str(rows), "out", partitions=partitions, method="band")
     plan = plan_run(settings, open_input(settings), Capacity(1, threads, 0))
     assert plan.buckets == buckets
-    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(4 * threads, 8))
+    assert replace(plan, capacity=Capacity(2, threads, 0)).buckets == max(partitions, min(max(2 * threads, 4), 8))
 
 
 def test_no_more_buckets_or_partitions_than_can_be_told_apart(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +398,7 @@ def test_ingest_on_a_gpu(
     settings = make_settings(str(tmp_path / "a.parquet" if kind == "string" else rows), "out", partitions=2)
     plan = plan_run(settings, open_input(settings), Capacity(1, 3, 0, device_bytes, in_process=True))
     assert plan.ingest_on_device is there
-    assert (plan.buckets, plan.files) == ((2, 3) if there else (6, 1))
+    assert (plan.buckets, plan.files) == ((2, 3) if there else (4, 1))
     assert (plan.partition_bytes == 0) is there
     assert ("rows cleaned and numbered there" in describe(plan)) is there
 
