@@ -1,8 +1,8 @@
 """The CPU backend: Numba kernels over NumPy arrays. Implements `kernels.backend.Backend`.
 
-May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with `peel` and `cascade`.
-`arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs` gathers of vertex programs.
-`kernels` documents the operations below. Those of shards are loaded at their first use.
+May import `kernels.graph`, `kernels.in_rows` and `kernels.runtime`. Start with `adjacency`.
+`peeling` removes edges, `arrays` has operations on plain arrays, `shards` rows cut by the third vertex, `programs`
+gathers of vertex programs. `kernels` documents the operations below. Those of shards are loaded at their first use.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .arrays import (
     store,
     take,
 )
-from .cascade import Cascade
 from .fixpoint import Fixpoint
 from .intersect import intersect
 from .nest import nest
-from .peel import Peeling
-from .scan import reband
+from .peeling.cascade import Cascade
+from .peeling.peel import Peeling
+from .peeling.scan import reband
 
 if TYPE_CHECKING:
     from .shards.merged_order import merge_rows, to_merged_order

@@ -16,9 +16,9 @@ import numpy as np
 from .. import cpu
 from ..cpu.arrays.sort import MANY, by_key
 from ..cpu.arrays.strings import hash_strings, sort_strings
-from ..cpu.cascade import REMOVED, set_to
-from ..cpu.live_rows import LiveRows
 from ..cpu.nest import nest_many, subtree_minima, subtree_sums
+from ..cpu.peeling.cascade import REMOVED, set_to
+from ..cpu.peeling.live_rows import LiveRows
 from ..cpu.shards.cut import Cut
 from ..cpu.whole_triangles import count_whole
 from ..graph import IntArray, LongArray, Topology

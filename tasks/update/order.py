@@ -106,7 +106,7 @@ def _fallen(
     """All edges that fall if each level is peeled, in the order in which they do, and the triangles [edges] of each
     whose other edges come later.
     """
-    from ...kernels.cpu.cascade import Cascade
+    from ...kernels.cpu.peeling.cascade import Cascade
 
     left, rows = count.copy(), kernels.adjacency(edges)
     cascade = Cascade(edges, rows)

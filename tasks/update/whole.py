@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.cpu.peel import RecordedPeeling
+from ...kernels.cpu.peeling.peel import RecordedPeeling
 from ...kernels.graph import Topology
 from ..bound.in_memory import find_triangles
 from .order import Order, places

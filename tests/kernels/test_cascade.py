@@ -91,7 +91,7 @@ def test_filters_of_many_bands(
     count = backend.put(start)
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
-            patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
+            patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", room)
         whole = topology(backend, edges, VERTICES)
         rows = kernels.adjacency(whole)
         cascade = kernels.cascade(whole, rows)
@@ -122,7 +122,7 @@ def test_peeling_level_by_level(backend: Backend, threads: int, room: int | None
     level = 0
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
-            patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
+            patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", room)
         peeling = kernels.peeling(topology(backend, edges, VERTICES), backend.put([len(found) for found in triangles]))
         levels = 0
         while peeling.left:
@@ -150,7 +150,7 @@ def test_a_clique_removed_at_once(backend: Backend, threads: int, room: int | No
     count = backend.put([size - 2] * len(edges))
     with pytest.MonkeyPatch.context() as patch, kernel_threads(threads):
         if room is not None:
-            patch.setattr("edgemill.kernels.cpu.cascade.ROOM", room)
+            patch.setattr("edgemill.kernels.cpu.peeling.cascade.ROOM", room)
         whole = topology(backend, edges, size)
         rows = kernels.adjacency(whole)
         cascade = kernels.cascade(whole, rows)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgemill.kernels.cpu import Peeling, adjacency, cascade, intersect
-from edgemill.kernels.cpu.cascade import REMOVED
-from edgemill.kernels.cpu.live_rows import STALE, LiveRows
+from edgemill.kernels.cpu import Peeling, adjacency, intersect
+from edgemill.kernels.cpu.peeling import cascade
+from edgemill.kernels.cpu.peeling.cascade import REMOVED
+from edgemill.kernels.cpu.peeling.live_rows import STALE, LiveRows
 from edgemill.kernels.graph import Topology
 
 

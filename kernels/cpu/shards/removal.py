@@ -19,7 +19,7 @@ from .intersection import find_half, intersect_galloping, intersect_marked, mark
 from .rows import LENGTH, row_at, span
 
 MARK_COST = 6
-"""A row is marked if it is shorter than this times the entries to look up in it; see `cpu.cascade`."""
+"""A row is marked if it is shorter than this times the entries to look up in it; see `cpu.peeling.cascade`."""
 ENTRIES, TRIANGLES, FINGERPRINT = range(3)
 """Columns of a shard's counts: entries read; triangles removed; a sum modulo 2^64 of hashes of the removed edges and
 their levels. The shard of the high endpoint adds the hash, that of the low endpoint subtracts it, so that the sum over

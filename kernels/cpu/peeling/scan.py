@@ -6,8 +6,8 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ..graph import GONE, IntArray
-from ..runtime.cache import cached_njit
+from ...graph import GONE, IntArray
+from ...runtime.cache import cached_njit
 
 
 @cached_njit(parallel=True)

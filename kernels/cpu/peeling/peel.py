@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Adjacency, IntArray, Topology
-from .adjacency import adjacency
+from ...graph import Adjacency, IntArray, Topology
+from ..adjacency import adjacency
 from .cascade import REMOVED, Cascade, set_to
 from .live_rows import LiveRows
 from .scan import Live, below

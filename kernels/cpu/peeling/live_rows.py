@@ -10,10 +10,10 @@ import numpy as np
 from numba import get_num_threads, prange
 from numpy.typing import NDArray
 
-from ..graph import Adjacency, IntArray, Topology
-from ..runtime.cache import cached_njit
-from .adjacency import compact, cuts_by_entries
-from .arrays.atomics import fetch_add
+from ...graph import Adjacency, IntArray, Topology
+from ...runtime.cache import cached_njit
+from ..adjacency import compact, cuts_by_entries
+from ..arrays.atomics import fetch_add
 from .scan import not_removed
 
 CLEAN_AT = 16
