@@ -32,7 +32,7 @@ run: $(VENV)/installed ## mine λ of the SNAP ego-Facebook graph into out/facebo
 
 # Two at a time: mypy, bytecode of the tests and of what they import, and compiling kernels. Processes of tests, which
 # begin together, would each compile them. The first two lines take as long as each other, and the third as the last two.
-COMPILE_KERNELS = $(BIN)/python -m edgemill.pipeline.cluster.workers.compiling
+COMPILE_KERNELS = $(BIN)/edgemill warm
 define BEFORE_TESTS
 $(BIN)/pytest --collect-only --quiet --quiet >/dev/null 2>&1 || true
 $(BIN)/mypy

@@ -34,6 +34,6 @@ wheel)
     "$prefix/bin/edgemill" --version
     ;;
 kernels)
-    EDGEMILL_CACHE_DIR=$prefix/share/edgemill "$prefix/bin/python" -m edgemill.pipeline.cluster.workers.compiling
+    EDGEMILL_CACHE_DIR=$prefix/share/edgemill "$prefix/bin/edgemill" warm
     ;;
 esac

@@ -22,7 +22,7 @@ from .options import debug
 from .programs import programs
 from .queries import diff, groups_of, top
 from .results import explore, report, show, status, verify
-from .running import estimate, plan, run
+from .running import estimate, plan, run, warm
 from .updating import update
 
 __all__ = ["edgemill", "main"]
@@ -51,7 +51,7 @@ def edgemill() -> None:
 
 _COMMANDS = (
     *(run, plan, estimate, update, show, status, top, groups_of, members, subgraph, ktruss),
-    *(diff, report, verify, explore, generate, programs),
+    *(diff, report, verify, explore, generate, programs, warm),
 )
 for _command in _COMMANDS:
     edgemill.add_command(_command)

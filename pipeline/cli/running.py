@@ -24,6 +24,7 @@ from .importing import light_imports
 from .options import (
     MOST_MEMBERS,
     console,
+    debug,
     json_document,
     print_document,
     print_settings,
@@ -274,3 +275,20 @@ def _refusal(plan: Plan) -> OutOfRoom | None:
     except OutOfRoom as error:
         return error
     return None
+
+
+@click.command()
+@click.argument("parts", nargs=-1, metavar="[PART]...")
+@debug
+def warm(parts: tuple[str, ...]) -> None:
+    """Compile kernels for this machine, so that the first run need not.
+
+    PART is lambda, updates or programs; without any, all of them. The compiled kernels go to the cache folder
+    (EDGEMILL_CACHE_DIR). Those of GPUs are compiled by the first run on one.
+    """
+    from ..cluster.workers.compiling import PARTS
+
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise click.UsageError(f"there is no part {unknown[0]!r}: name some of {', '.join(PARTS)}")
+    for part in parts or PARTS:
+        echo(f"kernels of {part} ready in {PARTS[part]():.1f} s")

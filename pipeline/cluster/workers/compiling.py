@@ -1,16 +1,13 @@
-"""Compiles all kernels before a run needs them, as in the build of an image.
-
-    python -m edgemill.pipeline.cluster.workers.compiling [lambda] [updates] [programs]
-
-Without arguments those of λ, of updates and of vertex programs.
+"""Compiles all kernels before a run needs them, as in the build of an image. `edgemill warm` calls it.
 
 The compiled code goes to the cache folder (``EDGEMILL_CACHE_DIR``). Kernels that are there already are loaded.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from .... import kernels
 from ....kernels.runtime.warm import warm
@@ -68,17 +65,9 @@ def compile_programs() -> float:
     return time.perf_counter() - start
 
 
-_PARTS = {"lambda": lambda: compile_kernels(on_gpu=False), "updates": compile_updates, "programs": compile_programs}
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description="Compile kernels before a run needs them.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(_PARTS)}; all without any")
-    parts = parser.parse_args().parts or list(_PARTS)
-    if unknown := sorted(set(parts) - set(_PARTS)):
-        parser.error(f"there is no part {', '.join(unknown)}; name some of {', '.join(_PARTS)}")
-    print(f"kernels of {', '.join(parts)} compiled in {sum(_PARTS[part]() for part in parts):.1f} s")
-
-
-if __name__ == "__main__":
-    _main()
+PARTS: Mapping[str, Callable[[], float]] = {
+    "lambda": partial(compile_kernels, on_gpu=False),
+    "updates": compile_updates,
+    "programs": compile_programs,
+}
+"""Functions that compile the kernels for CPUs of a part of edgemill, by name. Each gives the seconds that it took."""

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -326,3 +327,20 @@ def test_streams_that_are_closed(tmp_path: Path, write_result: WriteResult, clos
         command = f"{shlex.quote(sys.executable)} -m edgemill.pipeline show {shlex.quote(str(tmp_path / out))} {closed}"
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
         assert (done.returncode, bool(done.stderr)) == (code, told and code > 0), done.stderr
+
+
+def test_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    def compile_part(name: str) -> float:
+        called.append(name)
+        return 1.25
+
+    parts = {name: partial(compile_part, name) for name in ("lambda", "updates")}
+    monkeypatch.setattr("edgemill.pipeline.cluster.workers.compiling.PARTS", parts)
+    assert call("warm", "updates").output == "kernels of updates ready in 1.2 s\n"
+    assert call("warm").exit_code == 0
+    assert called == ["updates", "lambda", "updates"]
+    refused = call("warm", "lambda", "nothing")
+    assert refused.exit_code == 2 and "there is no part 'nothing': name some of lambda, updates" in refused.output
+    assert called == ["updates", "lambda", "updates"]
