@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Adjacency, IntArray, Topology
-from ..adjacency import adjacency
+from ..adjacency import adjacency, compact
 from .cascade import REMOVED, Cascade, set_to
 from .live_rows import LiveRows
-from .scan import Live, below
+from .scan import Live, below, not_removed
 
 SHARE_AT = 0.85
 """The remaining edges are divided anew among the threads when less than this share of them remains."""
@@ -27,10 +27,12 @@ class Peeling:
         self.removed = np.zeros(0, np.int32)
         """Edges that the last `advance` removed, in the order in which they fell."""
         state = np.zeros(topology.edges, np.int8)
+        rows = adjacency(topology)
         if low is not None:
             state[self.count < 0] = REMOVED
-            self.left = int(np.count_nonzero(self.count >= 0))
-        self._rows = LiveRows(topology, adjacency(topology), state, topology.edges)
+            self.left = int(np.count_nonzero(state == 0))
+            rows = compact(rows, not_removed(state))
+        self._rows = LiveRows(topology, rows, state, self.left)
         self._live, self._cascade = Live(topology.edges), Cascade(topology, self._rows.rows)
         self._cascade.state, self._cascade.after_round = state, self._remove
         self._shared = self.left
