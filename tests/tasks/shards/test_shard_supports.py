@@ -60,9 +60,8 @@ def check(graph: OrderedGraph, sharded: Sharded, expected: dict[Edge, int]) -> N
         assert (edges.group, edges.groups, edges.edges) == (group, sharded.assignment.groups, len(closed))
         first = sharded.assignment.first
         classes = range(first[group], first[group + 1])
-        ends_here = {
-            pair: [int(edges.cut.classes(np.array([end], np.uint32))[0]) in classes for end in pair] for pair in closed
-        }
+        class_of = edges.cut.classes(np.arange(graph.vertices, dtype=np.uint32)).tolist()
+        ends_here = {pair: [class_of[end] in classes for end in pair] for pair in closed}
         assert pairs == sorted(pair for pair, here in ends_here.items() if any(here))
         assert edges.support.tolist() == [closed[pair][2] for pair in pairs]
         assert [str(array.dtype) for array in (edges.low, edges.high, edges.support)] == ["uint32", "uint32", "int32"]
