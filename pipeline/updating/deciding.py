@@ -85,7 +85,7 @@ def with_samples(decision: Decision, change: Change, order: Order | None, thread
         found = estimate_work(change.before, order, change.removed, change.added, most)
     told = f"{found.sampled:,} of {change.size:,} changed edges, replayed alone,"
     if found.is_over:
-        return Decision("whole", f"{told} took a work of over {found.work:,} triangles; the budget is {most:,}")
+        return Decision("whole", f"{told} tell of a work of over {found.work:,} triangles; the budget is {most:,}")
     about = f"{told} tell of a work of about {found.work:,} triangles"
     if found.work > most:
         return Decision("whole", f"{about}, over the budget of {most:,}", expected=found.work)

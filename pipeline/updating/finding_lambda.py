@@ -59,8 +59,9 @@ def find_lambda(
                 made = update_order(change.before, start.order, change.removed, change.added, decision.most_work)
         except OverBudget as over:
             spent, most = over.triangles, decision.most_work
-            events.emit("update_given_up", triangles=spent, work=over.work, most=most)
-            why = f"the update was given up after a work of {over.work:,} triangles: its budget was {most:,}"
+            events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)
+            when = "as its first changes told of" if over.is_expected else "after"
+            why = f"the update was given up {when} a work of {over.work:,} triangles: its budget was {most:,}"
             decision = Decision("whole", why, expected=decision.expected)
         else:
             known = made.origin >= 0

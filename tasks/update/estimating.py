@@ -27,7 +27,7 @@ class Estimate:
     sampled: int
     """Changed edges of the largest sample that was replayed."""
     is_over: bool = False
-    """Whether a sample alone took so much work that it was stopped. The update then takes more than `work`."""
+    """Whether a sample alone was so much work that it was stopped. The update then takes more than `work`."""
 
 
 def estimate_work(
@@ -38,7 +38,7 @@ def estimate_work(
     Work is taken to grow with a power of the number of changed edges, as between the two samples: it is 1 for
     edges that are far from each other, and 0 if a few of them disturb as much as all do, as when a large star goes. The
     power lies between these. Stops at half of `most_work` in the small sample, and at all of it in the large
-    one. The same changes give the same estimate.
+    one, or where the first edges of a sample tell that it will be more. The same changes give the same estimate.
     """
     lost = np.flatnonzero(removed)
     drawn = np.random.default_rng(0).random(len(lost) + added.edges)

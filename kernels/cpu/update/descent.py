@@ -104,17 +104,19 @@ def _descend(queue, waiting, queued, low, high, begin, length, neighbour, edge, 
     return looked
 
 
-def descend(union: Union, rows: Adjacency, triples: IntArray, ends: LongArray, most: int) -> int:
-    """Bring the order to the edges without the removed ones; changes the arrays of `union`, and `ends`.
+def descend(union: Union, rows: Adjacency, gone: IntArray, triples: IntArray, ends: LongArray, most: int) -> int:
+    """Bring the order to the edges without those that are `gone`; changes the arrays of `union`, and `ends`.
 
-    `triples` are the destroyed triangles; `ends` int64 [levels] the times at which each level ends. An edge that drops
-    goes to the end of its new level. Returns the number of triangles looked at, and stops when it exceeds `most`.
+    `gone` are removed edges of `union`. Others may go in a later call: they stand until then, and only their own counts
+    are not kept. `triples` are the triangles that are destroyed now; `ends` int64 [levels] the times at which each
+    level ends. An edge that drops goes to the end of its new level. Returns the number of triangles looked at, and
+    stops when it exceeds `most`.
     """
     total = union.edges.edges
     queue, queued = np.empty(total, np.int32), np.zeros(total, np.bool_)
     state = union.key, union.count, union.remainder
     waiting = _lose_triangles(triples, union.mark, *state, union.change, queue, queued)
-    union.key[union.removed] = -1
+    union.key[gone] = -1
     if not waiting:
         return 0
     arrays = union.edges.low, union.edges.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32)

@@ -161,7 +161,7 @@ def test_plans(base: Result, tuesday: Path, monkeypatch: pytest.MonkeyPatch) -> 
     changed = planned(base, tuesday, **{"programs.run": ("lambda",)})
     assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("whole", 1, 1)
     assert re.fullmatch(
-        r"2 of 2 changed edges, replayed alone, took a work of over \d+ triangles; the budget is 45", changed.reason
+        r"2 of 2 changed edges, replayed alone, tell of a work of over \d+ triangles; the budget is 45", changed.reason
     )
     due = planned(base, tuesday, **{"programs.run": ("lambda",), "nightly.full_every": 1})
     assert due is not None and due.way == "whole" and "full_every" in due.reason

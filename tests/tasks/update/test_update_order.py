@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ import strategies
 from edgemill.kernels.cpu.update import replay
 from edgemill.kernels.graph import Topology
 from edgemill.kernels.runtime.threads import kernel_threads
+from edgemill.tasks.update import updating
 from edgemill.tasks.update.order import Order, find_violation, order_of
 from edgemill.tasks.update.updating import OverBudget, Updated, update_order
 from examples import examples
@@ -74,8 +75,16 @@ def batches(draw: st.DrawFn) -> tuple[str, list[Edge]]:
     return ("flip", PAIRS) if kind == "everything" else ("on", [])
 
 
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few edges are removed in several steps, too."""
+    monkeypatch.setattr(updating, "LEAST_STEP", 1)
+    monkeypatch.setattr(updating, "GROWTH", 2)
+
+
+@pytest.mark.usefixtures("steps")
 @given(start=strategies.simple_graphs(VERTICES), nights=st.lists(batches(), min_size=1, max_size=30))
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[Edge]]]) -> None:
     edges, order = full(set(start))
     present = set(start)
@@ -86,6 +95,7 @@ def test_thirty_nights(start: strategies.EdgeList, nights: list[tuple[str, list[
         edges, order, present = found.edges, found.order, (present - off) | on
 
 
+@pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("vertices", [4, pytest.param(5, marks=pytest.mark.slow)])
 def test_every_small_graph_becomes_every_other(vertices: int) -> None:
     """For five vertices: every graph by every batch of up to three edges. Waits for a second thread, which has nothing
@@ -126,6 +136,31 @@ def test_a_budget_ends_the_update() -> None:
         update_order(edges, order, np.zeros(28, np.bool_), star, 5)
     assert stopped.value.work > 5 and stopped.value.triangles <= stopped.value.work
     assert update_order(edges, order, np.zeros(28, np.bool_), star, 10**6).triangles > 5
+
+
+@pytest.mark.usefixtures("steps")
+def test_the_first_steps_tell_that_the_budget_will_not_do() -> None:
+    """Apart from each other, 64 cliques lose an edge each: the work grows as the number of edges."""
+    cliques = [set(combinations(range(first, first + 8), 2)) for first in range(0, 512, 8)]
+    pairs = sorted(set().union(*cliques))
+    graph, removed = topology(set(pairs), 512), np.array([not pair[0] % 8 and pair[1] % 8 == 1 for pair in pairs])
+    order = order_of(graph, np.full(len(pairs), 6, np.int32))
+    whole = update_order(graph, order, removed, topology(set(), 512))
+    assert set(whole.order.lam.tolist()) == {5} and np.count_nonzero(removed) == 64
+    with pytest.raises(OverBudget) as early:
+        update_order(graph, order, removed, topology(set(), 512), whole.work * 9 // 10)
+    assert early.value.is_expected and early.value.work == whole.work
+    assert early.value.triangles < whole.triangles * 3 // 4
+    assert update_order(graph, order, removed, topology(set(), 512), whole.work).work == whole.work
+
+
+def test_insertions_are_expected_to_be_as_much_work_as_deletions(steps: None) -> None:
+    edges, order = full(set(combinations(range(9), 2)))
+    removed = np.arange(edges.edges) < 4
+    work = update_order(edges, order, removed, topology(set())).work
+    with pytest.raises(OverBudget) as early:
+        update_order(edges, order, removed, topology({(vertex, 9) for vertex in range(8)}), 2 * work)
+    assert early.value.is_expected and early.value.work > 2 * work
 
 
 def test_arrays_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
