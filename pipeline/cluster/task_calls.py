@@ -16,6 +16,7 @@ from ...kernels.runtime.device import fatal_cuda_error, pooled_memory, synchroni
 from ...kernels.runtime.threads import kernel_threads
 from ...tasks.errors import OutOfRoom
 from .versions import refuse_other_version
+from .workers.arrow_threads import use_arrow_threads
 from .workers.broken_gpu import end_worker
 from .workers.spill import check_limits, mapped, put_in_files
 
@@ -57,6 +58,7 @@ class TaskCall:
         want of open files. If the GPU is broken, the worker process ends.
         """
         refuse_other_version(self.version)
+        use_arrow_threads()
         with _slot(self.at_once), kernel_threads(self.kernel_threads), pooled_memory(), _task_errors():
             if self.files is not None:
                 return put_in_files(self.function(*mapped(arguments)), self.files.linked)

@@ -25,6 +25,8 @@ from edgemill.kernels.runtime.warm import warm
 from edgemill.pipeline import ClusterLost, Result, UsageError, mine
 from edgemill.pipeline.cluster.connecting.local import has_gpu_workers, host_memory_bytes
 from edgemill.pipeline.cluster.connecting.start import connect
+from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.cluster.execution import Execution
 from edgemill.pipeline.cluster.watchdog import workers_of
 from edgemill.pipeline.settings.models import ClusterSettings
 from edgemill.tasks.generate.generate import generate
@@ -231,6 +233,14 @@ def test_gpu_workers_leave_ctrl_c_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Begun) as begun, connect(ClusterSettings(device="gpu", workers=2)):
         pass
     assert begun.value.args == (["edgemill.pipeline.cluster.workers.ignore_ctrl_c"],)
+
+
+def test_arrow_uses_the_threads_of_a_worker() -> None:
+    """Dask's nanny gives it one."""
+    with connect(ClusterSettings(device="cpu", workers=1, threads_per_worker=3)) as client:
+        assert list(client.run(pa.cpu_count).values()) == [1]
+        with closing(Engine.connect(client, "arrow").session) as session:
+            assert session.on_every_worker(Execution(session.capacity), pa.cpu_count) == [3]
 
 
 def test_a_client_that_is_closed(tmp_path: Path, rows: Path, client: Client) -> None:
