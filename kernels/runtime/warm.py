@@ -147,6 +147,7 @@ def _warm_many() -> None:
     set_to(many.astype(np.int8), many, 1)
     cpu.take(many, cpu.order_pairs(many, many, MANY, MANY))
     cpu.store(np.empty(MANY, np.int32), many, many)
+    cpu.positions_by_group(np.zeros(MANY, np.int16), 1)
     cpu.store(np.empty(MANY, np.bool_), many, np.ones(MANY, np.bool_))
 
 

@@ -85,9 +85,9 @@ def collect_results(
     `subgraphs` and `intervals` [partitions] are Subgraph and Intervals. This ends the stage of bounding, because later
     stages need λ in buckets only.
     """
-    engine = engine.for_tasks(len(buckets.edges))
     ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
-    sent = send(engine, "send-results", "results", _send_results, ends)
+    sent = send(engine.for_tasks(len(ends)), "send-results", "results", _send_results, ends)
+    engine = engine.for_tasks(len(buckets.edges))
     results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
     engine.wait(results)
     return results

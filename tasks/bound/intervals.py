@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.runtime.sizes import SizedArrays
 from ..graph.subgraph import Subgraph
 
@@ -30,9 +31,9 @@ class Intervals(SizedArrays):
 def intervals(subgraph: Subgraph, low: NDArray[np.int32], high: NDArray[np.int32]) -> Intervals:
     """Expand intervals [owned local edges] to all owned edges. Edges without triangles have [0, 0]."""
     full = np.zeros_like(subgraph.support)
-    full[subgraph.number] = low
+    kernels.store(full, subgraph.number, low)
     if low is high or np.array_equal(low, high):
         return Intervals(full, full)
     above = np.zeros_like(subgraph.support)
-    above[subgraph.number] = high
+    kernels.store(above, subgraph.number, high)
     return Intervals(full, above)

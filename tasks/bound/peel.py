@@ -93,7 +93,7 @@ def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int
         count, low, level, levels = state or (graph.support, None, 0, 0)
         return WholePeeling(graph.offsets, graph.high, count, low, level, levels, most_plain)
     check_alone(graph)
-    return kernels.peeling(graph.topology, *(state or (graph.support[graph.number],)))
+    return kernels.peeling(graph.topology, *(state or (kernels.take(graph.support, graph.number),)))
 
 
 def peel_intervals(graph: Subgraph | WholeGraph, peeled: Peeled) -> Intervals:

@@ -7,6 +7,7 @@ position, are packed into one key where their bits fit. Each function has a slow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -242,6 +243,14 @@ def group(code: NDArray[np.int16], groups: int) -> tuple[NDArray[np.intp], NDArr
     """
     sizes = np.bincount(code, minlength=groups)
     return np.argsort(code, kind="stable"), kernels.to_host(offsets(sizes))  # NumPy sorts 16-bit values by counting
+
+
+def positions_by_group(code: NDArray[np.int16], groups: int) -> list[NDArray[Any]]:
+    """[groups] the positions of each group's elements in `code`, ascending, for 0 ≤ code < groups."""
+    if kernels.on_host(code) and len(code) >= MANY:
+        return kernels.positions_by_group(code, groups)
+    by_group, cuts = group(code, groups)
+    return [by_group[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
 def offsets(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:

@@ -69,11 +69,11 @@ def send_columns(owned: OwnedRows, columns: Columns) -> Bundle[EdgeValues]:
     last = int(owned.bucket.max())
     if owned.bucket.min() == last:
         return bundle(owned.partition, {last: EdgeValues(owned.row, columns)})
-    by_bucket, cuts = order.group(owned.bucket, last + 1)
-    parts = {}
-    for b in np.flatnonzero(np.diff(cuts)).tolist():
-        rows = by_bucket[cuts[b] : cuts[b + 1]]
-        parts[b] = EdgeValues(owned.row[rows], _select(columns, rows))
+    parts = {
+        b: EdgeValues(kernels.take(owned.row, rows), _select(columns, rows))
+        for b, rows in enumerate(order.positions_by_group(owned.bucket, last + 1))
+        if len(rows)
+    }
     return bundle(owned.partition, parts)
 
 
@@ -146,7 +146,11 @@ def merge_histograms(histograms: Sequence[NDArray[np.int64]]) -> list[tuple[int,
 
 
 def _select(columns: Columns, rows: slice | NDArray[Any]) -> dict[str, NDArray[Any]]:
-    return _once(list(columns), lambda name: id(columns[name]), lambda name: columns[name][rows])
+    def selected(name: str) -> NDArray[Any]:
+        values = columns[name]
+        return values[rows] if isinstance(rows, slice) else kernels.take(values, rows)
+
+    return _once(list(columns), lambda name: id(columns[name]), selected)
 
 
 def _reduced(

@@ -68,6 +68,14 @@ def test_group_gathers_rows_by_code(code: np.ndarray[tuple[int], np.dtype[np.int
         assert rows[cuts[value] : cuts[value + 1]].tolist() == np.flatnonzero(code == value).tolist()
 
 
+@pytest.mark.parametrize("rows", [0, 1000, order.MANY - 1, order.MANY])
+def test_positions_by_group(rows: int) -> None:
+    """By one thread and by all; group 2 of 5 is empty."""
+    code = np.random.default_rng(1).choice(np.array([0, 1, 3, 4], np.int16), rows)
+    found = order.positions_by_group(code, 5)
+    assert [own.tolist() for own in found] == [np.flatnonzero(code == group).tolist() for group in range(5)]
+
+
 def test_numbers_are_narrow_while_they_fit() -> None:
     assert order.shifted(np.arange(3), 5, 2**31).dtype == np.int32
     assert order.shifted(np.arange(3), 5, 2**31 + 1).dtype == np.int64
