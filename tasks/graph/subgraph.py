@@ -115,10 +115,10 @@ def build_subgraph(owned: OwnedEdges, counted: Counted, partitions: int, parts: 
         low, high = low[by_pair], high[by_pair]
         local = np.empty_like(low)
         local[by_pair] = np.arange(edges, dtype=np.int32, like=low)
+        is_owned = np.zeros_like(low, np.bool_)
+        is_owned[local[: len(number)]] = True
     else:
-        local = np.arange(edges, dtype=np.int32, like=low)
-    is_owned = np.zeros(edges, np.bool_, like=low)
-    is_owned[local[: len(number)]] = True
+        local, is_owned = np.arange(edges, dtype=np.int32, like=low), np.ones_like(low, np.bool_)
     offsets, subscriber = _subscribers(number, counted, parts)
     return Subgraph(
         owned.partition,
