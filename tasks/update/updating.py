@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.update import (
-    ADDED,
     REMOVED,
     Union,
     changed_triangles,
@@ -25,7 +24,7 @@ from .order import Order
 
 MOST = 2**62
 """Work without a budget."""
-REPLAYED = 10
+REPLAYED = 4
 """Work for a triangle that a replay looks at; any other one is a work of 1. One thread takes 80 to 250 ns for the
 former and 9 to 23 ns for the latter (cnr-2000, uk-2007-05_100000, actor-collaboration).
 """
@@ -95,13 +94,10 @@ def update_order(
     looked, replayed = 0, 0
     if len(union.removed):
         looked = _remove(union, rows, ends, most)
-    falls = np.empty((0, 3), np.int32)
     if added.edges:
-        triples, found = changed_triangles(union.edges, rows, union.mark, ADDED, union.added)
-        looked = _within(most, looked + found)
-        falls, replayed = replay(union, rows, triples, len(ends) - 1, (most - looked) // REPLAYED)
+        replayed = replay(union, rows, ends, (most - looked) // REPLAYED)
         _within(most, looked, replayed)
-    after, values, origin, changed, change = leave_out(union, order.lam, falls)
+    after, values, origin, changed, change = leave_out(union, order.lam)
     return Updated(after, Order(*values), origin, changed, change, looked + replayed, looked + REPLAYED * replayed)
 
 

@@ -51,8 +51,10 @@ class Union:
 
 
 @cached_njit
-def _search_range(values, value, first, last):
-    """The first place from `first` to `last` before which all of the ascending values are below `value`."""
+def _search(values, value):
+    """The number of ascending values below `value`."""
+    first = 0
+    last = values.size
     while first < last:
         middle = (first + last) >> 1
         if values[middle] < value:
@@ -60,12 +62,6 @@ def _search_range(values, value, first, last):
         else:
             last = middle
     return first
-
-
-@cached_njit
-def _search(values, value):
-    """The number of ascending values below `value`."""
-    return _search_range(values, value, 0, values.size)
 
 
 @cached_njit(parallel=True)
@@ -127,10 +123,8 @@ def level_ends(level: IntArray, time: IntArray) -> LongArray:
 
 
 @cached_njit(parallel=True)
-def _leave_out(
-    union, removed, old_level, first, after, low, high, level, time, count, remainder, origin, changed, change
-):
-    """`union` are the arrays of the union. Edges that fell anew get their own values later."""
+def _leave_out(union, removed, old_level, low, high, level, time, count, remainder, origin, changed, change):
+    """`union` are the arrays of the union."""
     u_low, u_high, mark, key, u_count, u_remainder, u_change, added = union
     for block in prange((u_low.size + BLOCK - 1) // BLOCK):
         start = block * BLOCK
@@ -146,11 +140,8 @@ def _leave_out(
             remainder[to] = u_remainder[i]
             change[to] = u_change[i]
             k = np.int32(key[i] >> KEY_BITS)
-            t = np.int32(key[i] & 0x7FFFFFFF)
-            if k >= 0 and first[k] < first[k + 1]:
-                t += _search_range(after, t, first[k], first[k + 1]) - first[k]
             level[to] = k
-            time[to] = t
+            time[to] = np.int32(key[i] & 0x7FFFFFFF)
             if mark[i] == ADDED:
                 origin[to] = -1
                 changed[to] = True
@@ -162,19 +153,15 @@ def _leave_out(
 
 
 def leave_out(
-    union: Union, old_level: IntArray, falls: IntArray
+    union: Union, old_level: IntArray
 ) -> tuple[Topology, tuple[IntArray, IntArray, IntArray, IntArray], IntArray, AnyArray, IntArray]:
     """The edges without the removed ones: edges, (λ, time, count, remainder), origin, changed, change of supports.
 
-    `old_level` int32 are the levels before the batch, `falls` what `replay` returns. Times of all edges are moved apart
-    to make room for the edges that fell anew.
+    `old_level` int32 are the levels before the batch.
     """
-    fallen, at_level, after = (np.ascontiguousarray(column) for column in falls.T)
     total = union.edges.edges - len(union.removed)
     low, high, level, time, count, remainder, origin, change = (np.empty(total, np.int32) for _ in range(8))
     changed = np.empty(total, np.bool_)
-    levels = max(int(at_level[-1]) if len(at_level) else 0, int(old_level.max(initial=0))) + 1
-    first = np.searchsorted(at_level, np.arange(levels + 1))
     arrays = (
         union.edges.low,
         union.edges.high,
@@ -186,10 +173,5 @@ def leave_out(
         union.added,
     )
     out = (low, high, level, time, count, remainder, origin, changed, change)
-    _leave_out(arrays, union.removed, old_level, first, after, *out)
-    to = fallen - np.searchsorted(union.removed, fallen).astype(np.int32)
-    level[to] = at_level
-    time[to] = after + 1 + np.arange(len(fallen), dtype=np.int32) - first[at_level].astype(np.int32)
-    known = origin[to] >= 0
-    changed[to[known]] = old_level[origin[to[known]]] != at_level[known]
+    _leave_out(arrays, union.removed, old_level, *out)
     return Topology(low, high, union.edges.vertices), (level, time, count, remainder), origin, changed, change

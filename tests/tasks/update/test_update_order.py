@@ -163,10 +163,9 @@ def test_insertions_are_expected_to_be_as_much_work_as_deletions(steps: None) ->
     assert early.value.is_expected and early.value.work > 2 * work
 
 
-def test_arrays_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With room for nothing but the added edge: its record and those of the delayed edges, several times."""
-    kernel = sys.modules[replay.__module__]
-    monkeypatch.setattr(kernel, "SPARE", 1)
+def test_lists_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is room for one triangle at first. The list of the added edge has 28, and those of old edges follow."""
+    monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
     edges = topology(set(combinations(range(30), 2)) - {(0, 1)}, 30)
     order = order_of(edges, np.full(edges.edges, 27, np.int32))
     found = update_order(edges, order, np.zeros(edges.edges, np.bool_), topology({(0, 1)}, 30))

@@ -1,0 +1,276 @@
+"""Edges that stand while a schedule is replayed: added ones, and old ones that do not fall at their old level.
+
+Standing edges are numbered in the order in which they begin to stand: their *places*. Each has a list of its triangles,
+ascending by the level at which they are *due*: the least old level of the other two edges, at which the triangle may
+end. The edge that began to stand last has a triangle with several standing edges in its due part; the others have it
+among those that were due before, and find it there when they fall.
+
+Functions for kernels; `some` of them work on a range of places or edges, in one thread of several.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import KEY_BITS
+from ...runtime.cache import cached_njit
+from ..arrays.atomics import fetch_add
+from ..arrays.borrowed import borrowed
+
+STANDS = np.int64(1 << 62)
+"""Keys of standing edges are this and their place."""
+PLACE = np.int64((1 << KEY_BITS) - 1)
+"""The place in the key of a standing edge."""
+NEVER = np.int32(2**31 - 1)
+"""A level that no edge has: the due level and the count of an edge that has fallen."""
+LATER, GAINED = np.int64(1), np.int64(1 << 32)
+"""Gains of an edge that is still to fall as scheduled: a triangle whose other edges are now later, and one whose other
+edges now have at least its level.
+"""
+JOINING, TOUCHED, USED, FALLING = range(4)
+"""Places in `size`: edges that will stand, edges with gains, entries of lists, edges that will fall."""
+
+
+@cached_njit
+def _search_alive(neighbour, edge, a, a_stop, b, b_stop, key, least, to_f, to_g):
+    """As `search_shorter`, only for triangles whose other edges have at least the key `least`."""
+    hits = 0
+    b = np.uintp(b)
+    b_stop = np.uintp(b_stop)
+    for q in range(np.uintp(a), np.uintp(a_stop)):
+        f = edge[q]
+        if key[f] < least:
+            continue
+        w = neighbour[q]
+        step = np.uintp(1)
+        while b + step < b_stop and neighbour[b + step] < w:
+            b += step
+            step += step
+        last = min(b + step, b_stop)
+        while b < last:
+            middle = (b + last) >> np.uintp(1)
+            if neighbour[middle] < w:
+                b = middle + np.uintp(1)
+            else:
+                last = middle
+        if b >= b_stop:
+            break
+        if neighbour[b] == w and key[edge[b]] >= least:
+            to_f[hits] = f
+            to_g[hits] = edge[b]
+            hits += 1
+    return hits
+
+
+@cached_njit
+def _gain(y, what, level, gains, remainder, queue, touched, size):
+    """Add to the gains of an edge of the level. The gain with which it can no longer fall as scheduled queues it."""
+    before = fetch_add(gains, y, what)
+    if before == 0:
+        touched[fetch_add(size, TOUCHED, np.int64(1))] = y
+    if what & PLACE and remainder[y] + (before & PLACE) == level:
+        queue[fetch_add(size, JOINING, np.int64(1))] = y
+
+
+@cached_njit
+def list_some(start, stop, thread, level, graph, state, own, lists, gains, queue, touched, size, scratch):
+    """List the triangles of the edges at some places, which begin to stand at a level; -1 for added edges.
+
+    Edges that begin with a later place have gains from them alone where both begin at once.
+    """
+    low, high, begin, length = borrowed(graph[0]), borrowed(graph[1]), borrowed(graph[2]), borrowed(graph[3])
+    neighbour, edge = borrowed(graph[4]), borrowed(graph[5])
+    key, remainder, change = borrowed(state[0]), borrowed(state[2]), borrowed(state[3])
+    member, old, bounds = borrowed(own[0]), borrowed(own[1]), borrowed(own[2])
+    due, left = borrowed(own[3]), borrowed(own[4])
+    to_f, to_g = borrowed(scratch[0])[thread], borrowed(scratch[1])[thread]
+    due_of, ends = borrowed(scratch[2])[thread], borrowed(scratch[3])[thread]
+    least = np.int64(max(level, 0)) << KEY_BITS
+    looked = 0
+    for place in range(start, stop):
+        x = member[place]
+        a = begin[low[x]]
+        a_stop = a + length[low[x]]
+        b = begin[high[x]]
+        b_stop = b + length[high[x]]
+        if a_stop - a > b_stop - b:
+            a, a_stop, b, b_stop = b, b_stop, a, a_stop
+        kept = _search_alive(neighbour, edge, a, a_stop, b, b_stop, key, least, to_f, to_g)
+        looked += kept
+        for h in range(kept):
+            f = to_f[h]
+            g = to_g[h]
+            kf = key[f]
+            kg = key[g]
+            at_f = np.int64(NEVER)
+            at_g = np.int64(NEVER)
+            if kf < STANDS:
+                at_f = kf >> KEY_BITS
+            elif kf & PLACE > place:
+                at_f = np.int64(level)
+            if kg < STANDS:
+                at_g = kg >> KEY_BITS
+            elif kg & PLACE > place:
+                at_g = np.int64(level)
+            due_of[h] = min(at_f, at_g)
+            if level < 0:
+                if (kf < STANDS or kf & PLACE > place) and (kg < STANDS or kg & PLACE > place):
+                    fetch_add(change, x, np.int32(1))
+                    fetch_add(change, f, np.int32(1))
+                    fetch_add(change, g, np.int32(1))
+                continue
+            for _ in range(2):
+                if kf < STANDS and kf >> KEY_BITS == level and old[place] < kf:
+                    own_g = kg
+                    if kg >= STANDS and kg & PLACE > place:
+                        own_g = old[kg & PLACE]
+                    if own_g > kf:
+                        _gain(f, LATER, level, gains, remainder, queue, touched, size)
+                f, g = g, f
+                kf, kg = kg, kf
+        # Counting sort by the due level. The edge falls at level `kept` at last: what is due later is never due.
+        levels = kept + 2 - level
+        ends[: levels + 1] = 0
+        for h in range(kept):
+            due_of[h] = min(due_of[h], kept + 1) - level
+            ends[due_of[h] + 1] += 1
+        for i in range(levels):
+            ends[i + 1] += ends[i]
+        first = fetch_add(size, USED, np.int64(kept))
+        bounds[place, 0] = first
+        bounds[place, 1] = first + ends[1]
+        bounds[place, 2] = first + kept
+        for h in range(kept):
+            to = first + ends[due_of[h]]
+            ends[due_of[h]] += 1
+            lists[0, to] = to_f[h]
+            lists[1, to] = to_g[h]
+            lists[2, to] = due_of[h] + level
+        left[place] = kept
+        due[place] = next_due(place, bounds, lists)
+    return looked
+
+
+@cached_njit
+def next_due(place, bounds, lists):
+    """The level at which the next triangles of a standing edge are due."""
+    at = bounds[place, 1]
+    kept = bounds[place, 2] - bounds[place, 0]
+    if at == bounds[place, 2] or np.int64(lists[2, at]) > kept:
+        return NEVER
+    return np.int32(lists[2, at])
+
+
+@cached_njit
+def announce_some(start, stop, visited, level, state, own, lists, gains, queue, touched, size):
+    """Give the gains from the triangles that are due at the level to the edges of the level."""
+    key, remainder = borrowed(state[0]), borrowed(state[2])
+    bounds = borrowed(own[2])
+    for i in range(start, stop):
+        place = visited[i]
+        h = bounds[place, 1]
+        while h < bounds[place, 2] and lists[2, h] == level:
+            f = lists[0, h]
+            g = lists[1, h]
+            h += 1
+            kf = key[f]
+            kg = key[g]
+            if min(kf, kg) >> KEY_BITS < level:
+                continue
+            if kg < kf:
+                f, g = g, f
+                kf, kg = kg, kf
+            if kf >> KEY_BITS == level:
+                _gain(f, GAINED | LATER, level, gains, remainder, queue, touched, size)
+            if kg >> KEY_BITS == level:
+                _gain(g, GAINED, level, gains, remainder, queue, touched, size)
+
+
+@cached_njit
+def end_some(start, stop, visited, level, first_new, state, own, lists):
+    """End the triangles that are due at the level and have an edge that falls as scheduled."""
+    key = borrowed(state[0])
+    bounds, due, left = borrowed(own[2]), borrowed(own[3]), borrowed(own[4])
+    for i in range(start, stop):
+        place = visited[i]
+        h = bounds[place, 1]
+        ended = np.int32(0)
+        while h < bounds[place, 2] and lists[2, h] == level:
+            kf = key[lists[0, h]]
+            kg = key[lists[1, h]]
+            h += 1
+            if min(kf, kg) >> KEY_BITS != level:
+                continue
+            ended += 1
+            other = max(kf, kg)
+            if other >= STANDS and other & PLACE < first_new:
+                fetch_add(left, other & PLACE, np.int32(-1))
+        fetch_add(left, place, -ended)
+        bounds[place, 1] = h
+        due[place] = next_due(place, bounds, lists)
+
+
+@cached_njit
+def count_some(start, stop, level, state, own, lists, gains):
+    """Count the triangles of edges that stand since this level, among all edges that are above it or stand.
+
+    Leaves the others out of the lists.
+    """
+    key, count = borrowed(state[0]), borrowed(state[1])
+    member, bounds, left, before = borrowed(own[0]), borrowed(own[2]), borrowed(own[4]), borrowed(own[5])
+    for place in range(start, stop):
+        x = member[place]
+        first = bounds[place, 1]
+        for h in range(bounds[place, 1] - 1, bounds[place, 0] - 1, -1):
+            f = lists[0, h]
+            g = lists[1, h]
+            if min(key[f], key[g]) >> KEY_BITS > level:
+                first -= 1
+                lists[0, first] = f
+                lists[1, first] = g
+        bounds[place, 0] = first
+        left[place] = bounds[place, 2] - first
+        before[place] = count[x] + np.int32(gains[x] >> KEY_BITS)
+
+
+@cached_njit
+def keep_gains_some(start, stop, touched, state, gains):
+    """Add the gains to the counts of edges that fall as scheduled, and clear all gains."""
+    key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
+    for i in range(start, stop):
+        y = touched[i]
+        if key[y] < STANDS:
+            count[y] += np.int32(gains[y] >> KEY_BITS)
+            remainder[y] += np.int32(gains[y] & PLACE)
+        gains[y] = 0
+
+
+@cached_njit
+def fall_some(start, stop, fallen, level, state, own, lists, queue, size):
+    """Write the counts of edges that fall at the level at once, and take their triangles from standing edges."""
+    key, count, remainder = borrowed(state[0]), borrowed(state[1]), borrowed(state[2])
+    member, bounds, left = borrowed(own[0]), borrowed(own[2]), borrowed(own[4])
+    before, falls = borrowed(own[5]), borrowed(own[6])
+    for i in range(start, stop):
+        place = fallen[i]
+        x = member[place]
+        later = np.int32(0)
+        for h in range(bounds[place, 0], bounds[place, 2]):
+            kf = key[lists[0, h]]
+            kg = key[lists[1, h]]
+            if min(kf, kg) >> KEY_BITS <= level:
+                continue
+            pf = kf & PLACE
+            pg = kg & PLACE
+            f_falls = kf >= STANDS and falls[pf]
+            g_falls = kg >= STANDS and falls[pg]
+            # Edges that fall at once do so in the order of their places. The first one ends their triangle.
+            if (f_falls and pf < place) or (g_falls and pg < place):
+                continue
+            later += 1
+            if kf >= STANDS and not f_falls and fetch_add(left, pf, np.int32(-1)) == level + 1:
+                queue[fetch_add(size, FALLING, np.int64(1))] = pf
+            if kg >= STANDS and not g_falls and fetch_add(left, pg, np.int32(-1)) == level + 1:
+                queue[fetch_add(size, FALLING, np.int64(1))] = pg
+        remainder[x] = later
+        count[x] = before[place]
