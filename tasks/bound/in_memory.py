@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ..device import MemorySpace
 from ..graph.subgraph import Subgraph, build_subgraph
 from ..graph.triangulate import count_triangles
@@ -22,12 +23,12 @@ def find_triangles(low: Ints, high: Ints, vertices: int) -> tuple[OwnedEdges, Su
     `Subgraph.support[i]` belongs to the input edge `OwnedEdges.row[i]`. Raises OutOfRoom for more than 2^31 - 2 edges,
     or more triangles of one edge than a run can count.
     """
-    degree = np.bincount(np.concatenate([low, high]), minlength=vertices)
-    rank = np.empty(vertices, np.int64)
-    rank[np.argsort(degree, kind="stable")] = np.arange(vertices)
-    ends = rank[low], rank[high]
+    degree = np.bincount(low, minlength=vertices) + np.bincount(high, minlength=vertices)
+    rank = np.empty(vertices, np.int32)
+    rank[np.argsort(degree, kind="stable")] = np.arange(vertices, dtype=np.int32)
+    ends = kernels.take(rank, low), kernels.take(rank, high)
     row = np.arange(len(low), dtype=np.int32)
-    edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), np.zeros(len(low), np.int16), row)
+    edges = EdgeParts(np.minimum(*ends), np.maximum(*ends), None, row)
     owned = collect_owned(0, MemorySpace.HOST, {0: edges} if len(edges) else {})
     return owned, build_subgraph(owned, count_triangles(owned, {}), 1, {})
 

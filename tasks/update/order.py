@@ -127,11 +127,12 @@ def _fallen(
 
 def places(fallen: NDArray[Any], lam: NDArray[np.int32]) -> NDArray[np.int32]:
     """The place of each edge among those of its λ, int32 [edges], for all edges in the order in which they fell."""
-    levels = lam[fallen]
+    levels = kernels.take(lam, fallen)
     if (levels[1:] < levels[:-1]).any():
         ascending = np.argsort(levels, kind="stable")
         fallen, levels = fallen[ascending], levels[ascending]
-    sizes = np.bincount(levels) if len(lam) else np.zeros(0, np.int64)
+    starts = np.searchsorted(levels, np.arange(levels[-1] + 2 if len(levels) else 1, dtype=np.int32)).astype(np.int32)
     place = np.empty(len(lam), np.int32)
-    place[fallen] = np.arange(len(lam)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    of_fallen = np.arange(len(lam), dtype=np.int32) - np.repeat(starts[:-1], np.diff(starts))
+    kernels.store(place, fallen, of_fallen)
     return place

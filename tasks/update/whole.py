@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ...kernels.cpu.peeling.peel import RecordedPeeling
 from ...kernels.graph import Topology
 from ..bound.in_memory import find_triangles
@@ -18,12 +19,15 @@ def order_from_nothing(edges: Topology) -> tuple[NDArray[np.int32], Order]:
     """
     owned, subgraph = find_triangles(edges.low, edges.high, edges.vertices)
     support, lam, count, remainder = np.zeros((4, edges.edges), np.int32)
-    support[owned.row] = subgraph.support
-    row = owned.row[subgraph.number]  # edges without triangles are not peeled
-    peeling = RecordedPeeling(subgraph.topology, support[row])
-    fallen = [np.flatnonzero(support == 0).astype(np.int32)]
+    kernels.store(support, owned.row, subgraph.support)
+    row = kernels.take(owned.row, subgraph.number)  # edges without triangles are not peeled
+    peeling = RecordedPeeling(subgraph.topology, kernels.take(support, row))
+    fallen = [np.zeros(0, np.int32)]
     while peeling.left:
         peeling.advance()
-        fallen.append(row[peeling.removed])
-    lam[row], count[row], remainder[row] = peeling.low, peeling.level_counts, peeling.remainders
-    return support, Order(lam, places(np.concatenate(fallen), lam), count, remainder)
+        fallen.append(peeling.removed)
+    for target, values in ((lam, peeling.low), (count, peeling.level_counts), (remainder, peeling.remainders)):
+        kernels.store(target, row, values)
+    peeled = kernels.take(row, np.concatenate(fallen))
+    none = np.flatnonzero(support == 0).astype(np.int32)
+    return support, Order(lam, places(np.concatenate([none, peeled]), lam), count, remainder)
