@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.update import (
-    REMOVED,
     Union,
-    changed_triangles,
     descend,
     leave_out,
     level_ends,
     merge,
+    removed_triangles,
     replay,
 )
 from ...kernels.graph import Adjacency, LongArray, Topology
@@ -25,8 +24,8 @@ from .order import Order
 MOST = 2**62
 """Work without a budget."""
 REPLAYED = 4
-"""Work for a triangle that a replay looks at; any other one is a work of 1. One thread takes 80 to 250 ns for the
-former and 9 to 23 ns for the latter (cnr-2000, uk-2007-05_100000, actor-collaboration).
+"""Work for a triangle that a replay looks at; any other one is a work of 1. Two threads take 50 to 150 ns for the one
+and 15 to 50 ns for the other (cnr-2000, uk-2007-05_100000, actor-collaboration).
 """
 MOST_TIME = 2**31 - 2
 """Times are renumbered without gaps before an update could exceed this."""
@@ -76,13 +75,19 @@ class Updated(SizedArrays):
 
 
 def update_order(
-    edges: Topology, order: Order, removed: NDArray[np.bool_], added: Topology, most_work: int | None = None
+    edges: Topology,
+    order: Order,
+    removed: NDArray[np.bool_],
+    added: Topology,
+    most_work: int | None = None,
+    in_one_thread: bool = True,
 ) -> Updated:
     """Remove the edges whose `removed` [edges] is true, and add others.
 
     `edges` and `added` are simple edges, low < high, sorted by (low, high); vertices are int32 numbers in any numbering
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
-    larger. Raises OverBudget if the work would be more than `most_work`.
+    larger. Without `in_one_thread` all threads do small steps, too: the outcome is the same. Raises OverBudget if the
+    work would be more than `most_work`.
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
@@ -93,15 +98,15 @@ def update_order(
     rows = kernels.adjacency(union.edges)
     looked, replayed = 0, 0
     if len(union.removed):
-        looked = _remove(union, rows, ends, most)
+        looked = _remove(union, rows, ends, most, in_one_thread)
     if added.edges:
-        replayed = replay(union, rows, ends, (most - looked) // REPLAYED)
+        replayed = replay(union, rows, ends, (most - looked) // REPLAYED, in_one_thread)
         _within(most, looked, replayed)
     after, values, origin, changed, change = leave_out(union, order.lam)
     return Updated(after, Order(*values), origin, changed, change, looked + replayed, looked + REPLAYED * replayed)
 
 
-def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int) -> int:
+def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool) -> int:
     """Bring the order to the edges without the removed ones, in steps. Returns the triangles looked at.
 
     Raises OverBudget if the work is over `most`, and as soon as the steps tell that it will be. All steps to come are
@@ -111,13 +116,13 @@ def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int) -> int:
     of all triangles (cnr-2000, actor-collaboration).
     """
     removed = union.removed
-    triples, found = changed_triangles(union.edges, rows, union.mark, REMOVED, removed)
+    triples, found = removed_triangles(union.edges, rows, union.mark, removed)
     _within(most, found)
     looked = 0
     steps = _steps(removed, triples, union.edges.edges)
     for step, (own, destroyed) in enumerate(steps):
         before = looked
-        looked += descend(union, rows, own, destroyed, ends, most - found - looked)
+        looked += descend(union, rows, own, destroyed, ends, most - found - looked, in_one_thread)
         _within(most, found + looked)
         if step:
             growth = 1.0 if step == len(steps) - 1 else min(looked / max(before, 1), GROWTH)

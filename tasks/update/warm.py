@@ -22,7 +22,9 @@ def warm_updates() -> None:
     low, high = np.array([[0, 0, 1, 1], [1, 2, 2, 3]], np.int32)
     lam, time, count, remainder = np.array([[1, 1, 1, 0], [0, 1, 2, 0], [1, 1, 1, 0], [1, 0, 0, 0]], np.int32)
     added = Topology(np.array([2], np.int32), np.array([3], np.int32), 4)
-    update_order(Topology(low, high, 4), Order(lam, time, count, remainder), np.arange(4) == 0, added)
+    edges, order, removed = Topology(low, high, 4), Order(lam, time, count, remainder), np.arange(4) == 0
+    for in_one_thread in (True, False):
+        update_order(edges, order, removed, added, in_one_thread=in_one_thread)
 
 
 def warm_orders() -> None:

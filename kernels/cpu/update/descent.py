@@ -18,8 +18,8 @@ from ...graph import KEY_BITS, Adjacency, IntArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import fetch_add
 from ..arrays.borrowed import borrowed
-from .changed_triangles import triangles_of
 from .merging import KEPT, Union
+from .removed_triangles import triangles_of
 
 ROOM = 1 << 20
 """Triangles for which a block has room, unless one edge may have more."""
@@ -193,24 +193,24 @@ def _close_block(block, key, after):
 
 
 @cached_njit
-def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level_ends, found, most):
+def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level_ends, found, most, alone):
     """Drop queued edges in this thread until none is left, or they have too many triangles. Returns those looked at."""
     low, high = ends
     length = rows[1]
     used, place = found[2], found[3]
     looked = 0
-    while 0 < waiting[0] <= ALONE and looked <= most:
+    while 0 < waiting[0] <= alone and looked <= most:
         room = 0
         for i in range(waiting[0]):
             room += min(length[low[queue[i]]], length[high[queue[i]]]) + 1
-        if room > ALONE:
+        if room > alone:
             break
         block = np.sort(queue[: waiting[0]])
         waiting[0] = 0
         used[0] = 0
         level = np.empty(block.size, np.int64)
         after = np.empty(block.size, np.int64)
-        _open_block(block, ends, length, slot, key, ALONE)
+        _open_block(block, ends, length, slot, key, alone)
         _drop_some(0, block.size, 0, block, ends, rows, key, found, level)
         looked += _assign(level, place, level_ends, after)
         _settle_some(0, block.size, block, slot, key, after, found, count, remainder, queue, waiting)
@@ -218,13 +218,21 @@ def _small_rounds(queue, waiting, slot, ends, rows, key, count, remainder, level
     return looked
 
 
-def descend(union: Union, rows: Adjacency, gone: IntArray, triples: IntArray, ends: LongArray, most: int) -> int:
+def descend(
+    union: Union,
+    rows: Adjacency,
+    gone: IntArray,
+    triples: IntArray,
+    ends: LongArray,
+    most: int,
+    in_one_thread: bool = True,
+) -> int:
     """Bring the order to the edges without those that are `gone`; changes the arrays of `union`, and `ends`.
 
     `gone` are removed edges of `union`. Others may go in a later call: they stand until then, and only their own counts
     are not kept. `triples` are the triangles that are destroyed now; `ends` int64 [levels] the times at which each
     level ends. An edge that drops goes to the end of its new level. Returns the number of triangles looked at, and
-    stops when it exceeds `most`.
+    stops when it exceeds `most`. Without `in_one_thread` all threads do small steps, too.
     """
     queue, slot = np.empty((2, union.edges.edges), np.int32)
     waiting = np.zeros(1, np.int64)
@@ -239,7 +247,9 @@ def descend(union: Union, rows: Adjacency, gone: IntArray, triples: IntArray, en
     found = np.empty((threads, 2, room), np.uint32), np.empty((threads, 2, room), np.int64), used, place, histograms
     looked = 0
     while waiting[0] and looked <= most:
-        looked += _small_rounds(queue, waiting, slot, pairs, lists, key, *counts, ends, found, most - looked)
+        if in_one_thread:
+            left = most - looked
+            looked += _small_rounds(queue, waiting, slot, pairs, lists, key, *counts, ends, found, left, ALONE)
         members = np.sort(queue[: waiting[0]])
         waiting[0] = 0
         while len(members) and looked <= most:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import get_num_threads, prange
 
-from ...graph import KEY_BITS, Adjacency, LongArray
+from ...graph import KEY_BITS, Adjacency, AnyArray, LongArray
 from ...runtime.cache import cached_njit
 from ..arrays.atomics import fetch_add
 from .merging import Union
@@ -41,20 +41,44 @@ ROOM = 1 << 20
 """Triangles of edges that begin to stand at once, unless one edge may have more."""
 ENTRIES = 1 << 20
 """Entries of lists for which there is room at first."""
+GROWTH = 4
+"""Lists grow to this many times their room."""
 ALONE = 1 << 13
-"""A step over at most this many triangles runs in one thread."""
-FEW = 1 << 8
-"""A step over the due triangles of at most this many edges runs in one thread."""
+"""A step over at most this many triangles runs in one thread. Waking the others takes about 100 µs."""
+FEW = 1 << 10
+"""A step over the due triangles, or the gains, of at most this many edges runs in one thread."""
 CHUNK = 8
 """Edges that a thread takes at a time."""
+OPEN, ANNOUNCE, LIST, JOIN, SETTLE, WEAK, FALL, DONE = range(8)
+"""Steps: open a level, announce its due triangles, list those of new standing edges, have the queued edges stand,
+settle the counts, find the edges that fall, and let them fall; or all is done.
+"""
+(
+    STEP,
+    LEVEL,
+    STOOD,
+    STANDING,
+    LISTED,
+    FIRST_NEW,
+    VISITED,
+    BLOCK_STOP,
+    ENTRIES_OF_BLOCK,
+    LOOKED,
+    MOST_ALONE,
+    MOST_FEW,
+    SIZES,
+) = range(4, 17)
+"""Further places in `size`: the next step and the level; the edges that stood or stand, those that stand, those that
+have lists, and those that stood before the level; the chosen edges in `visited`; the end of the block of edges that get
+lists next, and the entries that these may take; triangles that the first thread looked at; ALONE and FEW, or less.
+"""
 PART = 1 << 14
-"""Edges of one part of a pass over all that stand."""
+"""Edges with gains that a thread takes at a time."""
 
 
 @cached_njit(parallel=True)
-def _list(start, stop, threads, cursor, level, graph, state, own, lists, gains, queue, touched, size, scratch, looked):
-    cursor[0] = start
-    for thread in prange(threads):
+def _list(stop, cursor, level, graph, state, own, lists, gains, queue, touched, size, scratch, looked):
+    for thread in prange(looked.size):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
             if first >= stop:
@@ -67,7 +91,6 @@ def _list(start, stop, threads, cursor, level, graph, state, own, lists, gains, 
 
 @cached_njit(parallel=True)
 def _announce(visited, threads, cursor, level, state, own, lists, gains, queue, touched, size):
-    cursor[0] = 0
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
@@ -80,7 +103,6 @@ def _announce(visited, threads, cursor, level, state, own, lists, gains, queue, 
 @cached_njit(parallel=True)
 def _settle(visited, start, stop, threads, cursor, level, state, own, lists, gains):
     """`end_some` for the visited places, and `count_some` for those from `start` on."""
-    cursor[:] = 0
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
@@ -102,7 +124,6 @@ def _keep_gains(touched, state, gains):
 
 @cached_njit(parallel=True)
 def _fall(fallen, threads, cursor, level, state, own, lists, queue, size):
-    cursor[0] = 0
     for _ in prange(threads):
         while True:
             first = fetch_add(cursor, 0, np.int64(CHUNK))
@@ -112,199 +133,152 @@ def _fall(fallen, threads, cursor, level, state, own, lists, queue, size):
 
 
 @cached_njit
-def _least(start, stop, due, left):
-    least = NEVER
-    for place in range(start, stop):
-        least = min(least, due[place], left[place])
-    return least
-
-
-@cached_njit(parallel=True)
-def _least_of_parts(stop, due, left, least):
-    for part in prange(least.size):
-        least[part] = _least(part * PART, min((part + 1) * PART, stop), due, left)
-
-
-@cached_njit
-def _visit(start, stop, level, due, left, before, queue, size):
-    """Queue the edges with triangles that are due, and keep all counts of before the level."""
-    for place in range(start, stop):
+def _open_level(own, visited, size):
+    """Go to the next level at which triangles are due or edges fall, and keep all counts of before."""
+    _, _, _, due, left, before, _ = own
+    level = NEVER
+    for place in range(size[STOOD]):
+        level = min(level, due[place], left[place])
+    found = 0
+    for place in range(size[STOOD]):
         before[place] = left[place]
         if due[place] == level:
-            queue[fetch_add(size, JOINING, np.int64(1))] = place
-
-
-@cached_njit(parallel=True)
-def _visit_parts(parts, stop, level, due, left, before, queue, size):
-    for part in prange(parts):
-        _visit(part * PART, min((part + 1) * PART, stop), level, due, left, before, queue, size)
-
-
-@cached_njit
-def _weak(start, stop, level, left, queue, size):
-    """Queue the edges with too few triangles to have a higher level."""
-    for place in range(start, stop):
-        if left[place] <= level:
-            queue[fetch_add(size, FALLING, np.int64(1))] = place
-
-
-@cached_njit(parallel=True)
-def _weak_parts(parts, stop, level, left, queue, size):
-    for part in prange(parts):
-        _weak(part * PART, min((part + 1) * PART, stop), level, left, queue, size)
+            visited[found] = place
+            found += 1
+    size[LEVEL] = level
+    size[VISITED] = found
+    size[FIRST_NEW] = size[STOOD]
+    size[TOUCHED] = 0
 
 
 @cached_njit
-def _stand(
-    edges, n, level, threads, cursor, graph, state, own, lists, gains, queue, touched, size, scratch, looked, most
-):
-    """Have edges stand at the places from n on, and list their triangles. Returns the lists, which may have grown."""
-    low, high, _, length, _, _ = graph
+def _stand(edges, state, own, size):
+    """Have edges stand at the next places."""
     key, member, old, falls = state[0], own[0], own[1], own[6]
-    for i in range(edges.size):
-        x = edges[i]
-        member[n + i] = x
-        old[n + i] = key[x]
-        falls[n + i] = False
-        key[x] = STANDS | (n + i)
-    start = n
-    stop = n
-    while stop < n + edges.size and looked.sum() <= most:
-        room = 0
-        while stop < n + edges.size:
-            own_room = min(length[low[member[stop]]], length[high[member[stop]]]) + 1
-            if stop > start and room + own_room > ROOM:
-                break
-            room += own_room
-            stop += 1
-        if size[USED] + room > lists.shape[1]:
-            more = np.empty((3, max(2 * lists.shape[1], size[USED] + room)), np.uint32)
-            more[:, : size[USED]] = lists[:, : size[USED]]
-            lists = more
-        if room <= ALONE:
-            looked[0] += list_some(
-                start, stop, 0, level, graph, state, own, lists, gains, queue, touched, size, scratch
-            )
-        else:
-            _list(
-                start,
-                stop,
-                threads,
-                cursor,
-                level,
-                graph,
-                state,
-                own,
-                lists,
-                gains,
-                queue,
-                touched,
-                size,
-                scratch,
-                looked,
-            )
-        start = stop
-    return lists
+    place = size[STOOD]
+    for x in edges:
+        member[place] = x
+        old[place] = key[x]
+        falls[place] = False
+        key[x] = STANDS | place
+        place += 1
+    size[STOOD] = place
+    size[STANDING] += edges.size
 
 
 @cached_njit
-def _replay(added, graph, state, own, lists, gains, queue, touched, size, scratch, level_ends, most):
-    """Go on until no edge stands, or more than `most` triangles were looked at. Returns these."""
-    member, _, bounds, due, left, before, falls = own
-    key = state[0]
-    threads = scratch[0].shape[0]
-    looked = np.zeros(threads, np.int64)
-    cursor = np.zeros(2, np.int64)
-    lists = _stand(
-        added, 0, -1, threads, cursor, graph, state, own, lists, gains, queue, touched, size, scratch, looked, most
-    )
-    n = added.size
-    standing = n
-    while standing and looked.sum() <= most:
-        parts = (n + PART - 1) // PART
-        size[JOINING] = 0
-        size[TOUCHED] = 0
-        size[FALLING] = 0
-        if parts <= 2:
-            level = np.int64(_least(0, n, due, left))
-            _visit(0, n, level, due, left, before, queue, size)
-        else:
-            least = np.empty(parts, np.int32)
-            _least_of_parts(n, due, left, least)
-            level = np.int64(least.min())
-            _visit_parts(parts, n, level, due, left, before, queue, size)
-        visited = queue[: size[JOINING]].copy()
-        size[JOINING] = 0
-        if visited.size <= FEW:
-            announce_some(0, visited.size, visited, level, state, own, lists, gains, queue, touched, size)
-        else:
-            _announce(visited, threads, cursor, level, state, own, lists, gains, queue, touched, size)
-        first_new = n
-        while size[JOINING] and looked.sum() <= most:
-            joining = np.sort(queue[: size[JOINING]])
-            size[JOINING] = 0
-            lists = _stand(
-                joining,
-                n,
-                level,
-                threads,
-                cursor,
-                graph,
-                state,
-                own,
-                lists,
-                gains,
-                queue,
-                touched,
-                size,
-                scratch,
-                looked,
-                most,
-            )
-            n += joining.size
-            standing += joining.size
-        if looked.sum() > most:
+def _open_block(graph, own, size):
+    """The next places whose triangles are to be listed together, and the entries that these may take."""
+    low, high, length, member = graph[0], graph[1], graph[3], own[0]
+    place = size[LISTED]
+    size[ENTRIES_OF_BLOCK] = 0
+    while place < size[STOOD]:
+        entries = min(length[low[member[place]]], length[high[member[place]]]) + 1
+        if place > size[LISTED] and size[ENTRIES_OF_BLOCK] + entries > ROOM:
             break
-        if visited.size + n - first_new <= FEW:
-            end_some(0, visited.size, visited, level, first_new, state, own, lists)
-            count_some(first_new, n, level, state, own, lists, gains)
-        else:
-            _settle(visited, first_new, n, threads, cursor, level, state, own, lists, gains)
-        if size[TOUCHED] <= ALONE:
+        size[ENTRIES_OF_BLOCK] += entries
+        place += 1
+    size[BLOCK_STOP] = place
+
+
+@cached_njit
+def _open_fall(visited, own, size):
+    """Mark the edges that fall at once, which are in `visited`. Returns the entries of their lists."""
+    bounds, falls = own[2], own[6]
+    entries = 0
+    for i in range(size[VISITED]):
+        falls[visited[i]] = True
+        entries += bounds[visited[i], 2] - bounds[visited[i], 0]
+    return entries
+
+
+@cached_njit
+def _close_fall(visited, state, own, level_ends, size):
+    """Edges that fell go to the end of the level, in the order of their places."""
+    key, member, due, left, falls = state[0], own[0], own[3], own[4], own[6]
+    level = size[LEVEL]
+    for i in range(size[VISITED]):
+        place = visited[i]
+        key[member[place]] = (level << KEY_BITS) | level_ends[level]
+        level_ends[level] += 1
+        falls[place] = False
+        due[place] = NEVER
+        left[place] = NEVER
+    size[STANDING] -= size[VISITED]
+
+
+@cached_njit
+def _advance(graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends, most):
+    """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
+
+    Stops also when more than `most` triangles were looked at.
+    """
+    while True:
+        step = size[STEP]
+        level = size[LEVEL]
+        if step == LIST:
+            if size[LOOKED] > most:
+                return DONE
+            if size[LISTED] == size[STOOD]:
+                size[STEP] = JOIN if level >= 0 else OPEN
+                continue
+            _open_block(graph, own, size)
+            if size[ENTRIES_OF_BLOCK] > size[MOST_ALONE] or size[USED] + size[ENTRIES_OF_BLOCK] > lists.shape[1]:
+                return LIST
+            size[LOOKED] += list_some(
+                size[LISTED],
+                size[BLOCK_STOP],
+                *(0, level, graph, state, own, lists, gains, queue, touched, size, scratch),
+            )
+            size[LISTED] = size[BLOCK_STOP]
+        elif step == OPEN:
+            if not size[STANDING]:
+                return DONE
+            _open_level(own, visited, size)
+            if size[VISITED] > size[MOST_FEW]:
+                return ANNOUNCE
+            level = size[LEVEL]
+            announce_some(0, size[VISITED], visited, level, state, own, lists, gains, queue, touched, size)
+            size[STEP] = JOIN
+        elif step == JOIN:
+            if size[JOINING]:
+                edges = np.sort(queue[: size[JOINING]])
+                size[JOINING] = 0
+                _stand(edges, state, own, size)
+                size[STEP] = LIST
+                continue
+            if size[VISITED] + size[STOOD] - size[FIRST_NEW] + size[TOUCHED] > size[MOST_FEW]:
+                return SETTLE
+            end_some(0, size[VISITED], visited, level, size[FIRST_NEW], state, own, lists)
+            count_some(size[FIRST_NEW], size[STOOD], level, state, own, lists, gains)
             keep_gains_some(0, size[TOUCHED], touched, state, gains)
-        else:
-            _keep_gains(touched[: size[TOUCHED]], state, gains)
-        parts = (n + PART - 1) // PART
-        if parts <= 2:
-            _weak(0, n, level, left, queue, size)
-        else:
-            _weak_parts(parts, n, level, left, queue, size)
-        while size[FALLING]:
-            fallen = np.sort(queue[: size[FALLING]])
+            size[STEP] = WEAK
+        elif step == WEAK:
+            left = own[4]
+            for place in range(size[STOOD]):
+                if left[place] <= level:
+                    queue[size[FALLING]] = place
+                    size[FALLING] += 1
+            size[STEP] = FALL
+        elif step == FALL:
+            if not size[FALLING]:
+                size[STEP] = OPEN
+                continue
+            visited[: size[FALLING]] = np.sort(queue[: size[FALLING]])
+            size[VISITED] = size[FALLING]
             size[FALLING] = 0
-            work = 0
-            for place in fallen:
-                falls[place] = True
-                work += bounds[place, 2] - bounds[place, 0]
-            if work <= ALONE:
-                fall_some(0, fallen.size, fallen, level, state, own, lists, queue, size)
-            else:
-                _fall(fallen, threads, cursor, level, state, own, lists, queue, size)
-            for place in fallen:
-                key[member[place]] = (level << KEY_BITS) | level_ends[level]
-                level_ends[level] += 1
-                falls[place] = False
-                due[place] = NEVER
-                left[place] = NEVER
-            standing -= fallen.size
-    return looked.sum()
+            if _open_fall(visited, own, size) > size[MOST_ALONE]:
+                return FALL
+            fall_some(0, size[VISITED], visited, level, state, own, lists, queue, size)
+            _close_fall(visited, state, own, level_ends, size)
 
 
-def replay(union: Union, rows: Adjacency, ends: LongArray, most: int) -> int:
+def replay(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool = True) -> int:
     """Bring the order to the edges with the added ones; changes the arrays of `union`.
 
     `ends` int64 [levels] are the times at which each level ends. An edge that stood goes to the end of its new level.
-    Returns the number of triangles looked at, and stops when it exceeds `most`.
+    Returns the number of triangles looked at, and stops when it exceeds `most`. Without `in_one_thread` all threads do
+    small steps, too.
     """
     total, threads, widest = union.edges.edges, get_num_threads(), rows.widest
     level_ends = np.zeros(max(len(ends), widest) + 2, np.int64)
@@ -319,12 +293,47 @@ def replay(union: Union, rows: Adjacency, ends: LongArray, most: int) -> int:
         *(np.empty(total, np.int32) for _ in range(3)),
         np.empty(total, np.bool_),
     )
-    lists, gains = np.empty((3, ENTRIES), np.uint32), np.zeros(total, np.int64)
-    queue, touched = np.empty((2, total), np.int32)
-    scratch = (
-        *np.empty((2, threads, widest + 1), np.uint32),
-        *np.empty((2, threads, widest + 6), np.int64),
-    )
-    size = np.zeros(4, np.int64)
-    looked: int = _replay(union.added, graph, state, own, lists, gains, queue, touched, size, scratch, level_ends, most)
-    return looked
+    lists: AnyArray = np.empty((3, ENTRIES), np.uint32)
+    gains = np.zeros(total, np.int64)
+    queue, touched, visited = np.empty((3, total), np.int32)
+    scratch = (*np.empty((2, threads, widest + 1), np.uint32), *np.empty((2, threads, widest + 6), np.int64))
+    size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
+    size[LEVEL], size[STEP] = -1, LIST
+    size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
+    _stand(union.added, state, own, size)
+    while True:
+        step = _advance(
+            graph, state, own, lists, gains, queue, touched, visited, size, scratch, level_ends, most - looked.sum()
+        )
+        if step == DONE:
+            return int(size[LOOKED] + looked.sum())
+        level, chosen = size[LEVEL], visited[: size[VISITED]]
+        cursor[:] = 0
+        if step == LIST:
+            needed = int(size[USED] + size[ENTRIES_OF_BLOCK])
+            if needed > lists.shape[1]:
+                lists = _grown(lists, int(size[USED]), needed)
+            cursor[0] = size[LISTED]
+            _list(
+                *(size[BLOCK_STOP], cursor, level, graph, state, own, lists, gains, queue, touched, size),
+                *(scratch, looked),
+            )
+            size[LISTED] = size[BLOCK_STOP]
+        elif step == ANNOUNCE:
+            _announce(chosen, threads, cursor, level, state, own, lists, gains, queue, touched, size)
+            size[STEP] = JOIN
+        elif step == SETTLE:
+            new = size[FIRST_NEW], size[STOOD]
+            _settle(chosen, *new, threads, cursor, level, state, own, lists, gains)
+            _keep_gains(touched[: size[TOUCHED]], state, gains)
+            size[STEP] = WEAK
+        else:
+            _fall(chosen, threads, cursor, level, state, own, lists, queue, size)
+            _close_fall(visited, state, own, level_ends, size)
+
+
+def _grown(lists: AnyArray, used: int, needed: int) -> AnyArray:
+    """The lists with room for more entries."""
+    more = np.empty((3, max(GROWTH * lists.shape[1], needed)), np.uint32)
+    more[:, :used] = lists[:, :used]
+    return more

@@ -42,11 +42,17 @@ def full(edges: set[Edge]) -> tuple[Topology, Order]:
     return graph, order_of(graph, np.array([lam[edge] for edge in sorted(edges)], np.int32))
 
 
+def arrays(found: Updated) -> list[NDArray[Any]]:
+    return [*vars(found.edges).values(), *vars(found.order).values(), found.changed, found.support_change]
+
+
 def night(edges: Topology, order: Order, off: set[Edge], on: set[Edge], most: int | None = None) -> Updated:
     """Update and check all answers against those by definition."""
     before = set(zip(edges.low.tolist(), edges.high.tolist(), strict=True))
     removed = np.array([edge in off for edge in sorted(before)], np.bool_)
     found = update_order(edges, order, removed, topology(on), most)
+    by_all_threads = update_order(edges, order, removed, topology(on), most, in_one_thread=False)
+    assert all(np.array_equal(*pair) for pair in zip(arrays(found), arrays(by_all_threads), strict=True))
     after = (before - off) | on
     known = by_edge(found.edges, found.order.lam)
     assert list(known) == sorted(after) and known == oracles.brute_force_lambda(after)

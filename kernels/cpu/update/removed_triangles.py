@@ -1,4 +1,4 @@
-"""The triangles of removed edges, and those of added edges: each once, in parallel."""
+"""The triangles of removed edges, each once, in parallel."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ def triangles_of(e, low, high, begin, length, neighbour, edge, to_f, to_g):
 
 
 @cached_njit(parallel=True)
-def _find(some, low, high, begin, length, neighbour, edge, mark, own, todo, found_f, found_g, found, fill, looked):
+def _find(some, low, high, begin, length, neighbour, edge, mark, todo, found_f, found_g, found, fill, looked):
     """Each thread goes through its range of `some` until its room is full."""
-    absent = ADDED if own == REMOVED else REMOVED
     for thread in prange(todo.shape[0]):
         to_f = found_f[thread]
         to_g = found_g[thread]
@@ -48,7 +47,7 @@ def _find(some, low, high, begin, length, neighbour, edge, mark, own, todo, foun
                 g = to_g[h]
                 mf = mark[f]
                 mg = mark[g]
-                if mf != absent and mg != absent and (mf != own or f > e) and (mg != own or g > e):
+                if mf != ADDED and mg != ADDED and (mf != REMOVED or f > e) and (mg != REMOVED or g > e):
                     triples[n, 0] = e
                     triples[n, 1] = f
                     triples[n, 2] = g
@@ -59,18 +58,16 @@ def _find(some, low, high, begin, length, neighbour, edge, mark, own, todo, foun
         looked[thread] += seen
 
 
-def changed_triangles(
-    topology: Topology, rows: Adjacency, mark: AnyArray, own: np.uint8, some: IntArray
-) -> tuple[IntArray, int]:
-    """The triangles with an edge of `some`, int32 [triangles, 3] edges, and the number of triangles looked at.
+def removed_triangles(topology: Topology, rows: Adjacency, mark: AnyArray, removed: IntArray) -> tuple[IntArray, int]:
+    """The triangles before the batch with a removed edge, int32 [triangles, 3] edges, and how many were looked at.
 
-    `some` are the edges with the mark `own`, ascending: REMOVED finds triangles before the batch, ADDED those after it.
-    A triangle is listed at its lowest edge of that mark, which is its first edge; triangles are in the order of these
-    edges, whatever the number of threads. Reads the shorter of two rows for each edge, and two marks for each triangle.
+    `removed` are the edges with the mark REMOVED, ascending. A triangle is listed at its lowest removed edge, which is
+    its first edge; triangles are in the order of these edges, whatever the number of threads. Reads the shorter of two
+    rows for each edge, and two marks for each triangle.
     """
     threads = get_num_threads()
     room = max(rows.widest + 1, ROOM // threads)
-    bounds = np.linspace(0, len(some), threads + 1).astype(np.int64)
+    bounds = np.linspace(0, len(removed), threads + 1).astype(np.int64)
     todo = np.column_stack([bounds[:-1], bounds[1:]])
     pieces: list[list[IntArray]] = [[] for _ in range(threads)]
     found, fill, looked = (
@@ -79,9 +76,9 @@ def changed_triangles(
         np.zeros(threads, np.int64),
     )
     scratch = np.empty((2, threads, rows.widest + 1), np.uint32)
-    args = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32), mark, own
+    args = topology.low, topology.high, rows.begin, rows.length, rows.neighbour, rows.edge.view(np.uint32), mark
     while (todo[:, 0] < todo[:, 1]).any():
-        _find(some, *args, todo, *scratch, found, fill, looked)
+        _find(removed, *args, todo, *scratch, found, fill, looked)
         for thread in range(threads):
             pieces[thread].append(found[thread, : fill[thread]].copy())
     whole = [piece for own_pieces in pieces for piece in own_pieces]
