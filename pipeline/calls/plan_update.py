@@ -71,6 +71,6 @@ def plan_update(settings: Settings, source: Source) -> UpdatePlan | None:
     start = start_from(settings, Events(), engine, base, source, None)
     always = settings.nightly.incremental == "always"
     change = start.change
-    decision = start.whole or decide(change, base, edge_column(base, "support"), always, engine.threads)
+    decision = start.whole or decide(change, base, edge_column(base, "support"), always)
     decision = with_samples(decision, change, start.order, engine.threads)
     return UpdatePlan(place, decision.way, decision.reason, change.added.edges, change.lost, decision.expected)

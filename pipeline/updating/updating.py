@@ -34,7 +34,7 @@ def update(call: Call, source: Source, begun: Begun) -> Manifest:
     events, base, change = call.events, start.base, start.change
     always = call.settings.nightly.incremental == "always"
     support = edge_column(base, "support")
-    decision = start.whole or decide(change, base, support, always, engine.threads)
+    decision = start.whole or decide(change, base, support, always)
     if is_large(change):
         with events.stage("estimate", 0):
             decision = with_samples(decision, change, start.order, engine.threads)

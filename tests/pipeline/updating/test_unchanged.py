@@ -161,7 +161,7 @@ def test_plans(base: Result, tuesday: Path, monkeypatch: pytest.MonkeyPatch) -> 
     changed = planned(base, tuesday, **{"programs.run": ("lambda",)})
     assert changed is not None and (changed.way, changed.inserted, changed.deleted) == ("whole", 1, 1)
     assert re.fullmatch(
-        r"2 of 2 changed edges, replayed alone, tell of a work of over \d+ triangles; the budget is 45", changed.reason
+        r"2 of 2 changed edges, replayed alone, tell of a work of over \d+ triangles; the budget is 56", changed.reason
     )
     due = planned(base, tuesday, **{"programs.run": ("lambda",), "nightly.full_every": 1})
     assert due is not None and due.way == "whole" and "full_every" in due.reason
@@ -169,7 +169,7 @@ def test_plans(base: Result, tuesday: Path, monkeypatch: pytest.MonkeyPatch) -> 
     small = planned(base, tuesday, **{"programs.run": ("lambda",)})
     assert small is not None and (small.way, small.expected_work) == ("changes", 0)
     assert small.reason.endswith(
-        "1 of 1 changed edges, replayed alone, tell of a work of about 0 triangles; the budget is 45"
+        "1 of 1 changed edges, replayed alone, tell of a work of about 0 triangles; the budget is 56"
     )
     assert planned(base, tuesday, **{"nightly.previous": None, "nightly.incremental": "never"}) is None
     nothing = planned(base, tuesday, **{"nightly.previous": None})
