@@ -92,6 +92,7 @@ def mined(installed: Path, folder: Path, *options: str, **environment: str) -> d
     return manifest
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_from_the_sources_to_a_result(installed: Path, tmp_path: Path) -> None:
     check_import(installed / "bin" / "python", tmp_path / "user.py")

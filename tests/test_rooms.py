@@ -86,7 +86,14 @@ def code() -> rooms.Code:
     return rooms.Code(ROOT)
 
 
-@pytest.mark.parametrize("stage", ["read", "number", "triangulate", "bound", "extract", "publish"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "read",
+        "bound",
+        *(pytest.param(s, marks=pytest.mark.slow) for s in ("number", "triangulate", "extract", "publish")),
+    ],
+)
 def test_the_map_follows_the_code(code: rooms.Code, stage: str) -> None:
     layers = {room.partition(".")[0] for room in code.rooms_of(stage)}
     assert layers >= {"pipeline", "tasks"}

@@ -69,6 +69,7 @@ def test_memory_of_vertices_and_of_edges_without_triangles(tmp_path: Path) -> No
         assert found[1] == pytest.approx(taken, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_small_graph(tmp_path: Path) -> None:
     assert_near("rmat15", "1", 0, tmp_path)
 

@@ -26,7 +26,13 @@ def _is_text(out: Any) -> bool:
     return bool(out.get("name") == "stdout" or ("data" in out and "image/png" not in out["data"]))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem == "two-nights" else [pytest.mark.slow])
+        for path in NOTEBOOKS
+    ],
+)
 def test_a_notebook(path: Path, tmp_path: Path) -> None:
     saved = nbformat.read(path, as_version=4)
     fresh = nbformat.read(path, as_version=4)

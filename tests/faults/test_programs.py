@@ -20,6 +20,7 @@ PROGRAMS = ("lambda", "pagerank", "components", "labels")
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False, "programs": PROGRAMS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "carrier"),
     [

@@ -136,7 +136,10 @@ def ended(go: Callable[..., Result], out: Path, schedule: str, at: int, resumed:
     assert not out.exists()
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    "schedule",
+    [name if name in ("band", "shards") else pytest.param(name, marks=pytest.mark.slow) for name in SCHEDULES],
+)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
 def test_ended_and_gone_on_with(
     go: Callable[..., Result],
@@ -201,9 +204,9 @@ def test_what_is_quick_is_one_task(go: Callable[..., Result], tmp_path: Path, mo
     ("schedule", "other", "name"),
     [
         ("band", {"method": "fixpoint"}, "bounding.method"),
-        ("fixpoint", {"method": "band"}, "bounding.method"),
-        ("fixpoint", SCHEDULES["tridn"], "bounding.operator"),
-        ("peel", {"method": "fixpoint"}, "bounding.method"),
+        pytest.param("fixpoint", {"method": "band"}, "bounding.method", marks=pytest.mark.slow),
+        pytest.param("fixpoint", SCHEDULES["tridn"], "bounding.operator", marks=pytest.mark.slow),
+        pytest.param("peel", {"method": "fixpoint"}, "bounding.method", marks=pytest.mark.slow),
     ],
 )
 def test_another_way_starts_anew(
@@ -238,7 +241,9 @@ def changed(content: bytes, drawn: random.Random) -> bytes | None:
     return content[at:] + content[:at]
 
 
-@pytest.fixture(params=list(SCHEDULES))
+@pytest.fixture(
+    params=[name if name in ("band", "shards") else pytest.param(name, marks=pytest.mark.slow) for name in SCHEDULES]
+)
 def kept(go: Callable[..., Result], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[str, Path]]:
     """Checkpoints of each schedule, half-way."""
     ended(go, tmp_path / "out", request.param, 9)

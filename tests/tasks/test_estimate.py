@@ -82,7 +82,7 @@ def test_all_triangles_of_a_small_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["range", "hash"])
-@pytest.mark.parametrize("partitions", [2, 4, 16])
+@pytest.mark.parametrize("partitions", [2, 4, pytest.param(16, marks=pytest.mark.slow)])
 def test_copies_of_rmat(rmat: Path, method: str, partitions: int) -> None:
     found = estimate(open_source(str(rmat)), ALL)
     assert 0.4 < found.sample.share < 0.6
@@ -96,7 +96,14 @@ def test_copies_of_rmat(rmat: Path, method: str, partitions: int) -> None:
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
-@pytest.mark.parametrize("name", ["ca-AstroPh", "email-Enron", "musae-github", "facebook_combined", "soc-Slashdot0902"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "email-Enron",
+        "facebook_combined",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("ca-AstroPh", "musae-github", "soc-Slashdot0902")),
+    ],
+)
 def test_real_graphs(name: str) -> None:
     graph = known_graph(name)
     found = estimate(open_source(str(graph.path)), ALL)
@@ -190,7 +197,7 @@ def drawn(rmat: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 @pytest.mark.parametrize(("rows_of", "off"), [(symmetric, 0.2), (drawn, 0.25)])
-@pytest.mark.parametrize("part", [2, 8])
+@pytest.mark.parametrize("part", [8, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_part_of_the_rows(
     rmat: Path,
     tmp_path: Path,

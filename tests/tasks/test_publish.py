@@ -29,6 +29,8 @@ from edgemill.tasks.publish.columns import EdgeValues, merge_histograms
 from edgemill.tasks.publish.tables import write_edges, write_vertices
 from edgemill.tasks.publish.writing import OutputFile, TableFormat
 
+LARGEST_QUICK = 100_000
+"""Edges of known graphs that are tried each time."""
 K4_AND_A_TAIL = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (5, 5)]
 
 
@@ -196,7 +198,11 @@ def test_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
 @pytest.mark.parametrize("partitions", [1, 7])
 @pytest.mark.parametrize(
-    "graph", known_graphs.known_graphs(max_edges=600_000, with_lambda=True), ids=lambda graph: graph.name
+    "graph",
+    [
+        pytest.param(graph, id=graph.name, marks=[] if graph.edges <= LARGEST_QUICK else [pytest.mark.slow])
+        for graph in known_graphs.known_graphs(max_edges=600_000, with_lambda=True)
+    ],
 )
 def test_known_answers_come_back(tmp_path: Path, graph: known_graphs.KnownGraph, partitions: int) -> None:
     source = open_source(str(graph.path))

@@ -23,6 +23,9 @@ from known_graphs import SKIP_REASON, KnownGraph, known_graphs
 from oracles import networkx_lambda
 from vertex_programs import Drawn, graphs
 
+QUICK = ("ca-GrQc", "email-Eu-core", "facebook_combined")
+"""Known graphs that are tried each time."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -64,7 +67,13 @@ def read(graph: KnownGraph) -> tuple[Entries, int]:
 
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=SKIP_REASON or "")
-@pytest.mark.parametrize("graph", known_graphs(max_edges=100_000), ids=lambda graph: graph.name)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(graph, id=graph.name, marks=[] if graph.name in QUICK else [pytest.mark.slow])
+        for graph in known_graphs(max_edges=100_000)
+    ],
+)
 def test_intervals_contain_the_answers_of_known_graphs(graph: KnownGraph) -> None:
     """λ is always within its bounds; triangles with 8 of 10 seeds or more."""
     edges, vertices = read(graph)

@@ -78,7 +78,7 @@ def cluster(kind: str) -> AbstractContextManager[Client | None]:
 @pytest.mark.parametrize(
     ("moment", "kind"),
     [
-        ("while blocks are read", "one process"),
+        pytest.param("while blocks are read", "one process", marks=pytest.mark.slow),
         ("while the result is written", "one process"),
         *(pytest.param(moment, "processes", marks=pytest.mark.slow) for moment in MOMENTS),
     ],
@@ -101,7 +101,10 @@ def test_all_files_are_replaced(
     trials("all files of the input are replaced during a run", "refused")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [name if "blocks" in name or "result" in name else pytest.param(name, marks=pytest.mark.slow) for name in MOMENTS],
+)
 def test_a_file_vanishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: Trials, moment: str) -> None:
     from click.testing import CliRunner
 

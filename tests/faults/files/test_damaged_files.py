@@ -30,6 +30,8 @@ from examples import examples
 from trials import Outcome, Trials
 
 CODECS = ("zstd", "snappy", "gzip", "lz4", "none")
+OFTEN = [CODECS[0], *(pytest.param(codec, marks=pytest.mark.slow) for codec in CODECS[1:])]
+"""The first each time, all with the slow tests."""
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +109,7 @@ def test_a_generated_graph(generated: Path, tmp_path: Path, trials: Trials) -> N
     try_input(generated, tmp_path, examples(600), trials)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", OFTEN)
 def test_edges_of_a_result_as_input(
     published: Callable[[str], Path], tmp_path: Path, trials: Trials, codec: str
 ) -> None:
@@ -116,7 +118,7 @@ def test_edges_of_a_result_as_input(
     try_input(original, tmp_path, examples(240), trials)
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", OFTEN)
 def test_input_of_others_without_checksums(tmp_path: Path, codec: str) -> None:
     """The reader reports the damage that it notices. docs/limits.md names the damage that it does not."""
     original, path = tmp_path / "whole.parquet", tmp_path / "damaged.parquet"

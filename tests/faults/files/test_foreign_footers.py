@@ -65,7 +65,9 @@ def _try(write: Callable[[Path], None], folder: Path, command: str, every: int, 
     assert tried == len(bits)
 
 
-@pytest.mark.parametrize("write", FILES)
+@pytest.mark.parametrize(
+    "write", [_unpacked, *(pytest.param(write, marks=pytest.mark.slow) for write in FILES if write is not _unpacked)]
+)
 def test_some_bits_through_plan(write: Callable[[Path], None], tmp_path: Path, trials: Trials) -> None:
     _try(write, tmp_path, "plan", 31, trials)
 
@@ -76,8 +78,9 @@ def test_every_bit_through_plan(write: Callable[[Path], None], tmp_path: Path, t
     _try(write, tmp_path, "plan", 1, trials)
 
 
-def test_some_bits_through_a_run(tmp_path: Path, trials: Trials) -> None:
-    _try(_unpacked, tmp_path, "run", 137, trials)
+@pytest.mark.parametrize("every", [685, pytest.param(137, marks=pytest.mark.slow)])
+def test_some_bits_through_a_run(tmp_path: Path, trials: Trials, every: int) -> None:
+    _try(_unpacked, tmp_path, "run", every, trials)
 
 
 @pytest.mark.slow

@@ -79,6 +79,7 @@ def test_a_killed_driver(rows: Path, tmp_path: Path, trials: Trials, share: floa
     trials("the process that drives the run is killed", "same")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("started", "first"), [(5, "partition"), pytest.param(7, "triangulate", marks=pytest.mark.slow)]
 )

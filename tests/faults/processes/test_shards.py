@@ -124,6 +124,7 @@ def test_workers_killed_time_and_again(
     assert shard_faults.same(result, plain)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_a_worker_killed_once_it_has_peeled(
     dense: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -219,6 +220,7 @@ def test_a_killed_driver(dense: Path, plain: Result, standing: Path, tmp_path: P
     trials("the driver of a run in shards is killed", "same")
 
 
+@pytest.mark.slow
 def test_tasks_that_nobody_waits_for_end(dense: Path, tmp_path: Path) -> None:
     """It happens after a level, long before the last."""
     with runs.two_processes() as client:

@@ -81,6 +81,7 @@ def test_two_runs(rows: Path, plain: Result, tmp_path: Path, trials: Trials, num
     trials("two runs start at once", "refused")
 
 
+@pytest.mark.slow
 def test_the_log_tells_of_a_dead_run_that_is_followed(rows: Path, plain: Result, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with start(rows, out) as killed:

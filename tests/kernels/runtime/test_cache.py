@@ -105,6 +105,7 @@ def test_the_users_own_numba_folder_wins(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
 def test_without_a_writable_folder_numba_chooses(tmp_path: Path) -> None:
     blocked = tmp_path / "a file"
     blocked.touch()

@@ -58,7 +58,7 @@ def test_the_number_is_clamped_and_comes_back() -> None:
     assert numba.get_num_threads() == before
 
 
-@pytest.mark.parametrize("layer", ["workqueue", "default"])
+@pytest.mark.parametrize("layer", ["workqueue", pytest.param("default", marks=pytest.mark.slow)])
 def test_several_python_threads_run_kernels(layer: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CROWD],

@@ -33,6 +33,7 @@ def test_buckets_for_the_memory() -> None:
     assert buckets() == 0
 
 
+@pytest.mark.slow
 def test_a_run_with_as_many_buckets_as_its_ids_take(
     tmp_path: Path, mined: Mine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

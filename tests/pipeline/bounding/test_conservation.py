@@ -38,7 +38,7 @@ def test_lost_mail_ends_the_run(tmp_path: Path, client: Client, monkeypatch: pyt
     assert re.match(r"\d+ rows were sent to receiver \d, and \d+ arrived", error)
 
 
-@pytest.mark.parametrize("method", ["band", "fixpoint"])
+@pytest.mark.parametrize("method", ["band", pytest.param("fixpoint", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["pairs", "results", "rounds"])
 def test_mail_of_another_exchange_ends_the_run(
     tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, name: str, method: str

@@ -18,6 +18,7 @@ import strategies
 from dense_answers import check_dense
 from edgemill.pipeline import mine
 from edgemill.pipeline.stages.partitioning import METHODS
+from examples import examples
 
 VERTICES = 12
 
@@ -35,7 +36,7 @@ DRAWN = given(
 
 
 @DRAWN
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10, 4), suppress_health_check=list(HealthCheck))
 def test_lambda_is_the_oracles(client: Client, **drawn: Any) -> None:
     check(client, **drawn)
 

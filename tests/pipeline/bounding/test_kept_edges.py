@@ -71,7 +71,7 @@ def assert_same(result: Result, rows: Path, plain: Path) -> None:
     assert result.manifest.partitions == other.manifest.partitions
 
 
-@pytest.mark.parametrize(("stage", "kept"), BEFORE)
+@pytest.mark.parametrize(("stage", "kept"), [pytest.param(*BEFORE[0], marks=pytest.mark.slow), BEFORE[1]])
 def test_the_next_run_goes_on(
     ended: Callable[..., list[str]], rows: Path, tmp_path: Path, stage: str, kept: str
 ) -> None:
@@ -109,6 +109,7 @@ def test_string_ids_on_worker_processes(
     assert_same(result, tmp_path / "named.parquet", tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_no_more(ended: Callable[..., list[str]], rows: Path, tmp_path: Path) -> None:
     """It reports that: a repeated run with as little time would end in the same way."""
     out = tmp_path / "out"
@@ -128,7 +129,7 @@ def test_a_run_that_keeps_nothing(ended: Callable[..., list[str]], rows: Path, t
     assert not place(tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("stage", "kept"), BEFORE)
+@pytest.mark.parametrize(("stage", "kept"), [BEFORE[0], pytest.param(*BEFORE[1], marks=pytest.mark.slow)])
 def test_damage(ended: Callable[..., list[str]], rows: Path, tmp_path: Path, stage: str, kept: str) -> None:
     out = tmp_path / "out"
     ended(stage, rows, out)
@@ -143,6 +144,7 @@ def test_damage(ended: Callable[..., list[str]], rows: Path, tmp_path: Path, sta
     assert_same(result, rows, tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_another_input(ended: Callable[..., list[str]], rows: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended("triangulating.triangulate_partitions", rows, out)

@@ -26,11 +26,11 @@ Mine = Callable[..., Result]
 PARTITIONERS = tuple(METHODS)
 SHARDS = (2, 3, 7, 16)
 PARTITIONS = (2, 7, 16)
-LARGEST_QUICK = 2_738_969
-"""Edges of cnr-2000: larger graphs are for the whole matrix only."""
-LARGEST_QUICK_IN_MANY = 1_000_000
+LARGEST_QUICK = 120_000
+"""Edges of graphs that are tried each time: larger graphs are for the whole matrix only."""
+LARGEST_QUICK_IN_MANY = 110_000
 """Edges of graphs that are cut into partitions each time."""
-LARGEST_QUICK_IN_BANDS = 200_000
+LARGEST_QUICK_IN_BANDS = 60_000
 """Edges of graphs on which banding is tried each time."""
 LARGEST_CHECKED = 200_000
 """Edges of graphs whose dense groups are found the other way too, each time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,17 @@ FAMILIES: dict[str, tuple[list[runs.Edge], int]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("family", FAMILIES)
+QUICK = ("two cliques that share a vertex", "strip of triangles")
+"""Families whose λ is found in every way each time."""
+
+
+def cases() -> Iterator[object]:
+    for family, way in product(FAMILIES, WAYS):
+        marks = [] if family in QUICK or way == WAYS[0] else [pytest.mark.slow]
+        yield pytest.param(family, way, id=f"{family}-{way}", marks=marks)
+
+
+@pytest.mark.parametrize(("family", "way"), list(cases()))
 def test_lambda_of_families(tmp_path: Path, mined: Mine, family: str, way: Way) -> None:
     (rows, lam), (partitions, how) = FAMILIES[family], way
     result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=partitions, **how)
@@ -54,7 +63,11 @@ def test_lambda_of_families(tmp_path: Path, mined: Mine, family: str, way: Way) 
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("rows", [[], [(5, 5), (-2, -2), (5, 5)]], ids=["no rows", "self-loops only"])
+@pytest.mark.parametrize(
+    "rows",
+    [pytest.param([], marks=pytest.mark.slow), [(5, 5), (-2, -2), (5, 5)]],
+    ids=["no rows", "self-loops only"],
+)
 def test_no_edges(tmp_path: Path, mined: Mine, rows: list[runs.Edge], way: Way) -> None:
     result = mined(runs.write_rows(tmp_path / "rows.parquet", rows), partitions=way[0], **way[1])
     vertices = sorted({u for u, _ in rows})
@@ -67,7 +80,7 @@ def test_no_edges(tmp_path: Path, mined: Mine, rows: list[runs.Edge], way: Way) 
     assert (lam.max, lam.sum, lam.histogram, result.converged) == (0, 0, [], True)
 
 
-@pytest.mark.parametrize("bounding", METHODS, ids=str)
+@pytest.mark.parametrize("bounding", [*METHODS[:2], pytest.param(METHODS[2], marks=pytest.mark.slow)], ids=str)
 def test_a_triangle_over_three_partitions(tmp_path: Path, mined: Mine, bounding: dict[str, Any]) -> None:
     """No partition has the whole triangle: the maximum of the partial counts would be 0."""
     corners, loops = runs.planted_by_hash([0, 1, 2], 3)
@@ -76,7 +89,9 @@ def test_a_triangle_over_three_partitions(tmp_path: Path, mined: Mine, bounding:
     assert {p.cut for p in result.manifest.partitions} == {2, 1, 0}
 
 
-@pytest.mark.parametrize("bounding", METHODS, ids=str)
+@pytest.mark.parametrize(
+    "bounding", [METHODS[0], pytest.param(METHODS[1], marks=pytest.mark.slow), METHODS[2]], ids=str
+)
 def test_four_vertices_over_two_partitions(tmp_path: Path, mined: Mine, bounding: dict[str, Any]) -> None:
     """u, w1 in one partition and v, w2 in the other: each side sees one of the two triangles of (u, v)."""
     corners, loops = runs.planted_by_hash([0, 0, 1, 1], 2)

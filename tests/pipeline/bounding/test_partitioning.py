@@ -24,7 +24,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [name if name == "range" else pytest.param(name, marks=pytest.mark.slow) for name in METHODS]
+)
 def test_by_workers_apart(rows: Path, tmp_path: Path, mined: Mine, two_workers: Client, method: str) -> None:
     expected = mined(rows, partitions=1)
     how: dict[str, Any] = {"partitioning": {"count": 5, "method": method}, "method": "band", "device": "cpu"}

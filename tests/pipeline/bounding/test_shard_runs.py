@@ -151,7 +151,10 @@ def test_why_threads_carried_between_gpus(rows: Path, processes: Client, tmp_pat
 
 @pytest.mark.skipif(SKIP_REASON is not None, reason=str(SKIP_REASON))
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("name", "carrier"), [("ca-GrQc", "dask"), ("oregon1_010331", "shared-memory")])
+@pytest.mark.parametrize(
+    ("name", "carrier"),
+    [("oregon1_010331", "shared-memory"), pytest.param("ca-GrQc", "dask", marks=pytest.mark.slow)],
+)
 def test_known_graphs(processes: Client, tmp_path: Path, name: str, carrier: str) -> None:
     graph = known_graph(name)
     how: dict[str, Any] = {"client": processes, "partitions": 3, "bounding.carrier": carrier}
@@ -164,10 +167,10 @@ def test_known_graphs(processes: Client, tmp_path: Path, name: str, carrier: str
 @pytest.mark.parametrize(
     ("where", "groups"),
     [
-        ("memory", 2),
         ("memory", 5),
         ("shared-memory", 5),
-        ("dask", 5),
+        pytest.param("memory", 2, marks=pytest.mark.slow),
+        pytest.param("dask", 5, marks=pytest.mark.slow),
         *(pytest.param(carrier, 2, marks=pytest.mark.slow) for carrier in CARRIERS),
     ],
 )
@@ -212,7 +215,7 @@ def test_a_limit(rows: Path, plain: Result, processes: Client, tmp_path: Path, c
     assert_clean(processes, result)
 
 
-@pytest.mark.parametrize("levels", [1, 2, 9])
+@pytest.mark.parametrize("levels", [9, *(pytest.param(levels, marks=pytest.mark.slow) for levels in (1, 2))])
 def test_a_limit_in_the_midst(
     rows: Path, plain: Result, mined: Mine, monkeypatch: pytest.MonkeyPatch, levels: int
 ) -> None:
@@ -226,6 +229,7 @@ def test_a_limit_in_the_midst(
     assert (steps > 0) is (levels > 1)
 
 
+@pytest.mark.slow
 def test_the_command_exits_5(rows: Path, plain: Result, tmp_path: Path) -> None:
     arguments = ["run", "--input", str(rows), "--output", str(tmp_path / "out"), "--device", "cpu"]
     arguments += ["--workers", "2", "--partitions", "2", "--max-seconds", "1e-9", "--set", "output.report=false"]
@@ -253,7 +257,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, after: int, run: Callable[[], object]
     ("carrier", "after"),
     [
         (None, 4),
-        ("dask", 3),
+        pytest.param("dask", 3, marks=pytest.mark.slow),
         pytest.param(None, 1, marks=pytest.mark.slow),
         pytest.param("shared-memory", 2, marks=pytest.mark.slow),
     ],
@@ -320,7 +324,7 @@ def test_a_message_that_is_lost_ends_the_run(
     runs.assert_nothing_left(client)
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_carrier_that_cannot_be_used_is_refused(
     rows: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
 ) -> None:

@@ -42,7 +42,7 @@ EXPECTED = brute_force_support(ROWS)
 BUCKETS = 4
 
 
-@pytest.fixture(params=["two processes", "one process", "files"])
+@pytest.fixture(params=["two processes", "one process", pytest.param("files", marks=pytest.mark.slow)])
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OrderedGraph]:
     client: Client = request.getfixturevalue("client" if request.param == "one process" else "two_workers")
     path = runs.write_rows(tmp_path / "rows.parquet", ROWS)

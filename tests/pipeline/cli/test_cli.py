@@ -295,7 +295,7 @@ def test_imports_stay_light() -> None:
         assert python(f"import sys, {module}; print({heavy} & set(sys.modules))").stdout == "set()\n"
 
 
-@pytest.mark.parametrize("module", ["edgemill", "edgemill.pipeline"])
+@pytest.mark.parametrize("module", [pytest.param("edgemill", marks=pytest.mark.slow), "edgemill.pipeline"])
 def test_public_names(module: str) -> None:
     code = f"""
 import edgemill.pipeline.results.result  # submodules first: they must not take the place of what is exported
@@ -320,7 +320,9 @@ def test_module_runs_as_the_command() -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("edgemill ")
 
 
-@pytest.mark.parametrize(("closed", "told"), [(">&-", True), ("2>&-", False), (">&- 2>&-", False)])
+@pytest.mark.parametrize(
+    ("closed", "told"), [(">&-", True), pytest.param("2>&-", False, marks=pytest.mark.slow), (">&- 2>&-", False)]
+)
 def test_streams_that_are_closed(tmp_path: Path, write_result: WriteResult, closed: str, told: bool) -> None:
     write_result(tmp_path / "out")
     for out, code in (("out", 0), ("none", 2)):

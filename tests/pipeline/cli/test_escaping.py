@@ -102,7 +102,7 @@ def test_what_a_command_prints(made: Result, name: str) -> None:
         assert not re.search("^error: fake", ended.output, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["show", "status", "of"])
+@pytest.mark.parametrize("name", ["show", *(pytest.param(name, marks=pytest.mark.slow) for name in ("status", "of"))])
 def test_what_reaches_a_terminal(made: Result, name: str) -> None:
     terminal, end = pty.openpty()
     command = [sys.executable, "-m", "edgemill.pipeline", *commands(made)[name]]

@@ -37,7 +37,7 @@ def test_blas_starts_no_threads_unless_it_is_told_to() -> None:
         assert threads(OPENBLAS_NUM_THREADS="2") == one + 1
 
 
-@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("enabled", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("frozen", [True, False])
 def test_the_collector_is_off_during_imports(enabled: bool, frozen: bool) -> None:
     """And is afterwards as it was. Objects are frozen if the process has frozen others."""

@@ -144,6 +144,7 @@ def test_a_run_that_fails(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_refused(
     tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_scheduler_by_address(
     runs.assert_nothing_left(two_workers)
 
 
+@pytest.mark.slow
 def test_a_scheduler_by_its_file(tmp_path: Path, mined: Mine, rows: Path, two_workers: Client) -> None:
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"type": "Scheduler", "address": address(two_workers)}))
@@ -95,9 +96,16 @@ def test_one_partition_on_several_workers(tmp_path: Path, mined: Mine, rows: Pat
     runs.assert_nothing_left(two_workers)
 
 
-def test_arrays_that_travelled_are_of_the_types_that_were_warmed(tmp_path: Path, rows: Path) -> None:
+@pytest.mark.parametrize(
+    "methods",
+    [["auto"], pytest.param(["auto", "band", "fixpoint"], marks=pytest.mark.slow)],
+    ids=" ".join,
+)
+def test_arrays_that_travelled_are_of_the_types_that_were_warmed(
+    tmp_path: Path, rows: Path, methods: list[Any]
+) -> None:
     with runs.two_processes() as client:
-        for method in ("auto", "band", "fixpoint"):
+        for method in methods:
             client.run(warm, "peel" if method == "auto" else method, 5)
             if method == "auto":
                 client.run(warm_shards, 1)

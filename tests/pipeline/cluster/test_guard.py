@@ -56,6 +56,7 @@ def _session(pid: int) -> int | None:
         return None
 
 
+@pytest.mark.slow
 def test_one_error_names_the_guard(tmp_path: Path) -> None:
     status, said = run_script(UNGUARDED, tmp_path)
     assert status == 1  # as Python ends for any exception that a script does not catch

@@ -108,6 +108,7 @@ def test_a_cluster_that_adapts_begins_with_no_worker(
     assert_equal(result, plain)
 
 
+@pytest.mark.slow
 def test_workers_that_come_late_are_waited_for(
     drawn: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +135,11 @@ def test_workers_that_come_late_are_waited_for(
 
 @pytest.mark.parametrize(
     ("events", "in_waves"),
-    [((2, 9), False), ((20, 30), False), pytest.param((6, 25), True, marks=pytest.mark.slow)],
+    [
+        pytest.param((2, 9), False, marks=pytest.mark.slow),
+        ((20, 30), False),
+        pytest.param((6, 25), True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_cluster_that_grows_and_shrinks(
     drawn: Path,
@@ -165,6 +170,7 @@ def test_a_cluster_that_grows_and_shrinks(
     assert_equal(result, plain)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_shrinks_before_a_task_of_every_worker(
     drawn: Path, plain: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -313,7 +313,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         pytest.param("hash", "band", True, marks=pytest.mark.slow),
         pytest.param("range", "fixpoint", True, marks=pytest.mark.slow),
-        ("range", "band", False),
+        pytest.param("range", "band", False, marks=pytest.mark.slow),
         ("auto", "peel", True),
         ("auto", "peel", False),
     ],
@@ -418,6 +418,7 @@ def test_a_run_of_one_partition_at_a_time(rows: Path, tmp_path: Path, monkeypatc
     assert (turns[1].most, turns[1].inside) == (1, 0)
 
 
+@pytest.mark.slow
 def test_one_run_after_the_other(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two_workers: Client
 ) -> None:
@@ -461,6 +462,7 @@ def test_workers_may_open_all_files_that_they_may(two_workers: Client) -> None:
     engine.session.close()
 
 
+@pytest.mark.slow
 def test_a_worker_is_lost_from_which_another_got_an_array() -> None:
     """The array lies in the folder of its receiver. The replacement of the lost worker has the plugins, too."""
 

@@ -51,6 +51,7 @@ def address(ours: Certificate) -> Iterator[str]:
         yield str(client.scheduler_info()["address"])
 
 
+@pytest.mark.slow
 def test_workers_started_here(
     rows: Path, tmp_path: Path, ours: Certificate, mined: Mine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

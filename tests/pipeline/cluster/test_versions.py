@@ -73,7 +73,7 @@ def address_of(client: Client) -> str:
     return str(client.scheduler_info()["address"])
 
 
-@pytest.mark.parametrize("version", [OTHER, NONE])
+@pytest.mark.parametrize("version", [OTHER, pytest.param(NONE, marks=pytest.mark.slow)])
 def test_a_worker_of_another_release(client: Client, rows: Path, tmp_path: Path, version: str) -> None:
     """At the start of a run, and by tasks of a run that has already started."""
     text = (

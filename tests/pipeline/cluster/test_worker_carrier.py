@@ -173,6 +173,7 @@ def test_a_worker_that_is_killed(processes: Client) -> None:
     assert_nothing_left(processes, [addresses[0], addresses[2]])
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still(processes: Client) -> None:
     while len(addresses := addresses_of(processes)) < 3:  # one may have been killed before
         processes.wait_for_workers(3)

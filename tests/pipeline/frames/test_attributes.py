@@ -30,7 +30,7 @@ from runs import assert_nothing_left, write_rows
 
 
 @given(data=st.data())
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, 5))
 def test_attributes_are_looked_up(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Rows have the order of the requested ids, with repeated and unknown ids, for any row groups."""
     naming = data.draw(strategies.namings(9))

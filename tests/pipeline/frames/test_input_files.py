@@ -27,6 +27,7 @@ from files_of_rows import FILES, SNAP
 from s3_servers import s3_server
 
 HOW: dict[str, Any] = {"device": "cpu", "output.report": False}
+STORED = ("rows.csv", "rows.jsonl", "rows.tsv.zst", "rows.arrow")
 CLIQUE = [(u, v) for v in range(5) for u in range(v)]
 ROWS = [*CLIQUE, (3, 7), (7, 8), (8, 3), (1, 0), (4, 4)]
 TABLE = pa.table({"src": [u for u, _ in ROWS], "dst": [v for _, v in ROWS]})
@@ -68,12 +69,13 @@ def test_every_format_gives_the_same_answer(tmp_path: Path, name: str) -> None:
     check(tmp_path / "out", tmp_path / name)
 
 
-def test_files_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("names", [STORED[:1], pytest.param(STORED, marks=pytest.mark.slow)], ids=["one", "all"])
+def test_files_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]) -> None:
     """A split text file, a compressed one, and an Arrow file, of which a task reads some batches."""
     monkeypatch.setattr("edgemill.tasks.inputs.head.SPLIT_BYTES", 16)
     with s3_server() as options:
         store = fsspec.filesystem("s3", **options)
-        for name in ("rows.csv", "rows.jsonl", "rows.tsv.zst", "rows.arrow"):
+        for name in names:
             FILES[name](TABLE, tmp_path / name)
             store.put(str(tmp_path / name), f"bucket/{name}/{name}")
             how = {**HOW, "ingest.rows_per_block": 4, "input.storage_options": options}
@@ -86,7 +88,9 @@ def uuid(number: int) -> UUID:
     return UUID(int=number * 2**120 + 5)
 
 
-@pytest.mark.parametrize("kind", [pa.binary(16), pa.uuid()], ids=["16 bytes", "arrow.uuid"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(pa.binary(16), marks=pytest.mark.slow), pa.uuid()], ids=["16 bytes", "arrow.uuid"]
+)
 def test_uuids(tmp_path: Path, kind: pa.DataType) -> None:
     columns = []
     for column in TABLE.columns:

@@ -114,7 +114,7 @@ def test_bad_rows(tmp_path: Path, place: Path, fault: str) -> None:
     check_nothing_written(tmp_path, found.stderr, ["out.failed.log.jsonl", "rows"])
 
 
-@pytest.mark.parametrize("workers", [[], ["--workers", "1"]], ids=str)
+@pytest.mark.parametrize("workers", [pytest.param([], marks=pytest.mark.slow), ["--workers", "1"]], ids=str)
 def test_only_the_error_is_printed(tmp_path: Path, place: Path, workers: list[str]) -> None:
     """Runs a process of its own, since Dask's log bypasses Python's sys.stderr."""
     write, text = ROWS["null"]

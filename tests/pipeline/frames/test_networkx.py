@@ -63,6 +63,7 @@ def test_networkx_finds_it() -> None:
     assert info.load() is get_info
 
 
+@pytest.mark.slow
 def test_networkx_s_own_tests() -> None:
     """The tests of the functions themselves call all of them."""
     calls, said = networkx_tests(

@@ -107,7 +107,7 @@ def test_addresses(rows: Path, tmp_path: Path) -> None:
     assert [f"{what}: {address}" for what, address in told.items()] == [metrics, dashboard]
 
 
-@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0", None])
+@pytest.mark.parametrize("bound", ["127.0.0.1", pytest.param("0.0.0.0", marks=pytest.mark.slow), None])
 def test_a_scheduler_tells_its_own(rows: Path, tmp_path: Path, bound: str | None) -> None:
     """What is printed answers: the dashboard may listen elsewhere than its scheduler, and there may be none."""
     places: dict[str, Any] = {"host": "127.0.0.2", "port": 0}

@@ -194,7 +194,7 @@ def test_failed(rows: Path, out: Path, client: Client) -> None:
     assert lines(call(out, 1))["result"].startswith(f"of an earlier run, {found['result']['run']}")
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_peeling_that_failed(rows: Path, out: Path, client: Client, partitions: int) -> None:
     """The status of a checkpoint has the level, and for shards the exchange, too."""
     kept: list[Mapping[str, Any]] = []

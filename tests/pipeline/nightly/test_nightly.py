@@ -427,7 +427,7 @@ def report(result: Result) -> Shown:
     return read_page((result.place.read(name) or b"").decode())
 
 
-@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+@pytest.mark.parametrize("store", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["disk", "store"])
 def test_two_nights(edges: Path, tmp_path: Path, store: bool) -> None:
     """The report agrees with `diff`, also when it is written again; every command accepts `latest`."""
     out = f"memory://two-nights/{next(_numbers)}" if store else str(tmp_path / "out")
@@ -589,7 +589,7 @@ def status(out: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+@pytest.mark.parametrize("store", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["disk", "store"])
 def test_a_night_that_fails_after_its_result(
     edges: Path, tmp_path: Path, store: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -661,7 +661,7 @@ def test_a_repeat_that_cannot_say_so_in_the_log(
     assert pointer_target(Folder(f"{out}/latest")) == Folder(f"{out}/2026-11-20")
 
 
-@pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
+@pytest.mark.parametrize("store", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["disk", "store"])
 def test_a_log_tells_what_follows_the_result(edges: Path, tmp_path: Path, store: bool) -> None:
     out = f"memory://follows/{next(_numbers)}" if store else str(tmp_path / "out")
     for day in ("2026-11-19", "2026-11-20"):

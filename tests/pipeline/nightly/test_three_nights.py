@@ -89,7 +89,7 @@ def stamps(folder: Path) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way if way == "band" else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 @pytest.mark.parametrize("own", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["here", "processes"])
 def test_three_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool, way: str) -> None:
     """Each night removes and adds edges of a chain of cliques. The third night always runs as a process."""

@@ -111,6 +111,7 @@ def test_every_history(
     assert first == max(given_out, default=0) + 1
 
 
+@pytest.mark.slow
 def test_thirty_nights(tmp_path: Path) -> None:
     """One group swaps all of its members one by one, one appears and disappears; each keeps its own track."""
     before, first, seen = None, 1, []
@@ -211,7 +212,7 @@ def lines_of(ended: Ended) -> list[str]:
     return [line.rstrip() for line in ended.stdout.splitlines() if line.startswith(names)]
 
 
-@pytest.fixture(params=["disk", "store"])
+@pytest.fixture(params=["disk", pytest.param("store", marks=pytest.mark.slow)])
 def out(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "disk":
         yield str(tmp_path / "out")
@@ -269,6 +270,7 @@ def test_without_a_series_numbers_begin_at_one(tmp_path: Path) -> None:
     assert table.schema.names[-1] == "track"
 
 
+@pytest.mark.slow
 def test_tracks_are_the_same_in_any_parts(tmp_path: Path) -> None:
     """Many groups of few sizes: some stay, some move and some merge."""
     cliques = [range(20 * n, 20 * n + 4 + n % 3) for n in range(60)]
@@ -300,7 +302,11 @@ def test_tracks_are_the_same_in_any_parts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("id_type", "name"),
-    [(pa.string(), str), (pa.uuid(), lambda id: UUID(int=id).bytes), (pa.uint64(), lambda id: 2**64 - 1 - id)],
+    [
+        pytest.param(pa.string(), str, marks=pytest.mark.slow),
+        (pa.uuid(), lambda id: UUID(int=id).bytes),
+        pytest.param(pa.uint64(), lambda id: 2**64 - 1 - id, marks=pytest.mark.slow),
+    ],
     ids=["string", "uuid", "uint64"],
 )
 def test_ids_of_any_type(tmp_path: Path, id_type: pa.DataType, name: Callable[[int], Any]) -> None:
@@ -320,7 +326,7 @@ def test_ids_of_any_type(tmp_path: Path, id_type: pa.DataType, name: Callable[[i
         ("release", "it was made by a release without tracks"),
         ("ids", "its ids are string, but the ids of this run are int64"),
         ("damage", "is damaged"),
-        ("page", "is damaged"),
+        pytest.param("page", "is damaged", marks=pytest.mark.slow),
     ],
 )
 def test_a_night_before_that_is_of_no_use(tmp_path: Path, spoil: str, reason: str) -> None:

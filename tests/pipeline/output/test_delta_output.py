@@ -112,6 +112,7 @@ def s3() -> Iterator[dict[str, Any]]:
         yield options
 
 
+@pytest.mark.slow
 def test_nights_in_an_object_store(tmp_path: Path, s3: dict[str, Any]) -> None:
     keys = {
         "AWS_ACCESS_KEY_ID": s3["key"],
@@ -134,6 +135,7 @@ def test_nights_in_an_object_store(tmp_path: Path, s3: dict[str, Any]) -> None:
     assert DeltaTable(f"{root}/edges", storage_options=keys).version() == 1
 
 
+@pytest.mark.slow
 def test_an_older_day_that_is_mined_again_does_not_replace_the_newest(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     for day, sizes in {"2026-11-18": [5], "2026-11-19": [4]}.items():

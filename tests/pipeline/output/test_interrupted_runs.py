@@ -57,11 +57,17 @@ class Last:
         signal.pause()
 work = Last
 """
+IN_A_FINALISER = RUN.replace("run.mine", FINALISER + "run.mine")
 
 
-@pytest.mark.parametrize("script", [RUN, RUN.replace("run.mine", FINALISER + "run.mine")], ids=["", "in a finaliser"])
 @pytest.mark.parametrize(
-    ("number", "code", "word"), [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+    ("number", "code", "word", "script"),
+    [
+        pytest.param(signal.SIGTERM, 143, "terminated", RUN, id="15"),
+        pytest.param(signal.SIGINT, 130, "interrupted", RUN, id="2"),
+        pytest.param(signal.SIGTERM, 143, "terminated", IN_A_FINALISER, id="15-in a finaliser"),
+        pytest.param(signal.SIGINT, 130, "interrupted", IN_A_FINALISER, id="2-in a finaliser", marks=pytest.mark.slow),
+    ],
 )
 def test_signals_end_a_run_cleanly(
     tmp_path: Path, write_result: WriteResult, script: str, number: signal.Signals, code: int, word: str
@@ -176,6 +182,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(tmp_path: Path) -> None:
     assert err == f"Error: interrupted\nlog of the failed run: {tmp_path / 'out.failed.log.jsonl'}\n"
 
 
+@pytest.mark.slow
 def test_a_killed_run_blocks_no_other_run(tmp_path: Path, write_result: WriteResult) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-c", RUN, "run", "--input", "edges", "--output", str(out)]

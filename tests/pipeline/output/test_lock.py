@@ -107,7 +107,7 @@ def test_the_lock_of_a_container_is_taken_over_when_flock_is_released(tmp_path: 
 
 
 @pytest.mark.skipif(not HERE.boot or not HERE.processes, reason="no /proc: processes cannot be told apart")
-@pytest.mark.parametrize("left_by", [None, DEAD], ids=["free", "left behind"])
+@pytest.mark.parametrize("left_by", [pytest.param(None, marks=pytest.mark.slow), DEAD], ids=["free", "left behind"])
 def test_one_of_eight_threads_takes_the_lock(tmp_path: Path, left_by: LockOwner | None) -> None:
     start = threading.Barrier(8)
 

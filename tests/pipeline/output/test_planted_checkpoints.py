@@ -40,7 +40,10 @@ def run(tmp_path: Path, **settings: Any) -> Result:
     return mine(tmp_path / "rows", settings.pop("out", tmp_path / "out"), **(given | settings))
 
 
-@pytest.mark.parametrize("what", PLANTED)
+@pytest.mark.parametrize(
+    "what",
+    [what if what in ("link", "pipe") else pytest.param(what, marks=pytest.mark.slow) for what in PLANTED],
+)
 def test_a_planted_path_of_a_checkpoint(tmp_path: Path, victim: Path, what: str) -> None:
     rows(tmp_path)
     place = tmp_path / ".out.edgemill.checkpoint"

@@ -59,7 +59,7 @@ class Count:
 @pytest.mark.parametrize(
     ("method", "partitions", "waves"),
     [
-        ("range", 5, False),
+        pytest.param("range", 5, False, marks=pytest.mark.slow),
         ("shards", 5, False),
         pytest.param("shards", 2, True, marks=pytest.mark.slow),
         pytest.param("range", 4, True, marks=pytest.mark.slow),

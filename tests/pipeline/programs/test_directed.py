@@ -135,6 +135,7 @@ def test_strong_components_that_are_parts_or_joined_are_found(rows: Path, alone:
             check_strong_components(arcs, replace(vertices, added=added), {})
 
 
+@pytest.mark.slow
 def test_blocks_of_rows_and_workers_change_nothing(
     alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,17 +171,22 @@ def test_a_result_of_the_other_kind_is_another(rows: Path, tmp_path: Path) -> No
     assert any("directed was false, and is true now" in note for note in refused.value.__notes__)
 
 
-def test_what_is_kept_keeps_directions(rows: Path, alone: Result, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "programs", [("lambda", "strong_components"), pytest.param(ALL, marks=pytest.mark.slow)], ids=["one", "all"]
+)
+def test_what_is_kept_keeps_directions(rows: Path, alone: Result, tmp_path: Path, programs: tuple[str, ...]) -> None:
     """A run that goes on from a checkpoint of its edges."""
     checkpoint = {"path": str(tmp_path / "kept"), "every_seconds": 0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "run_programs", _fails)
         with pytest.raises(RuntimeError, match="on purpose"):
-            mine(rows, tmp_path / "out", programs=ALL, directed=True, checkpoint=checkpoint, **QUIET)
+            mine(rows, tmp_path / "out", programs=programs, directed=True, checkpoint=checkpoint, **QUIET)
     assert any((tmp_path / "kept").rglob("*"))
-    result = mine(rows, tmp_path / "out", programs=ALL, directed=True, checkpoint=checkpoint, **QUIET)
+    result = mine(rows, tmp_path / "out", programs=programs, directed=True, checkpoint=checkpoint, **QUIET)
     assert "restore" in {stage.stage for stage in result.manifest.stages}
-    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    columns = [column.name for name in programs[1:] for column in CATALOGUE[name].columns]
+    expected = alone.vertices.to_table().select(["id", "degree", "triangles", "lambda", "component", *columns])
+    assert result.vertices.to_table().equals(expected)
 
 
 def _fails(*_: Any) -> Any:

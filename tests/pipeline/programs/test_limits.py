@@ -35,7 +35,7 @@ def whole(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
     return mine(rows, tmp_path_factory.mktemp("whole") / "out", programs=NAMES, **QUIET)
 
 
-@pytest.mark.parametrize("limit", [{"max_supersteps": 3}, {"max_seconds": 1e-9}])
+@pytest.mark.parametrize("limit", [{"max_supersteps": 3}, pytest.param({"max_seconds": 1e-9}, marks=pytest.mark.slow)])
 def test_a_limit_publishes_what_there_is(limit: dict[str, Any], rows: Path, tmp_path: Path) -> None:
     how: dict[str, Any] = {"programs": {"run": ("coreness", "labels"), **limit}}
     result = mine(rows, tmp_path / "out", **how, **QUIET)
@@ -105,6 +105,7 @@ def test_an_interrupted_program_goes_on(
     assert not any((tmp_path / "kept").rglob("*.zip"))
 
 
+@pytest.mark.slow
 def test_another_parameter_is_another_state(rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     how = QUIET | {
         "checkpoint": {"path": str(tmp_path / "kept"), "every_seconds": 0},

@@ -111,6 +111,7 @@ def test_columns_of_edges(result: Result) -> None:
     assert records["within"].columns == ["within"] and records["share"].source == "alike:Share"
 
 
+@pytest.mark.slow
 def test_buckets_workers_and_checkpoints_change_nothing(
     result: Result, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,7 @@ def test_workers_find_the_same_estimates(rows: Path, two_workers: Client, monkey
     assert several["workers"] == 2 and not one["exact"]
 
 
-@pytest.mark.parametrize("carrier", ["shared-memory", "dask"])
+@pytest.mark.parametrize("carrier", ["shared-memory", pytest.param("dask", marks=pytest.mark.slow)])
 def test_workers_find_the_same_bits(
     carrier: str, rows: Path, alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +175,7 @@ def test_workers_find_the_same_bits(
         assert own.supersteps == other.supersteps or own.name in at_once
 
 
+@pytest.mark.slow
 def test_blocks_in_files(
     rows: Path, alone: Result, two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +196,7 @@ def test_blocks_in_files(
     runs.assert_nothing_left(two_workers)
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.uint64(), pa.uuid()])
+@pytest.mark.parametrize("kind", [pa.string(), pytest.param(pa.uint64(), marks=pytest.mark.slow), pa.uuid()])
 def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> None:
     text = pa.types.is_string(kind)
     names: list[Any] = ["b", "a", "é", "c"] if text else [2**63 + 5, 3, 2**64 - 1, 7]
@@ -218,7 +219,9 @@ def test_columns_of_ids_are_of_the_type_of_ids(kind: Any, tmp_path: Path) -> Non
     assert runs.flaws(str(tmp_path / "out")) == []
 
 
-@pytest.mark.parametrize("edges", [[], [(7, 7)], [(1, 2)]])
+@pytest.mark.parametrize(
+    "edges", [[(1, 2)], *(pytest.param(edges, marks=pytest.mark.slow) for edges in ([], [(7, 7)]))], ids=str
+)
 def test_graphs_with_next_to_nothing(edges: list[tuple[int, int]], tmp_path: Path) -> None:
     result = mine(runs.write_rows(tmp_path / "rows.parquet", edges), tmp_path / "out", programs=ALL, **QUIET)
     table = result.vertices.to_table().select(COLUMNS).to_pylist()

@@ -20,6 +20,7 @@ import runs
 from edgemill.pipeline import InputError, Result, UsageError, load_settings, mine
 from edgemill.pipeline.plan import limits
 from edgemill.pipeline.programs import running
+from edgemill.pipeline.programs.catalogue import CATALOGUE
 from edgemill.tasks.verify import tables as verify_tables
 from edgemill.tasks.verify.arcs import Arcs, arcs_of_input
 from edgemill.tasks.verify.programs import check_programs
@@ -212,16 +213,22 @@ def test_another_weight_is_another_input(tmp_path: Path) -> None:
     assert any("sssp.source was 1, and is 2 now" in note for note in refused.value.__notes__)
 
 
-def test_a_checkpoint_keeps_weights(alone: Result, listed: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "programs", [("lambda", "sssp"), pytest.param(PROGRAMS, marks=pytest.mark.slow)], ids=["one", "all"]
+)
+def test_a_checkpoint_keeps_weights(alone: Result, listed: Path, tmp_path: Path, programs: tuple[str, ...]) -> None:
+    how = HOW | {"programs": programs}
     checkpoint = {"path": str(tmp_path / "kept"), "every_seconds": 0}
     rows = _write(tmp_path / "rows", _rows())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "run_programs", _fails)
         with pytest.raises(RuntimeError, match="on purpose"):
-            mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **HOW)
-    result = mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **HOW)
+            mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **how)
+    result = mine(rows, tmp_path / "out", vertices=listed, checkpoint=checkpoint, **how)
     assert "restore" in {stage.stage for stage in result.manifest.stages}
-    assert result.vertices.to_table().equals(alone.vertices.to_table())
+    columns = [column.name for name in programs[1:] for column in CATALOGUE[name].columns]
+    expected = alone.vertices.to_table().select(["id", "degree", "triangles", "lambda", "component", *columns])
+    assert result.vertices.to_table().equals(expected)
 
 
 def _fails(*_: Any) -> Any:

@@ -152,6 +152,7 @@ def test_several_workers(
     assert {record.groups for record in result.manifest.programs} == {2}
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_the_graph_is_used(rows: Path, alone: Result, tmp_path: Path) -> None:
     checkpoint = {"path": str(tmp_path / "kept"), "every_seconds": 0}
     with pytest.MonkeyPatch.context() as patch:

@@ -187,7 +187,10 @@ def test_existing_files_stay(many: Result, tmp_path: Path) -> None:
     assert "is a device or a pipe, which a file cannot replace" in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [["subgraph", "OUT", "--dn-graph", "5"], ["top", "OUT"], ["--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["subgraph", "OUT", "--dn-graph", "5"], pytest.param(["top", "OUT"], marks=pytest.mark.slow), ["--help"]],
+)
 def test_a_full_disk(many: Result, arguments: list[str]) -> None:
     """With buffered and with unbuffered output."""
     words = (str(many.path) if word == "OUT" else word for word in arguments)

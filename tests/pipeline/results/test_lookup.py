@@ -82,7 +82,7 @@ def within(value: Any, bounds: tuple[Any, Any]) -> bool:
     return bool(bounds[0] <= value <= bounds[1])
 
 
-@pytest.mark.parametrize("kind", ["integers", "strings"])
+@pytest.mark.parametrize("kind", ["integers", pytest.param("strings", marks=pytest.mark.slow)])
 def test_a_vertex_is_looked_up(facebook: Result, tmp_path: Path, kind: str) -> None:
     """Only pages that can hold the vertex, its groups or its DN-graph are readable."""
     if kind == "strings":

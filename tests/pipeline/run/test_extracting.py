@@ -60,7 +60,7 @@ def test_one_task_counts_the_triangles_of_few_edges(
     assert after[: after.index("triangles") + 1] == ["send-dn-edges", "dn-edges", "triangles"]
 
 
-@pytest.mark.parametrize(("clique", "counts"), [(True, [3]), (False, [1])])
+@pytest.mark.parametrize(("clique", "counts"), [(True, [3]), pytest.param(False, [1], marks=pytest.mark.slow)])
 def test_partitions_are_as_many_as_what_is_left_of_the_graph_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clique: bool, counts: list[int]
 ) -> None:

@@ -42,9 +42,19 @@ def check(result: Result) -> None:
     assert report.ok, report.checks
 
 
-@pytest.mark.parametrize("limit", [{"max_exchanges": 1}, {"max_exchanges": 2}, {"max_seconds": 1e-9}], ids=str)
 @pytest.mark.parametrize(
-    "method", [{"method": "band"}, {"method": "fixpoint"}, {"method": "fixpoint", "operator": "tridn"}], ids=str
+    "limit",
+    [pytest.param({"max_exchanges": 1}, marks=pytest.mark.slow), {"max_exchanges": 2}, {"max_seconds": 1e-9}],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"method": "band"},
+        {"method": "fixpoint"},
+        pytest.param({"method": "fixpoint", "operator": "tridn"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_intervals_hold_lambda(tmp_path: Path, mined: Mine, method: dict[str, Any], limit: dict[str, Any]) -> None:
     path = runs.write_rows(tmp_path / "rows.parquet", CLIQUES)

@@ -127,9 +127,14 @@ CHANGES = [
     (nothing, ["--method", "peel"], "--method was auto, and is peel now"),
     (nothing, ["--set", "output.compression=snappy"], "--set output.compression was zstd, and is snappy now"),
 ]
+QUICK = (touched, cut, no_fingerprint)
+"""Changes that are tried each time; several of the others are among those of test_every_difference_is_told."""
 
 
-@pytest.mark.parametrize(("change", "arguments", "reason"), CHANGES)
+@pytest.mark.parametrize(
+    ("change", "arguments", "reason"),
+    [case if case[0] in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in CHANGES],
+)
 def test_anything_else_is_a_run(
     rows: Path, out: Path, change: Callable[[Path, Path], None], arguments: list[str], reason: str
 ) -> None:
@@ -180,7 +185,7 @@ def test_fresh_does_it_again(rows: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-60, 60])
-@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("elsewhere", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_checkpoint_of_before_goes(rows: Path, out: Path, tmp_path: Path, seconds: int, elsewhere: bool) -> None:
     """A run was killed while it cleared up. What a later run has kept, of other settings, stays for its retry."""
     path = str(tmp_path / "kept") if elsewhere else None
@@ -209,6 +214,7 @@ def test_a_log_that_is_gone_is_no_reason_to_run(rows: Path, out: Path) -> None:
     assert [line["event"] for line in log(out)] == ["run_started", "nothing_to_do"]
 
 
+@pytest.mark.slow
 def test_fewer_partitions_leave_no_stale_file(tmp_path: Path) -> None:
     """Readers of the folder, which do not look at the manifest, see the rows of the last run alone."""
     import pyarrow.parquet as pq

@@ -127,6 +127,7 @@ def test_there_and_back(rows: Path, plain: Result, out: Folder, client: Client) 
         _ = result.path
 
 
+@pytest.mark.slow
 def test_no_secret_is_written_or_shown(
     rows: Path, s3: dict[str, Any], client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -295,6 +296,7 @@ def test_edges_from_a_store(
         run(source.url, out, client, **options)
 
 
+@pytest.mark.slow
 def test_overwrite(rows: Path, plain: Result, out: Folder, client: Client) -> None:
     before = run(rows, out, client).manifest.run
     with pytest.raises(UsageError, match=f"output {out} exists: choose another"):
@@ -316,7 +318,7 @@ def test_nothing_to_do(rows: Path, out: Folder, client: Client, monkeypatch: pyt
     assert_one_result(out)
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("overwrite", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_store_that_goes_away_while_it_is_asked_for_a_result(
     rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
@@ -345,7 +347,7 @@ def test_a_store_that_goes_away_while_it_is_asked_for_a_result(
     assert lost >= 2
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("overwrite", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_failure_leaves_what_was_there(
     rows: Path, out: Folder, client: Client, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
@@ -527,7 +529,15 @@ def test_a_store_that_goes_away_while_it_is_read(
         mine(source.url, tmp_path / "out", client=client, device="cpu")
 
 
-@pytest.mark.parametrize(("command", "at"), [("top", at) for at in range(1, 5)] + [("verify", at) for at in (1, 2, 30)])
+@pytest.mark.parametrize(
+    ("command", "at"),
+    [
+        ("top", 3),
+        ("verify", 30),
+        *(pytest.param("top", at, marks=pytest.mark.slow) for at in (1, 2, 4)),
+        *(pytest.param("verify", at, marks=pytest.mark.slow) for at in (1, 2)),
+    ],
+)
 def test_a_store_that_goes_away_while_a_result_is_read(
     rows: Path, client: Client, monkeypatch: pytest.MonkeyPatch, command: str, at: int
 ) -> None:
@@ -660,6 +670,7 @@ def test_an_object_that_is_replaced_or_removed_is_not_read(rows: Path, s3: dict[
             ask()
 
 
+@pytest.mark.slow
 def test_an_object_that_is_replaced_during_a_run(
     rows: Path, out: Folder, s3: dict[str, Any], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,9 +30,13 @@ CASES: list[tuple[int, str, dict[str, Any]]] = [
     (4, "fixpoint", {"method": "fixpoint"}),
     (4, "fixpoint", {"method": "fixpoint", "operator": "tridn"}),
 ]
+QUICK = (CASES[0], *CASES[2:5])
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[1]}-{case[0]}{case[2].get('operator', '')}")
+@pytest.fixture(
+    params=[case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES],
+    ids=lambda case: f"{case[1]}-{case[0]}{case[2].get('operator', '')}",
+)
 def case(request: pytest.FixtureRequest) -> tuple[int, str, dict[str, Any]]:
     found: tuple[int, str, dict[str, Any]] = request.param
     return found

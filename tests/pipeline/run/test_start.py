@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from click.testing import CliRunner
 
 from edgemill.pipeline.cli import edgemill
@@ -59,6 +60,7 @@ def test_a_run_loads_what_it_needs(tmp_path: Path) -> None:
     assert ending["pandas"] == [3, 2]
 
 
+@pytest.mark.slow
 def test_a_run_leaves_little_to_search_at_its_end(tmp_path: Path) -> None:
     ending = ending_of_a_run(tmp_path / "out")
     assert ending["collects"]

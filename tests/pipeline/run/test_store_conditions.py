@@ -24,7 +24,9 @@ _numbers = count()
 CLIQUE = [*combinations(range(6), 2)]
 
 
-@pytest.fixture(params=["ignore", "501 Not Implemented", "400 Bad Request"], scope="module")
+@pytest.fixture(
+    params=["ignore", "501 Not Implemented", pytest.param("400 Bad Request", marks=pytest.mark.slow)], scope="module"
+)
 def s3(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """A server that does not obey conditional writes."""
     treatment: Treatment = request.param

@@ -56,11 +56,16 @@ def assert_equal(result: Result, edges: Edges, text: bool = False) -> None:
     assert runs.flaws(result.path) == []
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["integers", "strings"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["integers", "strings"])
 def base(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Result:
     folder = tmp_path_factory.mktemp("base")
     made = mine(rows(cliques(), request.param), folder / "run", device="cpu", report=False)
     return update(made, folder / "out", insert=rows({(0, 1)}, request.param), device="cpu")
+
+
+def with_both(name: str) -> pytest.MarkDecorator:
+    """Strings are no slow case of this fixture."""
+    return pytest.mark.parametrize(name, [False, True], ids=["integers", "strings"], indirect=True)
 
 
 def is_text(base: Result) -> bool:
@@ -141,6 +146,7 @@ def test_groups_that_did_not_change_are_kept(
     assert made.manifest.counts.triangles == whole.manifest.counts.triangles
 
 
+@with_both("base")
 def test_all_tables_are_those_of_a_run(base: Result, tmp_path: Path) -> None:
     text, plus, minus = is_text(base), {(1, 50), (2, 50), (50, 51)}, {(0, 1), (0, 7)}
     made = update(base, tmp_path / "out", insert=rows(plus, text), delete=rows(minus, text), incremental="always")
@@ -166,6 +172,7 @@ def test_a_night_without_change_takes_all_files_over(base: Result, tmp_path: Pat
     assert_equal(later, cliques() - {(0, 1)}, is_text(base))
 
 
+@with_both("base")
 def test_a_batch_without_change_loads_neither_kernels_nor_dask(base: Result, tmp_path: Path) -> None:
     """Every edge to insert is there, and none to delete: the whole command, with its report. A kernel sorts strings."""
     text = is_text(base)
@@ -247,7 +254,7 @@ def test_a_full_run_is_due(base: Result, tmp_path: Path) -> None:
 PROGRAMS = ("lambda", "pagerank", "components", "coreness", "bfs")
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["integers", "strings"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["integers", "strings"])
 def with_programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """A result whose components are two, the second one a triangle."""
     text = bool(request.param)
@@ -256,18 +263,33 @@ def with_programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     return mine(edges, tmp_path_factory.mktemp("programs") / "run", device="cpu", report=False, **own)
 
 
+CHANGES: dict[str, tuple[Edges, Edges, str]] = {
+    "unreached leaves": ({(50, 55), (51, 56)}, set(), "kept kept"),
+    "joined": ({(0, 50)}, set(), "kept nothing"),
+    "far away": ({(50, 55)}, {(51, 52)}, "nothing kept"),
+    "a component goes": (set(), {(50, 51), (50, 52), (51, 52)}, "nothing kept"),
+    "cut": ({(6, 20)}, {(0, 7)}, "nothing nothing"),
+}
+"""Edges that come and go, and where the components and distances begin then."""
+
+
 @pytest.mark.parametrize(
     ("plus", "minus", "begun"),
     [
-        ({(50, 55), (51, 56)}, set(), "kept kept"),
-        ({(0, 50)}, set(), "kept nothing"),
-        ({(50, 55)}, {(51, 52)}, "nothing kept"),
-        (set(), {(50, 51), (50, 52), (51, 52)}, "nothing kept"),
-        ({(6, 20)}, {(0, 7)}, "nothing nothing"),
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] if name == "a component goes" else [])
+        for name, case in CHANGES.items()
     ],
-    ids=["unreached leaves", "joined", "far away", "a component goes", "cut"],
 )
 def test_programs(with_programs: Result, tmp_path: Path, plus: Edges, minus: Edges, begun: str) -> None:
+    check_programs(with_programs, tmp_path, plus, minus, begun)
+
+
+@pytest.mark.parametrize("with_programs", [True], ids=["strings"], indirect=True)
+def test_programs_of_strings(with_programs: Result, tmp_path: Path) -> None:
+    check_programs(with_programs, tmp_path, *CHANGES["joined"])
+
+
+def check_programs(with_programs: Result, tmp_path: Path, plus: Edges, minus: Edges, begun: str) -> None:
     """The values of programs are those of a run over the new edges, wherever they begin."""
     text = is_text(with_programs)
     made = update(with_programs, tmp_path / "out", insert=rows(plus, text), delete=rows(minus, text), device="cpu")
@@ -366,6 +388,7 @@ def test_weights_are_refused_where_programs_may_need_them(tmp_path: Path) -> Non
     assert_equal(made, cliques() | {(0, 50)})
 
 
+@with_both("with_programs")
 def test_all_edges_go_and_come_back(with_programs: Result, tmp_path: Path) -> None:
     text, edges = is_text(with_programs), cliques() | {(50, 51), (50, 52), (51, 52)}
     own: dict[str, Any] = {"device": "cpu", "programs": ("lambda", "pagerank", "components")}

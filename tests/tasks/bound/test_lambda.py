@@ -48,6 +48,7 @@ def test_drawn_graphs(
     check(cut_graph(rows, partitioning.count, partitioning.part), relabelled)
 
 
+@pytest.mark.slow
 @given(
     rows=strategies.edge_lists(VERTICES),
     partitions=st.sampled_from([1, 2, 3, 7, 16, 129]),
@@ -92,7 +93,7 @@ def test_four_vertices_over_two_partitions() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_larger_graphs(seed: int, partitions: int) -> None:
     """Dense parts of several sizes in a sparse graph: filters cascade over partitions, and rows are compacted."""
     rng = np.random.default_rng(seed)
@@ -113,7 +114,7 @@ def test_a_chain_that_is_removed_from_its_ends() -> None:
 
 
 @pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
-@pytest.mark.parametrize("name", ["email-Eu-core", "ca-GrQc"])
+@pytest.mark.parametrize("name", [pytest.param("email-Eu-core", marks=pytest.mark.slow), "ca-GrQc"])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_schedules_agree_on_real_graphs(name: str, partitions: int) -> None:
     source, target, lam = known_graphs.known_graph(name).lambda_table()

@@ -31,6 +31,8 @@ from edgemill.tasks.inputs.sources import Source
 from examples import examples
 
 VERTICES = 12
+LARGEST_QUICK = 300_000
+"""Edges of known graphs that are tried each time."""
 Edge = tuple[Any, Any]
 INT64 = pa.int64()
 
@@ -216,7 +218,13 @@ def test_received_arrays_are_not_changed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.skipif(known_graphs.SKIP_REASON is not None, reason=str(known_graphs.SKIP_REASON))
-@pytest.mark.parametrize("graph", known_graphs.known_graphs(max_edges=3_000_000), ids=lambda graph: graph.name)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(graph, id=graph.name, marks=[] if graph.edges <= LARGEST_QUICK else [pytest.mark.slow])
+        for graph in known_graphs.known_graphs(max_edges=3_000_000)
+    ],
+)
 def test_real_graphs(graph: known_graphs.KnownGraph) -> None:
     ingested = drive.ingest(open_source(str(graph.path)), 7, rows_per_block=300_000)
     owned = [len(part) for part in ingested.owned]

@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -104,6 +105,7 @@ def test_bounds_contain_eccentricity_diameter_and_radius(graph: Drawn, sources: 
         assert high is None and low <= exact.max()
 
 
+@pytest.mark.slow
 def test_few_searches_bound_the_diameter_of_a_large_graph() -> None:
     graph = nx.connected_watts_strogatz_graph(1500, 6, 0.05, seed=3)
     drawn = Drawn(1500, tuple((min(e), max(e)) for e in graph.edges), (1.0,) * graph.size(), False)

@@ -101,7 +101,7 @@ def test_forms_give_the_same_bits(graph: Drawn, blocks: int, form: tuple[Any, di
         assert values.tobytes() == slow.state[name].tobytes()
 
 
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("directed", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "given"), [*FORMS[2:], (ShortestPaths, {"delta": None})])
 def test_forms_in_several_threads(kind: Any, given: dict[str, Any], directed: bool) -> None:
     """Layers of 4096 vertices, each with 8 edges to the next: lists are long enough for all threads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,6 @@ PROGRAMS: list[Program] = [
     PageRank(iterations=4, weighted=True),
     ShortestPaths(3),
 ]
-NAMED = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{type(program).__name__}{program.along}")
 CHUNK = 600
 
 
@@ -62,9 +62,17 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("way", WAYS)
-@NAMED
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def cases() -> Iterator[object]:
+    """Each program and direction has one of the ways of the host as its quick one, in turn."""
+    for turn, (directed, program) in enumerate(product([False, True], PROGRAMS)):
+        named = f"{'directed' if directed else 'undirected'}-{type(program).__name__}{program.along}"
+        for at, way in enumerate(WAYS):
+            on_device = isinstance(way.values[0], OnDevice)
+            slow = [] if on_device or at == (turn + directed) % (len(WAYS) - 1) else [pytest.mark.slow]
+            yield pytest.param(way.values[0], program, directed, id=f"{named}-{way.id}", marks=[*way.marks, *slow])
+
+
+@pytest.mark.parametrize(("way", "program", "directed"), list(cases()))
 def test_the_same_bits(way: Way, program: Program, directed: bool, space: MemorySpace, tmp_path: Path) -> None:
     on_device = isinstance(way, OnDevice)
     if on_device != (space is MemorySpace.DEVICE):

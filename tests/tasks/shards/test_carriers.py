@@ -329,6 +329,7 @@ def _left(folders: list[str]) -> list[str]:
     return [name for folder in folders for name in os.listdir(folder) if name.startswith(ours)]
 
 
+@pytest.mark.slow
 def test_processes(folders: list[str]) -> None:
     """More of them than the machine has cores."""
     with processes(partial(converses, Plan(1, 150, 30_000)), folders, 4) as groups:

@@ -78,7 +78,7 @@ def nights(edges: Topology, batches: list[tuple[Mask, Mask]]) -> None:
         support = new_support
 
 
-@pytest.mark.parametrize("kind", ["stars", "random"])
+@pytest.mark.parametrize("kind", ["stars", pytest.param("random", marks=pytest.mark.slow)])
 def test_facebook(kind: str) -> None:
     edges, rng = read("facebook"), np.random.default_rng(5)
     nights(edges, [(drawn(rng, edges, kind, share), drawn(rng, edges, kind, share)) for share in (0.001, 0.01)])

@@ -81,6 +81,7 @@ def test_two_hundred_clients_wait_until_the_server_takes_them(result: Result) ->
             thread.join()
 
 
+@pytest.mark.slow
 def test_a_thousand_requests_of_two_hundred_clients(result: Result) -> None:
     def ask(_: int) -> bool:
         with connected(served) as client:

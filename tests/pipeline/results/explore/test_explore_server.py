@@ -266,7 +266,9 @@ def test_hostile_ids_are_unchanged(made: Callable[..., Result]) -> None:
         assert (status, said["next"][0]) == (404, "a=b&c#d")
 
 
-@pytest.mark.parametrize("pairs", [[], [(1, 1), (2, 2)], [(1, 2), (2, 3)]])
+@pytest.mark.parametrize(
+    "pairs", [*(pytest.param(pairs, marks=pytest.mark.slow) for pairs in ([], [(1, 1), (2, 2)])), [(1, 2), (2, 3)]]
+)
 def test_results_without_dense_groups_are_shown_empty(
     made: Callable[..., Result], pairs: list[tuple[int, int]]
 ) -> None:
@@ -320,7 +322,10 @@ def test_a_port_that_is_taken_is_refused(facebook: Result, served: ExplorerServe
     assert ended.exit_code == 2
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 128 + signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 0), pytest.param(signal.SIGTERM, 128 + signal.SIGTERM, marks=pytest.mark.slow)],
+)
 def test_the_command_serves_until_a_signal(facebook: Result, number: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "edgemill.pipeline", "explore", str(facebook.path)]
     # Processes that a shell started in the background ignore Ctrl-C, and so do their children.

@@ -354,7 +354,14 @@ def test_a_run_that_a_limit_ended(tmp_path: Path, mined: Mine) -> None:
     assert [whole(row[5]) for row in rows] == [int((high >= int(row[0].split("-")[0])).sum()) for row in rows]
 
 
-@pytest.mark.parametrize("edges", [[], [(1, 1)], [(1, 2)], [(1, 2), (3, 4)], [(1, 2), (2, 3), (1, 3)]])
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [],
+        *(pytest.param(edges, marks=pytest.mark.slow) for edges in ([(1, 1)], [(1, 2)], [(1, 2), (3, 4)])),
+        [(1, 2), (2, 3), (1, 3)],
+    ],
+)
 def test_small_graphs(tmp_path: Path, mined: Mine, edges: list[runs.Edge]) -> None:
     result = mined(runs.write_rows(tmp_path / "rows.parquet", edges), **WITH_REPORT)
     assert log(result)[-2]["event"] == "report_written"
