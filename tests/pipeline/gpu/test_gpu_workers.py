@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from distributed import Client
 
+import paced_levels
 import runs
 from edgemill import kernels
 from edgemill.pipeline import Result, UsageError, mine
@@ -104,17 +105,6 @@ def test_nccl_between_two_gpus(rows: Path, plain: Result, tmp_path: Path) -> Non
     assert (shards.groups, shards.carrier) == (2, "nccl")
 
 
-def short_launches() -> None:
-    """Task: have the host hear of levels often, and tell of them all. A worker that comes later has launches as long as
-    ever, and tells now and then.
-    """
-    from edgemill.kernels.gpu.shards import peel as shards
-    from edgemill.pipeline.cluster import this_worker
-
-    shards.MAX_ROUNDS = 20
-    this_worker._PROGRESS_SECONDS = -1.0
-
-
 @pytest.mark.parametrize("carrier", ["mailboxes", "shared-memory", "dask", "nccl"])
 @pytest.mark.parametrize("levels", [1, 4])
 def test_a_killed_worker(
@@ -123,7 +113,7 @@ def test_a_killed_worker(
     """The run resumes from the last checkpoint once there is another worker."""
     emit, told, killed = Events.emit, [0], [0]
     with workers_for(carrier) as client:
-        client.run(short_launches)
+        client.run(paced_levels.shorten_launches)
         pid = next(iter(client.run(os.getpid).values()))
 
         def kill(self: Events, event: str, /, **fields: object) -> None:

@@ -1,6 +1,6 @@
 """Workers that take longer for each level of peeling by shards, and tell of each one: a fault can strike at any level.
 
-`client.run(pace)`, or `dask worker --preload` with this file.
+`client.run(pace)`, or `dask worker --preload` with this file; `client.run(shorten_launches)` where GPUs peel.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ def pace(seconds: float = SECONDS) -> None:
         following(self, *arguments)
 
     Peeling._next_level = slower  # type: ignore[method-assign, assignment]
+
+
+def shorten_launches() -> None:
+    """On a worker with a GPU: have the host hear of levels often, and tell of them all. A worker that comes later has
+    launches as long as ever, and tells now and then.
+    """
+    from edgemill.kernels.gpu.shards import peel
+
+    this_worker._PROGRESS_SECONDS = -1.0
+    peel.MAX_ROUNDS = 20
 
 
 def dask_setup(worker: Any) -> None:
