@@ -91,7 +91,7 @@ def update_order(
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
-    if ends.max(initial=0) + edges.edges + added.edges > MOST_TIME:
+    if ends.max(initial=0) + 2 * edges.edges + added.edges > MOST_TIME:  # an edge may drop to a level and fall at it
         order = order.with_dense_times()
         ends = level_ends(order.lam, order.time)
     union = merge(edges, (order.lam, order.time, order.count, order.remainder), removed, added)
