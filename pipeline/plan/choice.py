@@ -74,15 +74,22 @@ def make_plan(settings: Settings) -> Plan:
 
 
 def plan_without_sample(settings: Settings, source: Source, capacity: Capacity) -> Plan | None:
-    """The plan, if it has one partition and fits for any content of the rows; None if rows must be sampled.
+    """The plan, if it fits for any content of the rows; None if rows must be sampled.
 
-    It assumes that each row is an edge, and that each number in the range of the ids is a vertex.
+    It assumes that each row is an edge, and that each number in the range of the ids is a vertex. It has one partition,
+    or as many shards on GPUs as `partitioning.count` says.
     """
-    one = settings.partitioning.count == 1 or (settings.partitioning.count == "auto" and capacity.workers == 1)
-    one = one or not settings.programs.find_lambda
-    if not one or source.kind != "integer" or source.most_rows is None:
+    count = settings.partitioning.count
+    one = count == 1 or (count == "auto" and capacity.workers == 1) or not settings.programs.find_lambda
+    on_gpus = capacity.device_bytes and not capacity.in_process and settings.bounding.method in ("auto", "peel")
+    if not (one or on_gpus) or source.kind != "integer" or source.most_rows is None:
         return None
-    plan = _limited(settings, _one_partition(settings, source, upper_bounds(source), capacity))
+    plan = _one_partition(settings, source, upper_bounds(source), capacity)
+    if not one:
+        plan = _plan_on_gpus(plan, count)
+        if count == "auto" and plan.partitions > 1:  # one GPU may have room for the edges that there are
+            return None
+    plan = _limited(settings, plan)
     room = plan.disk_bytes is None or plan.graph.output_bytes / 2 <= plan.disk_bytes
     return plan if plan.fits() and room and not plan.compact_rows else None
 

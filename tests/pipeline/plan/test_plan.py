@@ -372,6 +372,19 @@ def test_rows_are_looked_at_where_they_may_change_something(
     assert planning.plan_without_sample(make_settings(str(rows), "out", partitions=2), source, roomy) is None
     one = make_settings(str(rows), "out", partitions=1)
     assert planning.plan_without_sample(one, source, Capacity(2, 2, 0)) is not None
+    four = make_settings(str(rows), "out", partitions=4)
+    on_gpus = planning.plan_without_sample(four, source, Capacity(4, 2, 0, 2**36))
+    assert on_gpus is not None
+    assert (on_gpus.partitions, on_gpus.in_shards, on_gpus.graph.rows_looked_at) == (4, True, 0)
+    too_small = int(on_gpus.device_bytes / limits.GPU_FILL) - 1000
+    assert planning.plan_without_sample(four, source, Capacity(4, 2, 0, too_small)) is None
+    assert planning.plan_without_sample(four, source, Capacity(4, 2, 0)) is None
+    alone = planning.plan_without_sample(settings, source, Capacity(4, 2, 0, device + 1))
+    assert alone is not None
+    assert alone.partitions == 1
+    assert planning.plan_without_sample(settings, source, Capacity(4, 2, 0, device - 1000)) is None
+    banded = make_settings(str(rows), "out", partitions=4, method="band")
+    assert planning.plan_without_sample(banded, source, Capacity(4, 2, 0, 2**36)) is None
     free = shutil.disk_usage(tmp_path)._replace(free=known.graph.output_bytes // 2)
     monkeypatch.setattr("edgemill.pipeline.plan.choice.shutil.disk_usage", lambda folder: free)
     assert planning.plan_without_sample(settings, source, roomy) is not None
