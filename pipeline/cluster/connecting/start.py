@@ -35,6 +35,8 @@ TARGET = 0.6
 LEAST_TARGET = 0.1
 _SCRATCH = "dask-scratch-space"
 """Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
+_KEPT_BYTES = 2**28
+"""Largest arrays in host memory, and most freed memory, that the C library of a process with a GPU keeps for reuse."""
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
 
@@ -62,7 +64,7 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
     with (
-        dask.config.set(_patience(settings) | _preload(settings)),
+        dask.config.set(_patience(settings) | _preload(settings) | _gpu_workers(settings)),
         _started(
             _cluster_type(settings),
             settings.workers is not None,
@@ -146,6 +148,21 @@ def _patience(settings: ClusterSettings) -> dict[str, Any]:
         "distributed.worker.memory.target": _target(settings),
         # A worker that has not restarted by then is given up. On a busy machine a start takes long.
         "distributed.deploy.lost-worker-timeout": settings.waiting_seconds,
+    }
+
+
+def _gpu_workers(settings: ClusterSettings) -> dict[str, Any]:
+    """Dask's configuration for worker processes with GPUs."""
+    if settings.workers is None or not has_gpu_workers(settings):
+        return {}
+    environment = "distributed.nanny.pre-spawn-environ"
+    return {
+        # The largest arguments, such as the edges of a bucket, lie on one GPU. A worker that takes over a task from
+        # another copies them, in more time than the task takes.
+        "distributed.scheduler.work-stealing": False,
+        # Dask has the C library return freed memory at once. Threads that write tables would wait for new pages.
+        f"{environment}.MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
+        f"{environment}.MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
     }
 
 

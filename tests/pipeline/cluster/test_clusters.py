@@ -232,15 +232,31 @@ def test_what_workers_load_besides(monkeypatch: pytest.MonkeyPatch, given: str |
 
 def test_gpu_workers_leave_ctrl_c_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask-CUDA adds its own preload to its argument, and Dask then ignores its configuration."""
+    begun = _begun_on_gpus(monkeypatch)
+    assert begun["preload"] == ["edgemill.pipeline.cluster.workers.ignore_ctrl_c"]
+
+
+def test_gpu_workers_keep_their_tasks_and_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = _begun_on_gpus(monkeypatch)
+    assert begun["stealing"] is False
+    assert begun["environment"]["MALLOC_TRIM_THRESHOLD_"] == begun["environment"]["MALLOC_MMAP_THRESHOLD_"] == 2**28
+    assert dask.config.get("distributed.scheduler.work-stealing")  # afterwards
+
+
+def _begun_on_gpus(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a cluster of workers with GPUs is begun with."""
 
     def start(*_: object, preload: list[str], **__: object) -> None:
-        raise Begun(preload)
+        environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ"))
+        stealing = dask.config.get("distributed.scheduler.work-stealing")
+        raise Begun({"preload": preload, "environment": environment, "stealing": stealing})
 
     monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=start))
     monkeypatch.setattr("edgemill.kernels.runtime.device.device", lambda: Device("a GPU", 2**30, 2, ""))
     with pytest.raises(Begun) as begun, connect(ClusterSettings(device="gpu", workers=2)):
         pass
-    assert begun.value.args == (["edgemill.pipeline.cluster.workers.ignore_ctrl_c"],)
+    found: dict[str, Any] = begun.value.args[0]
+    return found
 
 
 def test_arrow_uses_the_threads_of_a_worker() -> None:
