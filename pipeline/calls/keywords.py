@@ -84,8 +84,8 @@ class OutputSection(TypedDict, total=False):
 class IngestSection(TypedDict, total=False):
     """How the input is read."""
 
-    rows_per_block: int
-    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
+    rows_per_block: int | None
+    """Most rows that one task reads. By default 2,000,000, with GPUs of several workers 8,000,000."""
     sample_rows: int
     """Most rows that planning reads before the run; figures of a larger input are estimates."""
 
@@ -428,8 +428,8 @@ class Keywords(TypedDict, total=False):
     """Write `report.html`, a summary of the result on one page; `edgemill report` writes it later."""
     single_writer: bool
     """Assert that no other run writes to this path; permits an object store that cannot lock it."""
-    rows_per_block: int
-    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
+    rows_per_block: int | None
+    """Most rows that one task reads. By default 2,000,000, with GPUs of several workers 8,000,000."""
     sample_rows: int
     """Most rows that planning reads before the run; figures of a larger input are estimates."""
     carrier: Literal["auto", "mailboxes", "shared-memory", "dask", "nccl"]

@@ -27,6 +27,7 @@ from ..cluster.connecting.start import connect
 from ..cluster.execution import Capacity
 from ..cluster.session import Session
 from ..frames.opening import open_input
+from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import MAX_PARTITIONS, Settings
 from .facts import NO_METHOD
 from .fit import excess
@@ -43,6 +44,10 @@ LEAST_EDGES = 500_000
 """Edges for each worker that `auto` uses. With fewer, the rounds cost more than the work in them."""
 WORTH = 1.1
 """If no plan fits well, `auto` takes the fewest partitions that need at most this many times the least memory."""
+GPU_BLOCK_ROWS = 8_000_000
+"""Most rows of a block if several workers have GPUs. Each block sends a part to each bucket, and to exchange the parts
+of smaller blocks takes longer than to read them.
+"""
 MIN_BLOCK_ROWS = 250_000
 """Fewest rows of a block. Smaller blocks cost more in tasks than parallel reading gains."""
 _GIVEN = "as partitioning.count says"
@@ -234,11 +239,13 @@ def _programs(settings: Settings, source: Source, graph: GraphEstimate, capacity
     return found if found.programs else None
 
 
-def _rows_per_block(most: int, source: Source, graph: GraphEstimate, capacity: Capacity) -> int:
+def _rows_per_block(most: int | None, source: Source, graph: GraphEstimate, capacity: Capacity) -> int:
     """Rows of a block, so that all threads have blocks and the blocks read at the same time fit the workers' memory.
 
-    A task reads whole row groups, so blocks may be larger.
+    At most `most`, if given. A task reads whole row groups, so blocks may be larger.
     """
+    if most is None:
+        most = GPU_BLOCK_ROWS if capacity.device_bytes and capacity.workers > 1 else BLOCK_ROWS
     rows = min(most, max(-(-source.rows // (capacity.workers * capacity.threads)), MIN_BLOCK_ROWS))
     if capacity.device_bytes or not capacity.memory_bytes:
         return rows

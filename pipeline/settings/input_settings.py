@@ -159,10 +159,14 @@ class InputSettings(Section):
         return self
 
 
+BLOCK_ROWS = 2_000_000
+"""Most rows of a block, unless `rows_per_block` gives another number."""
+
+
 class IngestSettings(Section):
     """How the input is read."""
 
-    rows_per_block: int = Field(2_000_000, ge=1)
-    """Most rows that one task reads, in consecutive row groups; fewer where memory is short."""
+    rows_per_block: int | None = Field(None, ge=1)
+    """Most rows that one task reads. By default 2,000,000, with GPUs of several workers 8,000,000."""
     sample_rows: int = Field(20_000_000, ge=1)
     """Most rows that planning reads before the run; figures of a larger input are estimates."""

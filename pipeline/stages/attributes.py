@@ -18,6 +18,7 @@ from ...tasks.storage.passwords import without_passwords
 from ..cluster.engine import Engine, Future
 from ..monitor.events import Events
 from ..output.manifest import InputFile, Manifest, OutputRecord, TableRecord, VerticesRecord
+from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import Settings
 from .exchange import exchange, send
 
@@ -37,7 +38,7 @@ def read_isolated(
 
     Returns [blocks] BlockEdges. Raises InputError for damage and null ids.
     """
-    blocks = attributes.plan_attribute_blocks(vertices, settings.ingest.rows_per_block)
+    blocks = attributes.plan_attribute_blocks(vertices, settings.ingest.rows_per_block or BLOCK_ROWS)
     tasks = [(vertices, source, block, first + block.number, space) for block in blocks]
     found = engine.for_tasks(len(blocks)).map("read-vertices", attributes.read_listed_ids, tasks)
     engine.wait(found)
@@ -56,7 +57,7 @@ def join_attributes(
 
     Raises InputError for damage, null ids and an id with several rows.
     """
-    blocks = attributes.plan_attribute_blocks(source, settings.ingest.rows_per_block)
+    blocks = attributes.plan_attribute_blocks(source, settings.ingest.rows_per_block or BLOCK_ROWS)
     engine = engine.for_tasks(len(buckets))
     with events.stage("attributes", len(blocks) + len(buckets)) as stage:
         firsts = engine.peek(buckets, attributes.bucket_range)

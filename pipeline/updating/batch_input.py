@@ -26,6 +26,7 @@ from ..frames.row_groups import FOLDER, write_rows
 from ..monitor.events import Events
 from ..output.manifest import BATCH
 from ..results.result import Result
+from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import IngestSettings, InputSettings
 from ..stages.ingesting import RowCounts
 from ..stages.sequential import SequentialEngine
@@ -149,7 +150,7 @@ class BatchInput:
                     f"{type_name(id_type)}: convert them"
                 )
             ingest = IngestSettings()
-            one = len(plan_blocks(source, ingest.rows_per_block)) == 1
+            one = len(plan_blocks(source, BLOCK_ROWS)) == 1
             engine = SequentialEngine() if one else ThreadedEngine(BATCH)  # threads are those of kernels
             return read_graph(engine, Events(), source, ingest, settings.nulls)
 

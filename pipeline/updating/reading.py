@@ -17,6 +17,7 @@ from ...tasks.update.tables import graph_of
 from ..monitor.events import Events
 from ..results.read_errors import read_errors
 from ..results.result import Result
+from ..settings.input_settings import BLOCK_ROWS
 from ..settings.models import IngestSettings
 from ..stages import ingesting
 from ..stages.ingesting import RowCounts
@@ -34,7 +35,7 @@ class ReadGraph:
 
 def read_graph(engine: TaskEngine, events: Events, source: Source, settings: IngestSettings, nulls: str) -> ReadGraph:
     """The graph of an input, in one bucket. Raises InputError as the stages `read` and `number` do."""
-    blocks = plan_blocks(source, settings.rows_per_block)
+    blocks = plan_blocks(source, settings.rows_per_block or BLOCK_ROWS)
     read, rows = ingesting.read(engine, events, source, blocks, nulls, MemorySpace.HOST)
     buckets = ingesting.number(engine, events, source, read, 1, MemorySpace.HOST)
     (ids,), (edges,) = buckets.ids, buckets.edges

@@ -113,12 +113,19 @@ def test_smaller_blocks_where_memory_is_short(rows: Path, monkeypatch: pytest.Mo
         figures = plan_run(settings, source, capacity).graph
         return planning._rows_per_block(3000, source, figures, capacity)
 
+    def by_default(workers: int, device: int) -> int:
+        monkeypatch.setattr("edgemill.pipeline.plan.choice.BLOCK_ROWS", 1000)
+        monkeypatch.setattr("edgemill.pipeline.plan.choice.GPU_BLOCK_ROWS", 2000)
+        capacity = Capacity(workers, 1, 0, device)
+        return planning._rows_per_block(None, source, plan_run(settings, source, capacity).graph, capacity)
+
     room = int((WORKER_BYTES + 1600 * row_memory.ROW_BYTES) / limits.FILL)
     assert most(1, 0) == most(1, 2**40) == 3000
     assert most(1, room) == 1500
     assert most(2, room) == 750
     assert most(1, WORKER_BYTES) == 100
     assert most(1, room, 2**30) == 3000
+    assert [by_default(1, 0), by_default(2, 0), by_default(1, 2**36), by_default(2, 2**36)] == [1000] * 3 + [2000]
 
 
 def test_few_rows_have_a_bucket_for_each_partition(rows: Path) -> None:
