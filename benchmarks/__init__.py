@@ -12,6 +12,7 @@
     python -m benchmarks gpu             support and λ on a GPU, graph in its memory
     python -m benchmarks gpu_shards      λ by shards on one GPU or several
     python -m benchmarks gpu_programs    PageRank, breadth-first search and components on one GPU
+    python -m benchmarks gpu_ranks       PageRank on several GPUs, compared with one
     python -m benchmarks gpu_stream      the same with edges in host memory that are streamed past the GPU
     python -m benchmarks gpu_gathers     ways to sum over rows on one GPU, cuSPARSE among them
     python -m benchmarks update          λ after a batch of changed edges, compared with a full computation

@@ -19,6 +19,7 @@ FOLDERS = {
     "gpu": "gpus",
     "gpu_shards": "gpus",
     "gpu_programs": "gpus",
+    "gpu_ranks": "gpus",
     "gpu_stream": "gpus",
     "gpu_gathers": "gpus",
 }

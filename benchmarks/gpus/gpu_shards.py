@@ -5,7 +5,8 @@
 R-MAT graphs, edge factor 16, as in `gpu`; supports are counted and edges assigned to shards before the time is taken.
 Times are those of peeling, including rows and hash tables; medians of the repeats, with compiled kernels. λ of every
 edge is compared. With --profile the kernel measures the parts of a round, on one thread of the first shard. With
---processes each shard has a process, and its own device if there are enough; each process generates the graph. Messages
+--processes each shard has a process, and its own device if there are enough; each process generates the graph, and
+prints the share of one partition's memory that its arrays take at most, without mailboxes. Messages
 go to the memory of each other's GPUs ("mailboxes"), through shared memory of the host ("shared-memory"), or by NCCL
 ("nccl").
 """
@@ -28,6 +29,7 @@ import cupy
 import numpy as np
 
 from benchmarks.common.table import markdown, millions, seconds
+from benchmarks.gpus.gpu import Peak
 from benchmarks.gpus.graphs import rmat
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu.runtime import source
@@ -147,18 +149,23 @@ def in_own_process(
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
     measure(profile)
     subgraph = made(scale)
-    alone, known = timed_alone(subgraph, repeats)
+    with Peak() as of_one:
+        alone, known = timed_alone(subgraph, repeats)
     (edges,) = assigned(subgraph, count, [rank])
     subgraph = replace(subgraph, support=subgraph.support[:0])
-    cupy.get_default_memory_pool().free_all_blocks()
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    others = pool.used_bytes() - sum(one.nbytes for one in (edges.low, edges.high, edges.support))
     times, states = [], []
-    for turn in range(repeats + 1):
-        carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
-        with closing(carrier):
-            start = time.perf_counter()
-            states = peel_groups_on_gpu([edges], [carrier], way=way)
-            cupy.cuda.Device().synchronize()
-            times.append(time.perf_counter() - start)
+    with Peak() as of_shard:
+        for turn in range(repeats + 1):
+            carrier = SharedMemoryCarrier.open(["/dev/shm"], f"{name}-{turn}", rank, count, 300.0)
+            with closing(carrier):
+                start = time.perf_counter()
+                states = peel_groups_on_gpu([edges], [carrier], way=way)
+                cupy.cuda.Device().synchronize()
+                times.append(time.perf_counter() - start)
+    print(f"shard {rank}: {(of_shard.most - others) / of_one.most:.2f} of the memory of one partition", flush=True)
     high = subgraph.topology.high.astype(np.uint32)
     mine = known[shard_rows.owned(shard_rows.Part(edges.cut.vertices, count, rank), high)]
     right = bool((mine == states[0].low).all() & (mine == states[0].high).all())

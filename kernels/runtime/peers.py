@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Self
 
 MAX_PEERS = 32
 """Most shards that GPUs peel in step."""
@@ -27,6 +29,16 @@ class Address:
     """Address in that process."""
     handle: bytes
     """CUDA's handle for other processes of the machine; empty if CUDA cannot share memory between processes."""
+
+    def encode(self) -> bytes:
+        """The address as text; see `decode`."""
+        return json.dumps(asdict(self) | {"handle": self.handle.hex()}).encode()
+
+    @classmethod
+    def decode(cls, text: bytes) -> Self:
+        """The address from its text."""
+        fields = json.loads(text)
+        return cls(**fields | {"handle": bytes.fromhex(fields["handle"])})
 
 
 def machine_id() -> str:

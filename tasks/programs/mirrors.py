@@ -57,9 +57,9 @@ class Mirrors:
         self._all: Array | None = None
 
     def exchange(self, common: Words, own: list[Words]) -> list[Packet]:
-        """One exchange with all groups; see `Carrier.exchange`."""
+        """One exchange with all groups; see `Carrier.exchange`. Words for all groups travel in host memory."""
         self.words += len(common) * (self.carrier.groups - 1) + sum(map(len, own))
-        packets = self.carrier.exchange(common, own)
+        packets = self.carrier.exchange(kernels.to_host(common), own)
         others = (packet for g, packet in enumerate(packets) if g != self.block.group)
         self.words_received += len(packets[self.block.group].own) + sum(
             len(packet.common) + len(packet.own) for packet in others
@@ -217,4 +217,7 @@ def _positions(homes: NDArray[np.int16] | None, block: Block, groups: int) -> li
 
 def _pack_some(places: IntArray, values: Array) -> Words:
     """A message with the values at some places among those that the group needs."""
-    return np.concatenate([np.array([len(places)], np.uint32), pack(places, values)]) if len(places) else NO_WORDS
+    if not len(places):
+        return NO_WORDS
+    count = np.full_like(places, len(places), np.uint32, shape=(1,))
+    return np.concatenate([count, pack(places, values)])

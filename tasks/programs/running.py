@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from ...kernels.runtime.sizes import SizedArrays
 from ..device import MemorySpace
 from ..partition import Partitioner
 from ..shards.carriers.carrier import Carrier
+from ..shards.carriers.gpu_memory import between_gpus
 from .block import Block, PairTable
 from .orders.asynchronous import run_to_silence
 from .orders.at_once import find_at_once
@@ -121,8 +122,8 @@ def run_program(
 ) -> Outcome:
     """Run a program on the block of one group. All groups must call this with the same program, limits and order.
 
-    `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies;
-    messages between groups are in host memory. A program that `alternates` runs in host memory.
+    `home` maps vertices to groups. The block is copied to `space`, where the program runs and the outcome lies, and
+    from where values go to other groups (see `between_gpus`). A program that `alternates` runs in host memory.
     On a GPU, `topology_bytes` limits the memory that holds entries, see
     `place_block`; by default it is the memory that is free. Entries in mapped files stay there, and `allocator`
     has arrays of entries that are made from them. After `most_steps` supersteps, or when `seconds` have
@@ -132,10 +133,12 @@ def run_program(
     there. Raises ClusterLost if another group is lost, and ProgramError for an error of the program.
     """
     stop = None if seconds is None else time.monotonic() + seconds
-    with abandoning(carrier):
+    with abandoning(carrier), ExitStack() as stack:
         if program.alternates:
             block = block.placed(MemorySpace.HOST)
         else:
+            if space is MemorySpace.DEVICE:
+                carrier = stack.enter_context(between_gpus(carrier))
             block = place_block(program, block, space, topology_bytes, allocator)
         exchange_entries = _exchange_entries(program, carrier, order)
         if before is None and most_steps is None and exchange_entries is None:

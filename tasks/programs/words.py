@@ -1,4 +1,7 @@
-"""Messages between groups as arrays of 32-bit words: JSON values for all groups, and columns of values for one."""
+"""Messages between groups as arrays of 32-bit words: JSON values for all groups, and columns of values for one.
+
+Words of columns lie where the columns do, in host or in GPU memory.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ def words_to_json(words: Words) -> Any:
 
 
 def pack(*columns: Array) -> Words:
-    """Concatenate arrays of equal length with elements of four or eight bytes. Words are in host memory."""
-    return np.concatenate([np.ascontiguousarray(kernels.to_host(column)).view(np.uint32) for column in columns])
+    """Concatenate arrays of equal length with elements of four or eight bytes, all in host or all in GPU memory."""
+    return np.concatenate([_contiguous(column).view(np.uint32) for column in columns])
 
 
 def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> list[Array]:
@@ -48,7 +51,7 @@ def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> lis
     first = 0
     for kind, width in zip(types, widths, strict=True):
         column = words[first : first + width * count].copy().view(kind)
-        found.append(column if like is None else place_like(like, column))
+        found.append(kernels.to_host(column) if like is None else place_like(like, column))
         first += width * count
     return found
 
@@ -56,10 +59,11 @@ def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> lis
 def pack_rows(values: Array, rows: IntArray, head: Words = NO_WORDS) -> Words:
     """The words `head`, and then those of `values[rows]`."""
     if not kernels.on_host(values):
-        return np.concatenate([head, pack(values[rows])])
+        words = pack(values[rows])
+        return np.concatenate([place_like(words, head), words]) if len(head) else words
     words = np.empty(len(head) + len(rows) * values.itemsize // 4, np.uint32)
     words[: len(head)] = head
-    gather_words(np.ascontiguousarray(values), rows, words[len(head) :])
+    gather_words(_contiguous(values), rows, words[len(head) :])
     return words
 
 
@@ -69,3 +73,7 @@ def unpack_to(values: Array, rows: IntArray, words: Words) -> None:
         scatter_words(words, rows, values)
     else:
         values[rows] = unpack(words, [values.dtype], values)[0]
+
+
+def _contiguous(values: Array) -> Array:
+    return values if values.flags.c_contiguous else values.copy()

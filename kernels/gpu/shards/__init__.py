@@ -2,5 +2,5 @@
 
 May import the rest of `kernels` but `cpu`, of which it imports `arrays.shared_words`. Start with `peel`, the peeling of
 one shard. `mail`, `host_mail` and `nccl` are the transports by which shards tell each other which edges they remove;
-`peers` opens the memory of other processes.
+`peers` opens the memory of other processes, and `outbox` is memory from which they read.
 """

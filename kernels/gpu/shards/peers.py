@@ -35,16 +35,13 @@ class Mailbox:
         """A post after which no peer waits for its sender."""
         self.posts_bytes = 2 * peers * never.nbytes
         self.nbytes = max(_MIN_BYTES, self.posts_bytes + nbytes)
-        self._memory = _allocated(self.nbytes)
+        self._memory = allocate_shared(self.nbytes)
         runtime.memset(self._memory.ptr, 0, self.posts_bytes)
         runtime.deviceSynchronize()
 
     def address(self) -> Address:
         """The address by which the others open it."""
-        pointer, handle = int(self._memory.ptr), b""
-        with suppress(runtime.CUDARuntimeError):
-            handle = runtime.ipcGetMemHandle(pointer)
-        return Address(machine_id(), THIS_PROCESS, pointer, handle)
+        return address_of(int(self._memory.ptr))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _MovedMailbox, ()
@@ -54,7 +51,8 @@ class _MovedMailbox:
     """The result of unpickling a mailbox in another process. The memory stays in the process that others write to."""
 
 
-def _allocated(size: int) -> Any:
+def allocate_shared(size: int) -> Any:
+    """`size` bytes of GPU memory that other processes can open. Raises MemoryError."""
     try:
         return cupy.cuda.Memory(size)
     except runtime.CUDARuntimeError:
@@ -63,6 +61,29 @@ def _allocated(size: int) -> Any:
         return cupy.cuda.Memory(size)
     except runtime.CUDARuntimeError as error:
         raise MemoryError(f"cannot allocate {size} bytes of GPU memory for mail: {error}") from error
+
+
+def address_of(pointer: int) -> Address:
+    """The address of memory of this process that starts at `pointer`."""
+    handle = b""
+    with suppress(runtime.CUDARuntimeError):
+        handle = runtime.ipcGetMemHandle(pointer)
+    return Address(machine_id(), THIS_PROCESS, pointer, handle)
+
+
+def reach(address: Address) -> tuple[int, bool]:
+    """A pointer to the memory at an address, and whether it was opened, so that it has to be closed.
+
+    Raises ConnectionError if it cannot be reached.
+    """
+    if address.process == THIS_PROCESS:
+        return address.pointer, False
+    try:
+        if address.machine != machine_id() or not address.handle:
+            raise ConnectionError("it is on another machine, or CUDA shares nothing between processes here")
+        return int(runtime.ipcOpenMemHandle(address.handle)), True
+    except (ConnectionError, runtime.CUDARuntimeError) as error:
+        raise ConnectionError(f"the memory of another process's GPU cannot be reached ({error})") from error
 
 
 class Links:
@@ -103,12 +124,7 @@ class Links:
         self._opened = []
 
     def _reach(self, address: Address) -> int:
-        if address.process == THIS_PROCESS:
-            return address.pointer
-        try:
-            if address.machine != machine_id() or not address.handle:
-                raise ConnectionError("it is on another machine, or CUDA shares nothing between processes here")
-            self._opened.append(int(runtime.ipcOpenMemHandle(address.handle)))
-        except (ConnectionError, runtime.CUDARuntimeError) as error:
-            raise ConnectionError(f"the memory of another process's GPU cannot be reached ({error})") from error
-        return self._opened[-1]
+        pointer, opened = reach(address)
+        if opened:
+            self._opened.append(pointer)
+        return pointer

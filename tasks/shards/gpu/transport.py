@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .... import kernels
@@ -84,13 +84,13 @@ def _direct(
 ) -> list[ShardMail]:
     """Open mailboxes. Raises ConnectionError in all processes if one group cannot reach the mailbox of another."""
     mailboxes = [open_shard_mailbox(one) for one in edges]
-    own = [json.dumps(_plain(mailbox.address())).encode() for mailbox in mailboxes]
+    own = [mailbox.address().encode() for mailbox in mailboxes]
     texts, *_ = pool.map(all_gather, carriers, own)
     mails: list[ShardMail] = []
     why = ""
     with ExitStack() as opening:
         try:
-            mails = opening.enter_context(direct_mail(edges, mailboxes, list(map(_address, texts))))
+            mails = opening.enter_context(direct_mail(edges, mailboxes, list(map(Address.decode, texts))))
         except ConnectionError as error:
             why = str(error)
         _agree(why, carriers, pool)
@@ -178,12 +178,3 @@ def _agree(why: str, carriers: Sequence[Carrier], pool: Executor) -> None:
     for reason in reasons:
         if reason:
             raise ConnectionError(reason.decode())
-
-
-def _plain(address: Address) -> dict[str, object]:
-    return asdict(address) | {"handle": address.handle.hex()}
-
-
-def _address(text: bytes) -> Address:
-    fields = json.loads(text)
-    return Address(**fields | {"handle": bytes.fromhex(fields["handle"])})

@@ -1,0 +1,184 @@
+"""The carrier between groups with GPUs of one machine: content for one group stays in GPU memory until it is read.
+
+Another carrier brings what is in host memory, and says where the rest lies. A group copies its content for the others
+into one of two areas of its outbox, in turn. A receiver reads it there, over NVLink or PCIe. An area is not written
+again before all groups have made the next exchange, before which each waits for its own kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .... import kernels
+from ....kernels.runtime.device import synchronize
+from ....kernels.runtime.peers import Address
+from .all_gather import EMPTY, all_gather
+from .carrier import Carrier, Packet, Words, lost
+
+if TYPE_CHECKING:
+    from ....kernels.gpu.shards.outbox import OpenOutbox, Outbox
+
+_ALIGNED = 4
+"""Content starts at a multiple of so many words."""
+_START, _WORDS = 0, 1
+"""Indices in a message that says where content lies: its start, in units of _ALIGNED words, and its words."""
+
+
+@contextmanager
+def between_gpus(carrier: Carrier) -> Iterator[Carrier]:
+    """A carrier whose `own` words may be in GPU memory, over `carrier`, for the time of the block.
+
+    The packets that it returns have their `own` words there too, if each group reaches the GPU memory of all others,
+    and else in host memory. All groups must enter and leave the block at the same time, each with its GPU current.
+    """
+    if carrier.groups == 1:
+        yield carrier
+        return
+    with ExitStack() as stack:
+        found = GpuMemoryCarrier.open(carrier)
+        if found is None:
+            yield _HostCarrier(carrier)
+            return
+        stack.callback(found.close)
+        yield found
+        found.finish()
+
+
+class _HostCarrier:
+    """Sends words in GPU memory through host memory."""
+
+    def __init__(self, base: Carrier) -> None:
+        self._base = base
+        self.rank, self.groups, self.name = base.rank, base.groups, base.name
+
+    def exchange(self, common: Words, own: Sequence[Any]) -> list[Packet]:
+        return self._base.exchange(common, [kernels.to_host(words) for words in own])
+
+    def abandon(self) -> None:
+        self._base.abandon()
+
+    def close(self) -> None:
+        """Nothing to close: the other carrier belongs to the caller."""
+
+
+class GpuMemoryCarrier:
+    """See the module. `open` makes it; packets received are valid until the next exchange."""
+
+    def __init__(self, base: Carrier, outbox: Outbox, others: list[OpenOutbox | None]) -> None:
+        """`others` [groups] is None for this group."""
+        self._base, self._outbox, self._others = base, outbox, others
+        self.rank, self.groups, self.name = base.rank, base.groups, base.name
+        self._exchange = 0
+        self._replaced: list[tuple[int, Outbox]] = []
+        """Smaller outboxes, with the exchange in which a larger one took their place."""
+
+    @classmethod
+    def open(cls, base: Carrier) -> GpuMemoryCarrier | None:
+        """The carrier over `base`; None in all groups if one cannot reach the memory of another."""
+        from ....kernels.gpu.shards.outbox import Outbox
+
+        outbox = Outbox(0)
+        found = cls(base, outbox, [None] * base.groups)
+        why = ""
+        try:
+            for rank, text in enumerate(all_gather(base, outbox.address.encode())):
+                found._open(rank, text, outbox.words)
+        except ConnectionError as error:
+            why = str(error)
+        if any(all_gather(base, why.encode())):
+            found.close()
+            return None
+        return found
+
+    def exchange(self, common: Words, own: Sequence[Any]) -> list[Packet]:
+        """See `Carrier.exchange`. `own[g]` may be words in host or in GPU memory."""
+        self._exchange += 1
+        turn = self._exchange % 2
+        moved, places = self._place(turn, own)
+        synchronize()  # also the kernels that read what others sent before
+        packets = self._base.exchange(np.concatenate([_head(moved), common]), places)
+        # Memory must not be released while others have it open: they close it in the exchange that replaces it.
+        self._replaced = [(exchange, outbox) for exchange, outbox in self._replaced if exchange == self._exchange]
+        found = []
+        for rank, packet in enumerate(packets):
+            length, size = map(int, packet.common[:2])
+            text, rest = np.split(packet.common[2:], [-(-length // 4)])
+            if length and rank != self.rank:
+                self._reopen(rank, text.tobytes()[:length], size)
+            found.append(Packet(rest, self._read(rank, turn, packet.own)))
+        return found
+
+    def finish(self) -> None:
+        """Wait until all groups have read what was sent, and close the memory of the others once they have."""
+        nothing = [EMPTY] * self.groups
+        synchronize()
+        self._base.exchange(EMPTY, nothing)
+        self.close()
+        self._base.exchange(EMPTY, nothing)
+
+    def abandon(self) -> None:
+        self._base.abandon()
+
+    def close(self) -> None:
+        """Close the memory of the others. May be called again."""
+        for other in filter(None, self._others):
+            other.close()
+        self._others = [None] * self.groups
+
+    def _place(self, turn: int, own: Sequence[Any]) -> tuple[tuple[bytes, int], list[Words]]:
+        """Copy words to the outbox; returns its address and size if it is new, and [groups] what the receivers need:
+        1 and where the words are, or 0 and the words themselves, if they are in host memory.
+        """
+        on_host = [kernels.on_host(words) for words in own]
+        sizes = [0 if here else -(-len(words) // _ALIGNED) for here, words in zip(on_host, own, strict=True)]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        moved = b"", 0
+        if _ALIGNED * (needed := int(starts[-1])) > self._outbox.words:
+            from ....kernels.gpu.shards.outbox import Outbox
+
+            self._replaced.append((self._exchange, self._outbox))
+            self._outbox = Outbox(_ALIGNED * (needed + needed // 4))
+            moved = self._outbox.address.encode(), self._outbox.words // _ALIGNED
+        places = []
+        for start, here, words in zip(starts[:-1].tolist(), on_host, own, strict=True):
+            if here:
+                places.append(np.concatenate([np.zeros(1, np.uint32), words]) if len(words) else EMPTY)
+                continue
+            self._outbox.view(turn, _ALIGNED * start, len(words))[:] = words
+            places.append(np.array([1, start, len(words)], np.uint32))
+        return moved, places
+
+    def _read(self, rank: int, turn: int, message: Words) -> Any:
+        if not len(message) or not message[0]:
+            return message[1:]
+        start, count = int(message[1 + _START]), int(message[1 + _WORDS])
+        outbox = self._others[rank] if rank != self.rank else self._outbox
+        assert outbox is not None
+        return outbox.view(turn, _ALIGNED * start, count)
+
+    def _reopen(self, rank: int, text: bytes, size: int) -> None:
+        """Raises ClusterLost if the new memory cannot be reached."""
+        other = self._others[rank]
+        assert other is not None
+        other.close()
+        try:
+            self._open(rank, text, _ALIGNED * size)
+        except ConnectionError as error:
+            raise lost(rank, f"has GPU memory that cannot be reached: {error}") from error
+
+    def _open(self, rank: int, text: bytes, words: int) -> None:
+        from ....kernels.gpu.shards.outbox import OpenOutbox
+
+        if rank != self.rank:
+            self._others[rank] = OpenOutbox(Address.decode(text), words)
+
+
+def _head(moved: tuple[bytes, int]) -> Words:
+    """The length of an address in bytes and the size of its outbox, then the address; zeros if it has not moved."""
+    text, size = moved
+    padded = text + bytes(-len(text) % 4)
+    return np.concatenate([np.array([len(text), size], np.uint32), np.frombuffer(padded, np.uint32)])
