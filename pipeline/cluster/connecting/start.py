@@ -37,6 +37,10 @@ _SCRATCH = "dask-scratch-space"
 """Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
 _KEPT_BYTES = 2**28
 """Largest arrays in host memory, and most freed memory, that the C library of a process with a GPU keeps for reuse."""
+UCXX_ENVIRONMENT = {"UCXPY_PROGRESS_MODE": "thread", "UCXPY_ENABLE_PYTHON_FUTURE": "1"}
+"""Messages arrive in a thread that does not need Python. By default Python's event loop asks for them all the time, and
+threads that compute wait for it.
+"""
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
 
@@ -227,8 +231,11 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     gpu = local_gpu(settings)
     if settings.workers > gpu.count:
         raise UsageError(f"cluster.workers is {settings.workers}, and this machine has {gpu.count} GPUs, one for each")
-    if settings.protocol == "ucxx" and find_spec("distributed_ucxx") is None:
-        raise UsageError("cluster.protocol=ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
+    if settings.protocol == "ucxx":
+        if find_spec("distributed_ucxx") is None:
+            raise UsageError("cluster.protocol=ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
+        for name, value in UCXX_ENVIRONMENT.items():  # of this process, which has the scheduler, and of its workers
+            os.environ.setdefault(name, value)
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
