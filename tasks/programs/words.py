@@ -36,8 +36,12 @@ def words_to_json(words: Words) -> Any:
 
 
 def pack(*columns: Array) -> Words:
-    """Concatenate arrays of equal length with elements of four or eight bytes, all in host or all in GPU memory."""
-    return np.concatenate([_contiguous(column).view(np.uint32) for column in columns])
+    """Concatenate arrays of equal length with elements of four or eight bytes, all in host or all in GPU memory.
+
+    The words of a single array may share its memory.
+    """
+    words = [_contiguous(column).view(np.uint32) for column in columns]
+    return words[0] if len(words) == 1 else np.concatenate(words)
 
 
 def unpack(words: Words, types: Sequence[Any], like: Array | None = None) -> list[Array]:
