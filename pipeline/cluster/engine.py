@@ -89,6 +89,16 @@ class Engine:
         """
         return [receiver % len(self.session.workers) for receiver in receivers] if self._files is not None else None
 
+    def bucket_workers(self, buckets: int) -> list[int] | None:
+        """Index of the worker for the tasks of each bucket, the same every time. None lets the scheduler choose.
+
+        On GPUs a bucket is most of what a worker holds. The scheduler would send some of its tasks to other workers,
+        with copies of the bucket.
+        """
+        if self.shares_memory or not self.capacity.device_bytes:
+            return None
+        return [bucket % len(self.session.workers) for bucket in range(buckets)]
+
     # How tasks are called
 
     def for_tasks(self, tasks: int) -> Self:

@@ -136,7 +136,8 @@ def number(
         splitters = ingest.choose_splitters(samples, buckets)
         sent = send(engine, "send-ids", "ids", ingest.send_ids, [(block, splitters) for block in blocks])
         blocks[:] = engine.map("without-ids", ingest.without_ids, [(block,) for block in blocks])
-        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in numbers])
+        at = engine.bucket_workers(buckets)
+        ids = exchange(engine, "ids", sent, ingest.number_ids, [(b, source.kind, space) for b in numbers], at)
         del sent
         engine.wait(ids, stage)
         if source.bipartite == "refuse":
@@ -147,7 +148,7 @@ def number(
         pairs = [(block, starts) for block in blocks]
         sent = exchange(engine, "numbers", answers, ingest.send_pairs, pairs, forward="pairs")
         del answers, pairs, blocks[:]
-        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space, rule) for b in numbers])
+        edges = exchange(engine, "pairs", sent, ingest.merge_pairs, [(b, starts, space, rule) for b in numbers], at)
         del sent
         engine.wait(edges, stage)
         duplicates = engine.peek(edges, attrgetter("duplicates"))

@@ -87,8 +87,8 @@ def collect_results(
     """
     ends = list(zip(partitions.rows, subgraphs, intervals, strict=True))
     sent = send(engine.for_tasks(len(ends)), "send-results", "results", _send_results, ends)
-    engine = engine.for_tasks(len(buckets.edges))
-    results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges])
+    engine, at = engine.for_tasks(len(buckets.edges)), engine.bucket_workers(len(buckets.edges))
+    results = exchange(engine, "results", sent, publish.collect_results, [(own,) for own in buckets.edges], at)
     engine.wait(results)
     return results
 
@@ -113,10 +113,11 @@ def sum_and_name(engine: TaskEngine, found: Findings, kind: Kind) -> _Rows:
     edges, results, degrees = found.buckets.edges, found.results, found.degrees
     sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
     own = list(zip(edges, degrees, results, strict=True))
-    vertices = exchange(engine, "sums", sums, publish.collect_vertices, own)
+    at = engine.bucket_workers(len(edges))
+    vertices = exchange(engine, "sums", sums, publish.collect_vertices, own, at)
     del sums  # released as soon as no task needs it, as in `ingesting.number`
     answers = send(engine, "answer-names", "names", answer_names, list(zip(found.buckets.ids, degrees, strict=True)))
-    return _Rows(vertices, exchange(engine, "names", answers, join_names, [(own, kind) for own in edges]))
+    return _Rows(vertices, exchange(engine, "names", answers, join_names, [(own, kind) for own in edges], at))
 
 
 def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, how: TableFormat) -> Published:
@@ -124,6 +125,8 @@ def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, ho
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
     rows = sum_and_name(engine, found, how.source.kind)
     parts = [(b, file) for b in range(len(edges)) for file in range(how.files)]
+    workers = engine.bucket_workers(len(edges))
+    at = None if workers is None else [workers[b] for b, _ in parts]
     members = groups.found if groups else [None] * len(edges)
     added, of_edges = (
         [()] * len(edges) if columns is None else list(columns) for columns in (found.columns, found.of_edges)
@@ -132,10 +135,12 @@ def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, ho
         "write-edges",
         _write_edges,
         [(how, file, edges[b], ids[b], rows.names[b], results[b], of_edges[b]) for b, file in parts],
+        at,
     ) + engine.map(
         "write-vertices",
         _write_vertices,
         [(how, file, ids[b], rows.vertices[b], members[b], added[b]) for b, file in parts],
+        at,
     )
     tables = []
     if groups:

@@ -58,6 +58,9 @@ class SequentialEngine:
     def receiver_workers(self, receivers: Sequence[int]) -> None:
         """None, as no workers exist."""
 
+    def bucket_workers(self, buckets: int) -> None:
+        """None, as no workers exist."""
+
     def for_partitions(self) -> Self:
         """The same engine: arrays stay where the tasks put them."""
         return self

@@ -93,7 +93,9 @@ def count_triangles(graph: OrderedGraph, assignment: ShardAssignment, stage: Sta
     arguments = [
         (found[b], assignment, totals[k], start) for b, (k, start) in enumerate(positions_in_batches(batches, sizes))
     ]
-    by_bucket = exchange(engine, "closed", closed, supports.collect_supports, arguments)
+    by_bucket = exchange(
+        engine, "closed", closed, supports.collect_supports, arguments, engine.bucket_workers(len(found))
+    )
     del closing, closed, totals, arguments
     engine.wait(by_bucket, stage)
     sums = engine.peek(by_bucket, _sums)
@@ -203,7 +205,8 @@ def collect_intervals(
     ends = list(zip(rows, intervals, strict=True))
     at = engine.partition_workers and engine.partition_workers[: len(rows)]
     sent = send(engine, "send-results", "results", _send_intervals, ends, at)
-    results = exchange(engine, "results", sent, answers.collect_intervals, [(own,) for own in supports])
+    at = engine.bucket_workers(len(supports))
+    results = exchange(engine, "results", sent, answers.collect_intervals, [(own,) for own in supports], at)
     engine.wait(results)
     return results
 

@@ -59,5 +59,8 @@ class TaskEngine(Protocol):
     def receiver_workers(self, receivers: Sequence[int]) -> list[int] | None:
         """The worker of each receiver; None if the scheduler chooses."""
 
+    def bucket_workers(self, buckets: int) -> list[int] | None:
+        """The worker for the tasks of each bucket; None if the scheduler chooses."""
+
     def for_partitions(self) -> Self:
         """The engine for tasks that hold partitions on the device that computes."""

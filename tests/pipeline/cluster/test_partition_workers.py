@@ -1,12 +1,19 @@
-"""Partitions stay on their workers, and one run at a time peels on a cluster."""
+"""Partitions and buckets stay on their workers, and one run at a time peels on a cluster."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import pytest
 from distributed import Client, Lock
 
+from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
+from edgemill.tasks.generate.generate import generate
 
 
 def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
@@ -19,6 +26,50 @@ def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
     assert engine.gather(futures) == [f"/proc/{pids[place]}" for place in (1, 0, 1, 0)]
     links = engine.map("links", str, [("/proc/self",)] * 2, [0, 0])
     assert engine.peek(links, os.path.realpath, [0, 1]) == [f"/proc/{pid}" for pid in pids]
+
+
+def test_tasks_run_where_their_bucket_is_on_a_gpu(two_workers: Client) -> None:
+    engine = Engine.connect(two_workers, "buckets")
+    assert engine.bucket_workers(3) is None
+    capacity = replace(engine.capacity, device_bytes=2**30)
+    on_gpus = replace(engine, execution=replace(engine.execution, capacity=capacity))
+    assert on_gpus.bucket_workers(3) == [0, 1, 0]
+    here = replace(on_gpus, execution=replace(engine.execution, capacity=replace(capacity, in_process=True)))
+    assert here.bucket_workers(3) is None
+
+
+def test_a_run_whose_buckets_stay_on_their_workers(
+    two_workers: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on GPUs. The result is that of a run whose tasks the scheduler places."""
+    generate("rmat", str(tmp_path / "rows"), files=3, seed=4, scale=10, edge_factor=8)
+    how: dict[str, Any] = {"client": two_workers, "device": "cpu", "partitions": 2}
+    plain = mine(tmp_path / "rows", tmp_path / "plain", **how)
+    own, placed = Engine.map, {}
+
+    def place(self: Engine, buckets: int) -> list[int]:
+        return [(bucket + 1) % 2 for bucket in range(buckets)]
+
+    def see(
+        self: Engine,
+        name: str,
+        function: Any,
+        arguments: Sequence[Any],
+        at: Sequence[int] | None = None,
+        soon: bool = False,
+    ) -> Any:
+        if name in ("ids", "sums", "results", "write-edges", "write-vertices") and not soon:
+            placed[name] = (at, len(arguments))
+        return own(self, name, function, arguments, at, soon)
+
+    monkeypatch.setattr(Engine, "bucket_workers", place)
+    monkeypatch.setattr(Engine, "map", see)
+    found = mine(tmp_path / "rows", tmp_path / "out", **how)
+    for name in ("edges", "vertices", "hierarchy", "dn_graphs", "dn_graph_members"):
+        assert getattr(found, name).to_table() == getattr(plain, name).to_table()
+    assert len(placed) == 5
+    for at, tasks in placed.values():
+        assert at == [(bucket + 1) % 2 for bucket in range(tasks)]
 
 
 def test_one_run_at_a_time(two_workers: Client) -> None:
