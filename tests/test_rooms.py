@@ -39,6 +39,7 @@ MORE_IMPORTS = {
     "pipeline/updating/start.py": "reads a result, its state and the input",
     "pipeline/updating/tables.py": "composes the tables of an update",
     "pipeline/updating/updating.py": "composes an update",
+    "tasks/programs/running.py": "composes the run of a program: block, carrier and orders",
     "tasks/shards/gpu/transport.py": "knows every transport",
 }
 """Modules that compose others may import more; `__init__` modules, which re-export, too."""

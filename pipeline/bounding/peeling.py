@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
@@ -127,15 +128,23 @@ class PeelAlone(Peeling):
 
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         context = self.context
-        previous = None if before is None else before[0]
-        return [context.engine.submit("peel", _peel_alone, context.subgraphs[0], previous, seconds, self._topic)]
+        how = None if before is None else before[0], seconds, self._topic, context.record_order
+        return [context.engine.submit("peel", _peel_alone, context.subgraphs[0], *how)]
+
+    def end(self) -> BoundingResult:
+        found = super().end()
+        if not self.context.record_order or self.round is None:
+            return found
+        return replace(found, peeled=self.round.states[0])
 
     def _report_exchanges(self, levels: int, evaluations: int, unsettled: int) -> None:
         pass
 
 
-def _peel_alone(graph: Subgraph | WholeGraph, before: Outcome | None, seconds: float | None, topic: str) -> Outcome:
-    peeled = peel(graph, before and before.state, seconds, progress_reporter(topic))
+def _peel_alone(
+    graph: Subgraph | WholeGraph, before: Outcome | None, seconds: float | None, topic: str, record: bool
+) -> Outcome:
+    peeled = peel(graph, before and before.state, seconds, progress_reporter(topic), record=record)
     return Outcome(peeled, bundle(graph.partition, {}), None)
 
 

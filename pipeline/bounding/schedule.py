@@ -26,6 +26,8 @@ class BoundingResult:
     """[partitions] Intervals of the owned edges."""
     record: BoundingRecord
     converged: bool
+    peeled: Future | None = None
+    """Outcome of the peeling of the only partition, if its order was to be recorded."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class BoundingContext:
     subgraphs: list[Future]
     counts: Sequence[PartitionCounts]
     settings: BoundingSettings
+    record_order: bool = False
+    """Whether a peeling of the only partition records its order."""
 
     def highest(self) -> int:
         """An upper limit of λ, from the supports of all partitions."""

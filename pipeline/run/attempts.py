@@ -9,18 +9,17 @@ from ...tasks.storage.folders import Folder, folder_at
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Checkpoint, Graph
 from ..nightly.lineage import Lineage, lineage_from, lineage_of
-from ..output.manifest import Manifest
 from ..programs.saving import KeptPrograms
 from ..results.report.run_report import import_early
 from .context import RunContext
-from .tables import make_tables
+from .tables import Made, make_tables
 
 MAX_ATTEMPTS = 3
 """Most consecutive attempts that lose a worker and reach no later checkpoint or exchange than the previous attempt."""
 
 
-def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Manifest:
-    """Bound, run programs, extract and publish. Returns the manifest of the tables.
+def compute(run: RunContext, graph: Graph, checkpoint: Checkpoint) -> Made:
+    """Bound, run programs, extract and publish.
 
     If a worker is lost with its state, the next attempt resumes from the last checkpoint. Raises StateLost after
     MAX_ATTEMPTS without progress.

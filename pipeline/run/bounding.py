@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
+from ..bounding.recorded_order import order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
 from ..bounding.streaming_estimates import estimate_edges
@@ -27,6 +28,8 @@ class Known:
     """[buckets] BucketResults"""
     estimates: list[Future] | None
     """[buckets] lists of TableColumn with estimates of λ; None without any"""
+    order: Future | None
+    """Order of the peeling, in the rows of the result; None if it was not recorded"""
 
 
 def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Known:
@@ -34,7 +37,8 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
     engine, settings, estimates = run.engine, run.settings.bounding, None
     with run.events.stage("bound", 0):
         holding = engine.for_partitions()
-        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings)
+        records = run.settings.nightly.may_start_from_earlier and records_order(engine, run.plan)
+        context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
         bounded = bound(context, run.plan, progress)
         unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
         if graph.supports:
@@ -46,4 +50,5 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
             own = known, rows, graph.buckets.edges, settings.permutations
             estimates, record = estimate_edges(engine, subgraph, *own)
             bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
-    return Known(bounded, unsettled, results, estimates)
+        order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
+    return Known(bounded, unsettled, results, estimates, order)

@@ -34,6 +34,7 @@ from .cluster_observers import monitored
 from .context import Call, RunContext
 from .graph import find_graph
 from .result_manifest import plan_record
+from .tables import Made
 from .warming import warm_workers
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def run_in_full(
                 events.emit("client", scheduler=scheduler.address)
             session = Session(connected, events.run_id, (known or "unknown")[:8], settings.cluster.waiting_seconds)
             with restored(client, session):
-                manifest, checkpoint = _run(planned(call, source, vertices, session))
-        keep_state_of(call, manifest)
-    return source, manifest, checkpoint.clear
+                made, checkpoint = _run(planned(call, source, vertices, session))
+        keep_state_of(call, made.manifest, made.order)
+    return source, made.manifest, checkpoint.clear
 
 
 @contextmanager
@@ -108,7 +109,7 @@ def _with_plan(execution: Execution, plan: Plan) -> Execution:
     )
 
 
-def _run(run: RunContext) -> tuple[Manifest, Checkpoint]:
+def _run(run: RunContext) -> tuple[Made, Checkpoint]:
     engine, events, plan, settings = run.engine, run.events, run.plan, run.settings
     warm_workers(run)
     values = made_of(settings, run.source, plan, run.vertices)
@@ -123,9 +124,9 @@ def _run(run: RunContext) -> tuple[Manifest, Checkpoint]:
         if run.vertices is not None and run.vertices.schema.names:
             tables = run.call.staging.tables
             joined = join_attributes(engine, events, run.vertices, graph.buckets.ids, tables, settings)
-        manifest = compute(run, graph, checkpoint)
+        made = compute(run, graph, checkpoint)
     except BaseException as error:
         if checkpoint.note is not None:
             error.add_note(checkpoint.note)
         raise
-    return with_attributes(manifest, joined, run.call.staging.prefix), checkpoint
+    return replace(made, manifest=with_attributes(made.manifest, joined, run.call.staging.prefix)), checkpoint

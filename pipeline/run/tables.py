@@ -6,7 +6,7 @@ A run without λ has programs and their columns of vertices alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -24,14 +24,24 @@ from .context import RunContext
 from .result_manifest import Outcome, manifest_of
 
 if TYPE_CHECKING:
+    from ...tasks.update.order import Order
     from ..programs.running import ProgramResults
     from ..programs.saving import KeptPrograms
 
 
+@dataclass(frozen=True)
+class Made:
+    """The tables of a run."""
+
+    manifest: Manifest
+    order: Order | None = None
+    """The order of peeling of their edges, if it was recorded."""
+
+
 def make_tables(
     run: RunContext, graph: Graph, progress: BoundingCheckpoint, kept: KeptPrograms, lineage: Callable[[], Lineage]
-) -> Manifest:
-    """Find λ and the values that depend on it, run the programs, and write all tables. Returns the manifest.
+) -> Made:
+    """Find λ and the values that depend on it, run the programs, and write all tables.
 
     `kept` has programs that need not run again. `lineage` returns the earlier results from which DN-graphs may take
     tracks. Raises StateLost if a worker is lost together with state that is not in a checkpoint.
@@ -47,7 +57,7 @@ def make_tables(
         ran = run_programs(engine, events, run.settings, source, buckets, degrees, kept, supports)
     if known is None:
         assert ran is not None  # the settings name a program
-        return _publish_programs(run, engine, graph, ran)
+        return Made(_publish_programs(run, engine, graph, ran))
     groups = tracked = None
     if known.bounded.converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
@@ -71,18 +81,16 @@ def make_tables(
             _format(run, files, groups is not None),
         )
         published = _with_pairs(run, engine, graph, ran, published, files)
-    return manifest_of(
-        run,
-        graph,
-        Outcome(
-            known.bounded,
-            known.unsettled,
-            published,
-            groups.record if groups else None,
-            tracked.record if tracked else None,
-            [] if ran is None else ran.records,
-        ),
+    outcome = Outcome(
+        known.bounded,
+        known.unsettled,
+        published,
+        groups.record if groups else None,
+        tracked.record if tracked else None,
+        [] if ran is None else ran.records,
     )
+    order = None if known.order is None else engine.gather([known.order])[0]
+    return Made(manifest_of(run, graph, outcome), order)
 
 
 def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: ProgramResults) -> Manifest:

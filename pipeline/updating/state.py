@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...tasks.errors import EdgemillError
 from ...tasks.storage.folders import folder_at
+from ...tasks.update.order import Order
 from ...tasks.update.state import State, read_state, write_state
 from ...tasks.update.state_index import NoState, has_state
 from ..messages.exits import message
@@ -38,6 +39,10 @@ def keep_state(settings: Settings, staging: Staging, events: Events, state: Stat
                 states.remove(name)
 
 
-def state_of(result: Result) -> State:
-    """The state of a result, from its tables. Peels its edges once. Raises InputError for damage."""
-    return State.of(graph_of_result(result), edge_column(result, "lambda"))
+def state_of(result: Result, order: Order | None) -> State:
+    """The state of a result, from its tables. Peels its edges once unless the `order` of its peeling is known.
+
+    Raises InputError for damage.
+    """
+    graph = graph_of_result(result)
+    return State.of(graph, edge_column(result, "lambda")) if order is None else State.in_order(graph, order)

@@ -6,6 +6,7 @@ from ...tasks.inputs.sources import Source
 from ...tasks.publish.tables import TableColumn
 from ...tasks.publish.writing import TableFormat
 from ...tasks.update.merging import NumberedGraph
+from ...tasks.update.order import Order
 from ...tasks.update.state import State
 from ..nightly.track_assignment import Buckets, assign_tracks
 from ..output.manifest import Manifest, ProgramRecord
@@ -87,13 +88,14 @@ def _format(call: Call, source: Source) -> TableFormat:
     return TableFormat(call.staging.tables, source, True, output.compression, output.row_group_rows)
 
 
-def keep_state_of(call: Call, manifest: Manifest) -> None:
-    """Write the state of a result that a full run has made, if the next night is to start from it."""
-    nightly = call.settings.nightly
-    if (nightly.incremental == "never" and nightly.previous is None) or not manifest.exact:
+def keep_state_of(call: Call, manifest: Manifest, order: Order | None) -> None:
+    """Write the state of a result that a full run has made, if the next night is to start from it. `order` is the order
+    of its peeling, if that was recorded.
+    """
+    if not call.settings.nightly.may_start_from_earlier or not manifest.exact:
         return
     if len(manifest.partitions) > 1 or manifest.bounding.shards is not None:
         return
     with call.events.stage("state", 0):
         made = Result.unpublished(call.staging.named_from, manifest)
-        keep_state(call.settings, call.staging, call.events, state_of(made))
+        keep_state(call.settings, call.staging, call.events, state_of(made, order))

@@ -8,8 +8,8 @@ Madduri, HPEC 2017).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,20 @@ from ..graph.subgraph import Subgraph
 from ..graph.whole_graph import WholeGraph, check_alone
 from ..messages import Bundle, bundle
 from .intervals import Intervals, intervals
+
+
+@dataclass(frozen=True)
+class PeelingRecord(SizedArrays):
+    """What a peeling from start to end recorded, for updates of its result; see `tasks.update.order`."""
+
+    removed: NDArray[np.int32]
+    """[local edges] the edges in the order in which they were removed."""
+
+    count: NDArray[np.int32]
+    """[local edges] triangles whose two other edges have at least the edge's λ."""
+
+    remainder: NDArray[np.int32]
+    """[local edges] triangles whose two other edges were removed later."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,9 @@ class Peeled(SizedArrays):
     left: int
     """Number of remaining edges."""
 
+    record: PeelingRecord | None = None
+    """None unless it was requested, and one call of `peel` removed all edges."""
+
     @property
     def evaluations(self) -> int:
         """Number of removed edges: each is evaluated once."""
@@ -53,8 +70,8 @@ class Peeled(SizedArrays):
         return 0
 
     def kept(self, subgraph: Subgraph | WholeGraph, mail: Mapping[int, Any]) -> Peeled:
-        """The part to store in a checkpoint: all of it."""
-        return self
+        """The part to store in a checkpoint: all but the record."""
+        return replace(self, record=None)
 
     def resumed(self, subgraph: Subgraph | WholeGraph) -> tuple[Peeled, Bundle[Any]]:
         """The state after a restart, and no messages."""
@@ -67,23 +84,47 @@ def peel(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     most_plain: int | None = None,
+    record: bool = False,
 ) -> Peeled:
     """Peel the only partition of a run, from the start or from the state `before`.
 
     Stops at the end of the level in which `seconds` have passed. Calls `progress(level, remaining edges)` after each
     advance. A `WholeGraph`, on a GPU, is peeled in compact rows until plain rows fit, and until at most `most_plain`
-    edges are left. Raises InternalError for a subgraph with ghosts.
+    edges are left. With `record` a subgraph in host memory that is peeled from start to end has a `Peeled.record`.
+    Raises InternalError for a subgraph with ghosts.
     """
+    if record and before is None and isinstance(graph, Subgraph) and kernels.on_host(graph.support):
+        return _recorded(graph, seconds, progress)
     deadline = None if seconds is None else time.monotonic() + seconds
     state = () if before is None else (before.count, before.low, before.level, before.levels)
     peeling = _start(graph, state, most_plain)
+    for _ in _levels(peeling, deadline, progress):
+        pass
+    return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left)
+
+
+def _recorded(graph: Subgraph, seconds: float | None, progress: Callable[[int, int], None] | None) -> Peeled:
+    from ...kernels.cpu.peeling.peel import RecordedPeeling
+
+    deadline = None if seconds is None else time.monotonic() + seconds
+    check_alone(graph)
+    peeling = RecordedPeeling(graph.topology, kernels.take(graph.support, graph.number))
+    removed = [peeling.removed, *(peeling.removed for _ in _levels(peeling, deadline, progress))]
+    record = None
+    if not peeling.left:
+        record = PeelingRecord(np.concatenate(removed), peeling.level_counts, peeling.remainders)
+    return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left, record)
+
+
+def _levels(peeling: Any, deadline: float | None, progress: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Remove level after level, until no edge is left or the time has come."""
     while peeling.left:
         peeling.advance()
+        yield
         if progress is not None:
             progress(peeling.level, peeling.left)
         if deadline is not None and time.monotonic() >= deadline:
             break
-    return Peeled(peeling.count, peeling.low, peeling.level, peeling.levels, peeling.left)
 
 
 def _start(graph: Subgraph | WholeGraph, state: tuple[Any, ...], most_plain: int | None) -> Any:

@@ -46,11 +46,16 @@ class State:
     @classmethod
     def of(cls, graph: NumberedGraph, lam: NDArray[np.int32]) -> State:
         """The state of a graph whose λ is known, int32 [edges]. Peels its edges once."""
+        return cls.in_order(graph, order_of(graph.edges, lam))
+
+    @classmethod
+    def in_order(cls, graph: NumberedGraph, order: Order) -> State:
+        """The state of a graph whose order of peeling is known."""
         from ...kernels.cpu.forest import mark_forest  # loads Numba
 
         edges = graph.edges
-        is_forest = mark_forest(edges.low, edges.high, lam, edges.vertices)
-        return cls(graph, order_of(edges, lam), np.flatnonzero(is_forest).astype(np.int32))
+        is_forest = mark_forest(edges.low, edges.high, order.lam, edges.vertices)
+        return cls(graph, order, np.flatnonzero(is_forest).astype(np.int32))
 
 
 def write_state(place: Folder, run: str, state: State) -> int:

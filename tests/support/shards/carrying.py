@@ -15,7 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from edgemill import kernels
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.shards.carriers.carrier import Carrier, Words
+from edgemill.tasks.shards.carriers.gpu_memory import between_gpus
 from edgemill.tasks.shards.carriers.shared_memory import SharedMemoryCarrier
 
 T = TypeVar("T")
@@ -151,3 +154,35 @@ def says_when(exchange: int, carrier: Carrier, pipe: Connection) -> None:
 def converses(plan: Plan, carrier: Carrier, pipe: Connection) -> None:
     """Go by the plan."""
     converse(carrier, plan)
+
+
+GPU_SIZES = (0, 1, 7, 2**12, 2**21, 3, 2**22 + 5, 2**22, 1)
+"""Words of the exchanges; an outbox begins with room for 2^19."""
+
+
+def gpu_words(exchange: int, sender: int, receiver: int, size: int) -> Any:
+    """What one group sends another; on the host in every third case."""
+    content = np.arange(size, dtype=np.uint32) * np.uint32(2 * exchange + 1) + np.uint32(16 * sender + receiver)
+    on_host = (exchange + sender + receiver) % 3 == 0
+    return content if on_host else MemorySpace.DEVICE.place(content)
+
+
+def gpu_talk(base: Carrier) -> list[bool]:
+    """Exchange all sizes. Returns, for each message received in GPU memory or not, whether it lay there; checks all."""
+    found = []
+    with between_gpus(base) as carrier:
+        for exchange, size in enumerate(GPU_SIZES):
+            own = [gpu_words(exchange, carrier.rank, g, size + g) for g in range(carrier.groups)]
+            common = np.array([exchange, carrier.rank], np.uint32)
+            for sender, packet in enumerate(carrier.exchange(common, own)):
+                assert packet.common.tolist() == [exchange, sender]
+                sent = gpu_words(exchange, sender, carrier.rank, size + carrier.rank)
+                assert np.array_equal(kernels.to_host(packet.own), kernels.to_host(sent)), (exchange, sender)
+                if len(sent) and not kernels.on_host(sent):
+                    found.append(not kernels.on_host(packet.own))
+    return found
+
+
+def gpu_talks(carrier: Carrier, pipe: Connection) -> None:
+    """In a process: tell what `gpu_talk` found."""
+    pipe.send(gpu_talk(carrier))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import carrying
-import gpu_words
 from edgemill.kernels.runtime.peers import Address
 from edgemill.tasks.shards import MemoryCarrier
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.gpu
 
 def of_threads(groups: int) -> list[list[bool]]:
     with ThreadPoolExecutor(groups) as pool:
-        return list(pool.map(gpu_words.talk, MemoryCarrier.open(groups)))
+        return list(pool.map(carrying.gpu_talk, MemoryCarrier.open(groups)))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
@@ -29,7 +28,10 @@ def test_threads(groups: int) -> None:
 
 
 def test_processes() -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, carrying.processes(gpu_words.talks, [folder], 2) as two:
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
+        carrying.processes(carrying.gpu_talks, [folder], 2) as two,
+    ):
         found = [two.told(rank) for rank in range(2)]
     assert all(all(own) for own in found)
     assert all(len(own) > 5 for own in found)
