@@ -78,13 +78,13 @@ def test_every_room_says_what_it_is_for() -> None:
             assert len(docstring.splitlines()) > 2, f"{path}: say what the room is for, and where to start"
 
 
-def test_the_map_is_that_of_the_code() -> None:
-    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.drawn(), "run python docs/making/rooms.py"
-
-
 @pytest.fixture(scope="module")
 def code() -> rooms.Code:
     return rooms.Code(ROOT)
+
+
+def test_the_map_is_that_of_the_code(code: rooms.Code) -> None:
+    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.drawn(code), "run python docs/making/rooms.py"
 
 
 @pytest.mark.parametrize(

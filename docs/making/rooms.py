@@ -156,9 +156,9 @@ def _names_stage(expression: ast.expr, stage: str) -> bool:
     )
 
 
-def drawn(root: Path = ROOT) -> str:
-    """The picture as SVG."""
-    code = Code(root)
+def drawn(code: Code | None = None) -> str:
+    """The picture of `code`, this project's unless given, as SVG."""
+    code = code or Code(ROOT)
     stages = code.stages()
     wide, left = 132, 96
     width = left + wide * len(stages) + 10
