@@ -61,7 +61,8 @@ def find_lambda(
             spent, most = over.triangles, decision.most_work
             events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)
             when = "as its first changes told of" if over.is_expected else "after"
-            why = f"the update was given up {when} a work of {over.work:,} triangles: its budget was {most:,}"
+            why = f"the update was given up {when} a work of {over.work:,} triangles"
+            why += f": its budget was {most:,}" if over.has_room else ", as its lists would take too much memory"
             decision = Decision("whole", why, expected=decision.expected)
         else:
             known = made.origin >= 0

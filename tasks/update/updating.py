@@ -38,14 +38,16 @@ LEAST_STEP = 256
 class OverBudget(Exception):
     """An update would take more work than allowed. The full computation takes over."""
 
-    def __init__(self, triangles: int, work: int, is_expected: bool = False) -> None:
+    def __init__(self, triangles: int, work: int, is_expected: bool = False, has_room: bool = True) -> None:
         super().__init__(f"stopped after {triangles:,} triangles")
         self.triangles = triangles
         """Triangles looked at before the update stopped."""
         self.work = work
         """Its work until then, or all its work if `is_expected`."""
         self.is_expected = is_expected
-        """Whether the first of its changes told of this work."""
+        """Whether the work is that of changes still to come, as the ones so far told it."""
+        self.has_room = has_room
+        """False if it stopped because it would take too much memory, whatever its work."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,20 @@ def update_order(
     if len(union.removed):
         looked = _remove(union, rows, ends, most, in_one_thread)
     if added.edges:
-        replayed = replay(union, rows, ends, (most - looked) // REPLAYED, in_one_thread)
-        _within(most, looked, replayed)
+        replayed = _replayed(union, rows, ends, looked, most, in_one_thread)
     after, values, origin, changed, change = leave_out(union, order.lam)
     return Updated(after, Order(*values), origin, changed, change, looked + replayed, looked + REPLAYED * replayed)
+
+
+def _replayed(union: Union, rows: Adjacency, ends: LongArray, looked: int, most: int, in_one_thread: bool) -> int:
+    """Bring the order to the edges with the added ones. Returns the triangles looked at. Raises OverBudget."""
+    found = replay(union, rows, ends, (most - looked) // REPLAYED, in_one_thread)
+    if not found.has_room:
+        raise OverBudget(looked + found.triangles, looked + REPLAYED * found.triangles, has_room=False)
+    if found.expected:
+        raise OverBudget(looked + found.triangles, looked + REPLAYED * found.expected, True)
+    _within(most, looked, found.triangles)
+    return found.triangles
 
 
 def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool) -> int:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import runs
 from dense_answers import check_dense
+from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
@@ -464,3 +465,19 @@ def test_a_folder_of_states_holds_those_of_two_nights(base: Result, tmp_path: Pa
         assert result.manifest.update is not None and "state" not in result.manifest.update.reason
         assert not (result.path / "state").exists()
     assert {place.name for place in states.iterdir()} == {before.manifest.run, result.manifest.run}
+
+
+def test_an_update_whose_lists_take_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """λ is found from nothing, though updates are asked for whatever they cost."""
+    module = sys.modules[replay.__module__]
+    monkeypatch.setattr(module, "ENTRIES", 50)
+    monkeypatch.setattr(module, "MOST_LISTED", 1)
+    clique = {(u, v) for v in range(12) for u in range(v)}
+    base = mine(rows(clique - {(0, 1)}), tmp_path / "base", device="cpu", nightly={"incremental": "auto"}, report=False)
+    how: dict[str, Any] = {"device": "cpu", "report": False, "nightly": {"incremental": "always"}}
+    result = update(base, tmp_path / "out", insert=rows({(0, 1)}), **how)
+    assert_equal(result, clique)
+    made = result.manifest.update
+    assert made is not None
+    assert made.way == "whole"
+    assert made.reason.endswith("triangles, as its lists would take too much memory")

@@ -172,10 +172,35 @@ def test_insertions_are_expected_to_be_as_much_work_as_deletions(steps: None) ->
 def test_lists_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is room for one triangle at first. The list of the added edge has 28, and those of old edges follow."""
     monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
+    monkeypatch.setattr(sys.modules[replay.__module__], "MOST_LISTED", 100)
+    found = update_order(*completed_clique())
+    assert set(found.order.lam.tolist()) == {28} and find_violation(found.edges, found.order) is None
+
+
+def completed_clique() -> tuple[Topology, Order, NDArray[np.bool_], Topology]:
+    """A clique of 30 vertices that lacks an edge, and the edge: all edges stand at level 27."""
     edges = topology(set(combinations(range(30), 2)) - {(0, 1)}, 30)
     order = order_of(edges, np.full(edges.edges, 27, np.int32))
-    found = update_order(edges, order, np.zeros(edges.edges, np.bool_), topology({(0, 1)}, 30))
-    assert set(found.order.lam.tolist()) == {28} and find_violation(found.edges, found.order) is None
+    return edges, order, np.zeros(edges.edges, np.bool_), topology({(0, 1)}, 30)
+
+
+def test_edges_that_are_about_to_stand_tell_that_the_budget_will_not_do() -> None:
+    whole = update_order(*completed_clique())
+    most = whole.work // 2
+    with pytest.raises(OverBudget) as early:
+        update_order(*completed_clique(), most)
+    assert early.value.is_expected and early.value.has_room
+    assert early.value.work > most > updating.REPLAYED * early.value.triangles
+
+
+def test_lists_that_take_too_much_memory_end_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a budget, too."""
+    module = sys.modules[replay.__module__]
+    monkeypatch.setattr(module, "ENTRIES", 1)
+    monkeypatch.setattr(module, "MOST_LISTED", 2)
+    with pytest.raises(OverBudget) as stopped:
+        update_order(*completed_clique())
+    assert not stopped.value.has_room and stopped.value.triangles > 0
 
 
 def test_nothing_changes_nothing() -> None:
