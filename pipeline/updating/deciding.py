@@ -20,6 +20,8 @@ WORK_SECONDS = 2e-8
 """Time of an update for a work of 1, with MEASURED_THREADS. It is 12 to 25 ns on cnr-2000 and uk-2007-05_100000, 40 ns
 on actor-collaboration, whose peeling takes longer for each triangle too.
 """
+CACHED_EDGES = 2e7
+"""With more edges, work takes longer, as the square root of their number: 36 ns on R-MAT 22, 64 M edges."""
 MOST_CHANGED = 0.2
 """Share of the edges that may be changed for an update to be tried."""
 
@@ -57,7 +59,7 @@ def decide(change: Change, base: Result, support: NDArray[np.int32], always: boo
     if share > MOST_CHANGED:
         return Decision("whole", f"{share:.0%} of the edges changed, over {MOST_CHANGED:.0%}")
     whole = predicted_seconds(edges, triangles, MEASURED_THREADS) - START_SECONDS
-    most = round(BUDGET * whole / WORK_SECONDS)
+    most = round(BUDGET * whole / (WORK_SECONDS * max(1.0, edges / CACHED_EDGES) ** 0.5))
     lost = int(support[change.removed].sum(dtype=np.int64))
     mean = lost / change.lost if change.lost else 3 * triangles / edges
     least = round(lost + mean * change.added.edges)
