@@ -18,6 +18,11 @@ from .deciding import Decision
 from .reading import edge_column
 from .start import Start
 
+MOST_LISTED = 6
+"""Most entries of an update's lists for each edge of the graph, 72 bytes."""
+LEAST_ROOM = 2**26
+"""Entries that are allowed on any graph, 0.8 GB: the edges of small dense graphs are in many triangles each."""
+
 
 @dataclass(frozen=True)
 class Since:
@@ -56,7 +61,10 @@ def find_lambda(
             warm_updates()
         try:
             with events.stage("update", 0), kernel_threads(threads):
-                made = update_order(change.before, start.order, change.removed, change.added, decision.most_work)
+                made = update_order(
+                    *(change.before, start.order, change.removed, change.added, decision.most_work),
+                    most_listed=max(MOST_LISTED * change.before.edges, LEAST_ROOM),
+                )
         except OverBudget as over:
             spent, most = over.triangles, decision.most_work
             events.emit("update_given_up", triangles=spent, work=over.work, expected=over.is_expected, most=most)

@@ -83,13 +83,14 @@ def update_order(
     added: Topology,
     most_work: int | None = None,
     in_one_thread: bool = True,
+    most_listed: int | None = None,
 ) -> Updated:
     """Remove the edges whose `removed` [edges] is true, and add others.
 
     `edges` and `added` are simple edges, low < high, sorted by (low, high); vertices are int32 numbers in any numbering
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
     larger. Without `in_one_thread` all threads do small steps, too: the outcome is the same. Raises OverBudget if the
-    work would be more than `most_work`.
+    work would be more than `most_work`, or insertions need lists of more than `most_listed` entries of 12 bytes.
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
@@ -102,14 +103,17 @@ def update_order(
     if len(union.removed):
         looked = _remove(union, rows, ends, most, in_one_thread)
     if added.edges:
-        replayed = _replayed(union, rows, ends, looked, most, in_one_thread)
+        listed = MOST if most_listed is None else most_listed
+        replayed = _replayed(union, rows, ends, looked, most, listed, in_one_thread)
     after, values, origin, changed, change = leave_out(union, order.lam)
     return Updated(after, Order(*values), origin, changed, change, looked + replayed, looked + REPLAYED * replayed)
 
 
-def _replayed(union: Union, rows: Adjacency, ends: LongArray, looked: int, most: int, in_one_thread: bool) -> int:
+def _replayed(
+    union: Union, rows: Adjacency, ends: LongArray, looked: int, most: int, most_listed: int, in_one_thread: bool
+) -> int:
     """Bring the order to the edges with the added ones. Returns the triangles looked at. Raises OverBudget."""
-    found = replay(union, rows, ends, (most - looked) // REPLAYED, in_one_thread)
+    found = replay(union, rows, ends, (most - looked) // REPLAYED, most_listed, in_one_thread)
     if not found.has_room:
         raise OverBudget(looked + found.triangles, looked + REPLAYED * found.triangles, has_room=False)
     if found.expected:

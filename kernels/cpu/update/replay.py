@@ -45,8 +45,6 @@ ENTRIES = 1 << 20
 """Entries of lists for which there is room at first."""
 GROWTH = 4
 """Lists grow to this many times their room."""
-MOST_LISTED = 6
-"""Most entries of lists for each edge of the graph, of 12 bytes each. A replay that needs more stops."""
 ALONE = 1 << 13
 """A step over at most this many triangles runs in one thread. Waking the others takes about 100 µs."""
 FEW = 1 << 10
@@ -306,11 +304,13 @@ def _advance(graph, state, own, lists, gains, queue, touched, visited, size, scr
             _close_fall(visited, state, own, level_ends, size)
 
 
-def replay(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool = True) -> Replayed:
+def replay(
+    union: Union, rows: Adjacency, ends: LongArray, most: int, most_listed: int, in_one_thread: bool = True
+) -> Replayed:
     """Bring the order to the edges with the added ones; changes the arrays of `union`.
 
     `ends` int64 [levels] are the times at which each level ends. An edge that stood goes to the end of its new level.
-    Stops before more than `most` triangles are looked at, and when its lists have MOST_LISTED entries for each edge.
+    Stops before more than `most` triangles are looked at, or lists have more than `most_listed` entries of 12 bytes.
     Without `in_one_thread` all threads do small steps, too.
     """
     total, threads, widest = union.edges.edges, get_num_threads(), rows.widest
@@ -333,7 +333,6 @@ def replay(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thr
     size, cursor, looked = np.zeros(SIZES, np.int64), np.zeros(2, np.int64), np.zeros(threads, np.int64)
     size[LEVEL], size[STEP] = -1, LIST
     size[MOST_ALONE], size[MOST_FEW] = (ALONE, FEW) if in_one_thread else (-1, -1)
-    room = max(ENTRIES, MOST_LISTED * total)
     _stand(union.added, state, own, size)
     while True:
         step = _advance(
@@ -347,10 +346,10 @@ def replay(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thr
         cursor[:] = 0
         if step == LIST:
             needed = int(size[USED] + size[ENTRIES_OF_BLOCK])
-            if needed > room:
+            if needed > most_listed:
                 return Replayed(triangles, has_room=False)
             if needed > lists.shape[1]:
-                lists = _grown(lists, int(size[USED]), min(max(GROWTH * lists.shape[1], needed), room))
+                lists = _grown(lists, int(size[USED]), min(max(GROWTH * lists.shape[1], needed), most_listed))
             cursor[0] = size[LISTED]
             _list(
                 *(size[BLOCK_STOP], cursor, level, graph, state, own, lists, gains, queue, touched, size),

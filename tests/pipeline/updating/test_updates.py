@@ -24,7 +24,7 @@ from edgemill.kernels.cpu.update import replay
 from edgemill.pipeline import NotConverged, Result, UsageError, mine, update
 from edgemill.pipeline.calls.update_settings import update_settings
 from edgemill.pipeline.cli import edgemill
-from edgemill.pipeline.updating import file_ranges
+from edgemill.pipeline.updating import file_ranges, finding_lambda
 from edgemill.pipeline.updating.groups import finding, vertices
 from examples import examples
 
@@ -469,9 +469,9 @@ def test_a_folder_of_states_holds_those_of_two_nights(base: Result, tmp_path: Pa
 
 def test_an_update_whose_lists_take_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """λ is found from nothing, though updates are asked for whatever they cost."""
-    module = sys.modules[replay.__module__]
-    monkeypatch.setattr(module, "ENTRIES", 50)
-    monkeypatch.setattr(module, "MOST_LISTED", 1)
+    monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
+    monkeypatch.setattr(finding_lambda, "LEAST_ROOM", 50)
+    monkeypatch.setattr(finding_lambda, "MOST_LISTED", 1)
     clique = {(u, v) for v in range(12) for u in range(v)}
     base = mine(rows(clique - {(0, 1)}), tmp_path / "base", device="cpu", nightly={"incremental": "auto"}, report=False)
     how: dict[str, Any] = {"device": "cpu", "report": False, "nightly": {"incremental": "always"}}

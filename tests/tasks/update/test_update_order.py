@@ -172,7 +172,6 @@ def test_insertions_are_expected_to_be_as_much_work_as_deletions(steps: None) ->
 def test_lists_grow_while_a_schedule_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is room for one triangle at first. The list of the added edge has 28, and those of old edges follow."""
     monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
-    monkeypatch.setattr(sys.modules[replay.__module__], "MOST_LISTED", 100)
     found = update_order(*completed_clique())
     assert set(found.order.lam.tolist()) == {28} and find_violation(found.edges, found.order) is None
 
@@ -195,12 +194,11 @@ def test_edges_that_are_about_to_stand_tell_that_the_budget_will_not_do() -> Non
 
 def test_lists_that_take_too_much_memory_end_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a budget, too."""
-    module = sys.modules[replay.__module__]
-    monkeypatch.setattr(module, "ENTRIES", 1)
-    monkeypatch.setattr(module, "MOST_LISTED", 2)
+    monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
     with pytest.raises(OverBudget) as stopped:
-        update_order(*completed_clique())
-    assert not stopped.value.has_room and stopped.value.triangles > 0
+        update_order(*completed_clique(), most_listed=1000)
+    assert not stopped.value.has_room and 0 < stopped.value.triangles <= 1000
+    assert update_order(*completed_clique(), most_listed=10**6).triangles > 1000
 
 
 def test_nothing_changes_nothing() -> None:
