@@ -12,9 +12,7 @@ processes, several share one.
 from __future__ import annotations
 
 import argparse
-import multiprocessing as mp
 import os
-import queue
 from contextlib import closing
 from dataclasses import replace
 from statistics import median
@@ -26,6 +24,7 @@ import numpy as np
 from benchmarks.common.table import markdown, millions
 from benchmarks.gpus.gpu_programs import FEW, MANY, timed
 from benchmarks.gpus.graphs import rmat_block
+from benchmarks.gpus.processes import from_processes, own_device
 from edgemill.kernels.in_rows import InRows
 from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.partition import RangePartitioner
@@ -79,7 +78,7 @@ def superstep(block: Block, home: RangePartitioner, carrier: Carrier, repeats: i
 
 def in_own_process(rank: int, count: int, devices: int, scale: int, repeats: int, name: str, to: Any) -> None:
     """Rank the vertices of one block in its own process. `name` identifies the carrier's run."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
+    own_device(rank, devices)
     whole = rmat_block(scale)
     alone, known, _ = superstep(whole, RangePartitioner(), MemoryCarrier.open(1)[0], repeats)
     block, home = own_block(whole, rank, count)
@@ -94,21 +93,8 @@ def in_own_process(rank: int, count: int, devices: int, scale: int, repeats: int
 
 def measured(scale: int, count: int, repeats: int) -> list[str]:
     """A line of the table."""
-    context = mp.get_context("spawn")
-    to, devices = context.Queue(), cupy.cuda.runtime.getDeviceCount()
-    shared = count, devices, scale, repeats, f"gpu-ranks-{os.getpid()}-{scale}-{count}", to
-    processes = [context.Process(target=in_own_process, args=(rank, *shared), daemon=True) for rank in range(count)]
-    for process in processes:
-        process.start()
-    found: list[Any] = []
-    while len(found) < count:
-        try:
-            found.append(to.get(timeout=1))
-        except queue.Empty:
-            if any(process.exitcode for process in processes):
-                raise RuntimeError("a process has failed") from None
-    for process in processes:
-        process.join()
+    name = f"gpu-ranks-{os.getpid()}-{scale}-{count}"
+    found = from_processes(in_own_process, count, scale, repeats, name)
     if not all(same for same, *_ in found):
         raise ValueError(f"scale {scale}: ranks of {count} blocks differ from those of one")
     _, taken, alone, received, entries = (max(part) for part in zip(*found, strict=True))

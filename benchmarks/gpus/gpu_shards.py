@@ -14,9 +14,7 @@ go to the memory of each other's GPUs ("mailboxes"), through shared memory of th
 from __future__ import annotations
 
 import argparse
-import multiprocessing as mp
 import os
-import queue
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -31,6 +29,7 @@ import numpy as np
 from benchmarks.common.table import markdown, millions, seconds
 from benchmarks.gpus.gpu import Peak
 from benchmarks.gpus.graphs import rmat
+from benchmarks.gpus.processes import from_processes, own_device
 from edgemill.kernels.cpu.shards import Cut
 from edgemill.kernels.gpu.runtime import source
 from edgemill.kernels.gpu.shards import rows as shard_rows
@@ -146,7 +145,7 @@ def in_own_process(
     rank: int, count: int, devices: int, scale: int, repeats: int, profile: bool, way: str, name: str, to: Any
 ) -> None:
     """Peel one shard in its own process, on one of `devices` devices. `name` identifies the carrier's run."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str((rank + k) % devices) for k in range(devices))
+    own_device(rank, devices)
     measure(profile)
     subgraph = made(scale)
     with Peak() as of_one:
@@ -176,22 +175,9 @@ def in_own_process(
 
 def in_processes(scale: int, count: int, repeats: int, profile: bool, way: str) -> Row:
     """Peel with a process for each shard."""
-    context = mp.get_context("spawn")
-    to, devices = context.Queue(), cupy.cuda.runtime.getDeviceCount()
-    shared = (count, devices, scale, repeats, profile, way, f"gpu-shards-{os.getpid()}-{scale}-{count}", to)
-    processes = [context.Process(target=in_own_process, args=(rank, *shared), daemon=True) for rank in range(count)]
-    for process in processes:
-        process.start()
-    found: list[Any] = []
-    while len(found) < count:
-        try:
-            found.append(to.get(timeout=1))
-        except queue.Empty:
-            if any(process.exitcode for process in processes):
-                raise RuntimeError("a process has failed") from None
+    name = f"gpu-shards-{os.getpid()}-{scale}-{count}"
+    found = from_processes(in_own_process, count, scale, repeats, profile, way, name)
     found.sort(key=lambda one: one[0])
-    for process in processes:
-        process.join()
     if not all(one[1] for one in found):
         raise ValueError(f"{count} shards have another λ")
     return Row(scale, found[0][4], max(one[2] for one in found), found[0][3], [one[5] for one in found])
