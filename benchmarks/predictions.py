@@ -111,7 +111,7 @@ def measure(name: str, graph: str, block: Block, threads: int, sources: int | No
     if not found:  # few batches
         return [*line, "", seconds(median(actual)), "", ""]
     figures = [median(column) for column in zip(*found, strict=True)]
-    return [*line, seconds(figures[0]), seconds(figures[1]), f"{figures[2]:.2f}", f"{figures[3]:.2f}"]
+    return [*line, seconds(figures[0]), seconds(figures[1]), *(f"{ratio:.3g}" for ratio in figures[2:])]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

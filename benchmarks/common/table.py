@@ -20,7 +20,9 @@ def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Seconds, with three decimals below one and two above."""
+    """Seconds, with three decimals below one, six below a millisecond, and two above."""
+    if 0 < value < 1e-3:
+        return f"{value:.6f}"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}"
 
 
