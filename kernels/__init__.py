@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .backend import Backend, Cascade, Fixpoint, Peeling
 from .graph import Adjacency, IntArray, LongArray, Nested, Topology
 from .runtime import threads
-from .runtime.device import device, on_host, to_device, to_host, trim
+from .runtime.device import device, finished_to_host, on_host, to_device, to_host, trim
 
 if TYPE_CHECKING:
     from .cpu.shards.cut import Cut
@@ -32,6 +32,7 @@ __all__ = [
     "compact",
     "count_by_third_vertex",
     "device",
+    "finished_to_host",
     "fixpoint",
     "intersect",
     "join",

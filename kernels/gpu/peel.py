@@ -8,6 +8,7 @@ import cupy
 import numpy as np
 
 from ..graph import GONE, Topology
+from .arrays.transfer import wait_for
 from .rows import adjacency, trim
 from .runtime.constants import FRONTIER_BINS
 from .runtime.launch import Rounds
@@ -69,7 +70,7 @@ class Peeling:
         grouping = (np.int32(self._topology.vertices), self._grouped, np.uint32(len(self._grouped)), self._bins)
         lists = (self._count, self._candidates, self._removed_at)
         self._rounds.launch("peel", self._rows, *lists, *limits, *grouping, size=size)
-        removed, _, _, self.level, self.levels = self._rounds.state[:5].get().tolist()
+        removed, _, _, self.level, self.levels = wait_for(self._rounds.state[:5]).tolist()
         self.left = len(self._count) - removed
         if 0 < self.left <= int(SHRINK_AT * len(self._count)):
             self._shrink()

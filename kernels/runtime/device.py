@@ -118,6 +118,18 @@ def to_host(array: Any) -> AnyArray:
     return to_host(array)
 
 
+def finished_to_host(array: Any) -> AnyArray:
+    """The array [n] in host memory, copied while kernels of other threads run; the array itself if it is there.
+
+    Kernels that write to it must have ended.
+    """
+    if on_host(array):
+        return array
+    from ..gpu.arrays.transfer import finished_to_host
+
+    return finished_to_host(array)
+
+
 def synchronize() -> None:
     """Wait for the GPU kernels that this thread has started, and raise their errors."""
     from ..gpu.arrays.transfer import synchronize

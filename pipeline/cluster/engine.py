@@ -42,6 +42,8 @@ class Engine:
     _kernel_threads: int = 1
     _partitions: bool = False
     """Whether its tasks hold partitions."""
+    _background: bool = False
+    """Whether its tasks start after all others, and leave the GPU alone."""
 
     @classmethod
     def set_up(cls, session: Session, execution: Execution) -> Self:
@@ -114,6 +116,13 @@ class Engine:
         """
         return replace(self, _partitions=True)
 
+    def in_background(self) -> Self:
+        """The engine for tasks that a worker starts when it has nothing else to start, with one thread for kernels.
+
+        They may not start kernels on a GPU, where they would wait for those of the stages.
+        """
+        return replace(self, _background=True, _kernel_threads=1)
+
     @property
     def _resources(self) -> dict[str, float] | None:
         """The resources of Dask that a task needs."""
@@ -125,7 +134,7 @@ class Engine:
         limit = self.execution.partitions_at_once
         if self._partitions and not soon and limit is not None and limit < self.capacity.threads:
             threads, at_once = max(1, self.capacity.threads // limit), limit
-        on_gpu = bool(self.capacity.device_bytes) and not self.shares_memory
+        on_gpu = bool(self.capacity.device_bytes) and not self.shares_memory and not self._background
         return TaskCall(installed_version(), function, threads, on_gpu, self._files, at_once)
 
     # Starting tasks
@@ -165,8 +174,9 @@ class Engine:
         only: bool = False,
     ) -> list[Future]:
         """See `Session.start`."""
+        call, priority = self._call(function, soon), int(soon) - int(self._background)
         return self.session.start(
-            name, self._call(function, soon), arguments, workers, resources=self._resources, soon=soon, only=only
+            name, call, arguments, workers, resources=self._resources, priority=priority, only=only
         )
 
     def on_every_worker(self, function: Callable[..., T], *arguments: Any) -> list[T]:

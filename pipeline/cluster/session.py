@@ -123,14 +123,14 @@ class Session:
         workers: Sequence[Sequence[str]] | None = None,
         *,
         resources: dict[str, float] | None = None,
-        soon: bool = False,
+        priority: int = 0,
         only: bool = False,
     ) -> list[Future]:
         """Start a task `call(own)` for each `own` of `arguments`, on the addresses `workers` of each, if any.
 
-        With `only`, no other worker takes a task. With `soon`, it runs before tasks without.
+        With `only`, no other worker takes a task. Workers take those of a higher `priority` first.
         """
-        options: dict[str, Any] = {"pure": False, "resources": resources, "priority": int(soon)}
+        options: dict[str, Any] = {"pure": False, "resources": resources, "priority": priority}
         keys = self._keys(name, len(arguments))
         if workers is None or not any(workers):  # in one message to the scheduler
             futures: list[Future] = self.client.map(call, [list(own) for own in arguments], key=keys, **options)

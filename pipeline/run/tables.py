@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import add
+from operator import add, attrgetter
 from typing import TYPE_CHECKING
 
 from ...tasks.publish.writing import TableFormat
@@ -17,6 +17,7 @@ from ..cluster.engine import Engine, Future
 from ..nightly.lineage import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import Manifest
+from ..stages.early_edges import collect_supports, encode_early
 from ..stages.extracting import Groups, KnownLambda, extract
 from ..stages.publishing import Findings, Published, publish_results, publish_vertices, tables_to_write
 from .bounding import bound_graph
@@ -48,6 +49,7 @@ def make_tables(
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
+    encoded = _encode_early(run, engine, graph)
     known = bound_graph(run, graph, progress) if run.plan.finds_lambda else None
     degrees = graph.partitions.degrees
     ran, supports = None, None if known is None else known.results
@@ -77,6 +79,7 @@ def make_tables(
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
                 _of_edges(engine, known.estimates, None if ran is None else ran.of_edges),
+                encoded,
             ),
             _format(run, files, groups is not None),
         )
@@ -100,6 +103,20 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
         published = publish_vertices(engine, stage, buckets, degrees, ran.columns, _format(run, files))
         published = _with_pairs(run, engine, graph, ran, published, files)
     return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
+
+
+def _encode_early(run: RunContext, engine: Engine, graph: Graph) -> list[Future] | None:
+    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute."""
+    capacity = engine.capacity
+    if not run.plan.finds_lambda or not capacity.device_bytes or capacity.threads < 2:
+        return None
+    buckets, partitions = graph.buckets, graph.partitions
+    if graph.supports:
+        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
+    else:
+        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
+    how = _format(run, run.plan.files)
+    return encode_early(engine, buckets, partitions.degrees, supports, how)
 
 
 def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Future] | None) -> list[Future] | None:

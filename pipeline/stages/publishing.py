@@ -22,9 +22,10 @@ from ...tasks.messages import Bundle
 from ...tasks.publish import lambda_columns as publish
 from ...tasks.publish.columns import EdgeValues
 from ...tasks.publish.dense_tables import write_groups
+from ...tasks.publish.encoded import EncodedColumns
 from ...tasks.publish.lambda_columns import BucketResults, BucketSummary, BucketVertices
 from ...tasks.publish.names import answer_names, join_names
-from ...tasks.publish.tables import TableColumn, write_edges, write_vertices
+from ...tasks.publish.tables import TableColumn, finish_edges, write_edges, write_vertices
 from ...tasks.publish.writing import OutputFile, TableFormat
 from ..monitor.events import Stage
 from .exchange import exchange, send
@@ -60,6 +61,8 @@ class Findings:
     """[buckets] lists of TableColumn, which are added to the table of vertices"""
     of_edges: Sequence[Future] | None = None
     """[buckets] lists of TableColumn, which are added to the table of edges"""
+    encoded: Sequence[Future] | None = None
+    """[buckets × files] EncodedColumns of the table of edges; None if all of its columns are still to be encoded"""
 
 
 @dataclass(frozen=True)
@@ -98,32 +101,28 @@ def tables_to_write(buckets: int, files: int, groups: bool) -> int:
     return (2 * files + groups) * buckets
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The data that the tables need in addition to the findings."""
-
-    vertices: list[Future]
-    """[buckets] BucketVertices"""
-    names: list[Future]
-    """[buckets] Ids of the larger ends of the bucket's edges"""
-
-
-def sum_and_name(engine: TaskEngine, found: Findings, kind: Kind) -> _Rows:
-    """Sum supports and λ by vertex, and look up the ids of larger ends. `kind` is their kind. Takes two exchanges."""
+def sum_by_vertex(engine: TaskEngine, found: Findings) -> list[Future]:
+    """Sum supports and λ by vertex, in an exchange. Returns [buckets] BucketVertices."""
     edges, results, degrees = found.buckets.edges, found.results, found.degrees
     sums = send(engine, "send-sums", "sums", publish.send_sums, list(zip(edges, results, strict=True)))
     own = list(zip(edges, degrees, results, strict=True))
-    at = engine.bucket_workers(len(edges))
-    vertices = exchange(engine, "sums", sums, publish.collect_vertices, own, at)
-    del sums  # released as soon as no task needs it, as in `ingesting.number`
-    answers = send(engine, "answer-names", "names", answer_names, list(zip(found.buckets.ids, degrees, strict=True)))
-    return _Rows(vertices, exchange(engine, "names", answers, join_names, [(own, kind) for own in edges], at))
+    return exchange(engine, "sums", sums, publish.collect_vertices, own, engine.bucket_workers(len(edges)))
+
+
+def find_names(engine: TaskEngine, buckets: Buckets, degrees: Sequence[Future], kind: Kind) -> list[Future]:
+    """Look up the ids, of this kind, of the larger ends of edges, in an exchange. Returns [buckets] Ids.
+
+    `degrees` [buckets] are BucketDegrees.
+    """
+    answers = send(engine, "answer-names", "names", answer_names, list(zip(buckets.ids, degrees, strict=True)))
+    own = [(edges, kind) for edges in buckets.edges]
+    return exchange(engine, "names", answers, join_names, own, engine.bucket_workers(len(own)))
 
 
 def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, how: TableFormat) -> Published:
     """Write all tables. `stage` counts the `tables_to_write` tasks as they finish."""
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
-    rows = sum_and_name(engine, found, how.source.kind)
+    vertices = sum_by_vertex(engine, found)
     parts = [(b, file) for b in range(len(edges)) for file in range(how.files)]
     workers = engine.bucket_workers(len(edges))
     at = None if workers is None else [workers[b] for b, _ in parts]
@@ -131,27 +130,30 @@ def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, ho
     added, of_edges = (
         [()] * len(edges) if columns is None else list(columns) for columns in (found.columns, found.of_edges)
     )
-    written = engine.map(
-        "write-edges",
-        _write_edges,
-        [(how, file, edges[b], ids[b], rows.names[b], results[b], of_edges[b]) for b, file in parts],
-        at,
-    ) + engine.map(
+    if found.encoded is not None:
+        encoded = dict(zip(parts, found.encoded, strict=True))
+        tasks = [(how, b, file, encoded[b, file], results[b], of_edges[b]) for b, file in parts]
+        written = engine.map("write-edges", _finish_edges, tasks, at)
+    else:
+        names = find_names(engine, found.buckets, found.degrees, how.source.kind)
+        rows = [(how, file, edges[b], ids[b], names[b], results[b], of_edges[b]) for b, file in parts]
+        written = engine.map("write-edges", _write_edges, rows, at)
+    written += engine.map(
         "write-vertices",
         _write_vertices,
-        [(how, file, ids[b], rows.vertices[b], members[b], added[b]) for b, file in parts],
+        [(how, file, ids[b], vertices[b], members[b], added[b]) for b, file in parts],
         at,
     )
     tables = []
     if groups:
         own = list(zip(ids, groups.found, groups.triangles, found.tracks, strict=True))
         tables = engine.map("write-groups", _write_groups, [(how, *parts) for parts in own])
-    summaries = engine.map("summarise", publish.summarise, list(zip(results, rows.vertices, strict=True)))
+    summaries = engine.map("summarise", publish.summarise, list(zip(results, vertices, strict=True)))
     engine.wait([*written, *tables], stage)
     dense = [file for own in engine.gather(tables) for file in own]
     found_here = engine.gather(summaries)
-    edges_in_all, vertices = (sum(getattr(own, name) for own in found_here) for name in ("edges", "vertices"))
-    return Published([*engine.gather(written), *dense], edges_in_all, vertices, found_here)
+    counts = {name: sum(getattr(own, name) for own in found_here) for name in ("edges", "vertices")}
+    return Published([*engine.gather(written), *dense], **counts, summaries=found_here)
 
 
 def publish_vertices(
@@ -192,6 +194,18 @@ def _write_edges(
 ) -> OutputFile:
     columns = [*publish.edge_columns(results, how.converged), *added]
     return write_edges(how, edges, ids.ids, names, columns, file=file)
+
+
+def _finish_edges(
+    how: TableFormat,
+    bucket: int,
+    file: int,
+    encoded: EncodedColumns,
+    results: BucketResults,
+    added: Sequence[TableColumn],
+) -> OutputFile:
+    columns = [*publish.lambda_columns(results, how.converged), *added]
+    return finish_edges(how, bucket, len(results), encoded, columns, file)
 
 
 def _write_vertices(

@@ -61,6 +61,10 @@ class SequentialEngine:
     def bucket_workers(self, buckets: int) -> None:
         """None, as no workers exist."""
 
+    def in_background(self) -> Self:
+        """The same engine: a task runs as soon as it is started."""
+        return self
+
     def for_partitions(self) -> Self:
         """The same engine: arrays stay where the tasks put them."""
         return self

@@ -62,5 +62,8 @@ class TaskEngine(Protocol):
     def bucket_workers(self, buckets: int) -> list[int] | None:
         """The worker for the tasks of each bucket; None if the scheduler chooses."""
 
+    def in_background(self) -> Self:
+        """The engine for tasks that run when a worker has nothing else to start."""
+
     def for_partitions(self) -> Self:
         """The engine for tasks that hold partitions on the device that computes."""

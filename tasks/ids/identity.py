@@ -123,7 +123,12 @@ def quantiles(ids: Ids, parts: int) -> Ids:
 
 def take(ids: Ids, positions: NDArray[Any]) -> Ids:
     """The ids at the positions."""
-    return ids.take(pa.array(positions)) if isinstance(ids, pa.Array) else ids[positions]
+    if isinstance(ids, pa.Array):
+        return ids.take(pa.array(positions))
+    if not kernels.on_host(ids):
+        return ids[positions]
+    # Arrow reuses memory, where NumPy takes new pages for each array.
+    return pa.array(ids).take(pa.array(positions)).to_numpy()
 
 
 def part(ids: Ids, start: int, stop: int) -> Ids:

@@ -102,6 +102,16 @@ def collect_results(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> Buck
     return BucketResults(edges.bucket, **collect_columns(edges, COLUMNS, parts))
 
 
+def send_supports(owned: OwnedRows, support: NDArray[np.int32]) -> Bundle[EdgeValues]:
+    """Partition → buckets: the supports [owned edges] of owned edges."""
+    return send_columns(owned, {"support": support})
+
+
+def collect_supports(edges: BucketEdges, parts: Mapping[int, EdgeValues]) -> NDArray[np.int32]:
+    """The supports of a bucket's edges, in row order. Raises InternalError as `collect_results` does."""
+    return collect_columns(edges, COLUMNS[:1], parts)["support"]
+
+
 def send_sums(edges: BucketEdges, results: BucketResults) -> Bundle[VertexValues]:
     """Bucket → buckets: what the bucket's edges add to their larger ends."""
     return send_reduced(edges, COLUMNS, results.columns)
@@ -127,7 +137,12 @@ def summarise(results: BucketResults, vertices: BucketVertices) -> BucketSummary
 
 def edge_columns(results: BucketResults, converged: bool) -> list[TableColumn]:
     """The value columns of the table of edges: support and λ, or the two ends of its interval."""
-    return [TableColumn("support", pa.int32(), results.support), *_interval(results, converged)]
+    return [support_column(results.support), *lambda_columns(results, converged)]
+
+
+def support_column(support: NDArray[np.int32]) -> TableColumn:
+    """The column of triangles of the table of edges."""
+    return TableColumn("support", pa.int32(), support)
 
 
 def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None, converged: bool) -> list[TableColumn]:
@@ -138,14 +153,15 @@ def vertex_columns(vertices: BucketVertices, component: NDArray[np.int64] | None
     columns = [
         TableColumn("degree", pa.int64(), vertices.degree),
         TableColumn("triangles", pa.int64(), vertices.triangles),
-        *_interval(vertices, converged),
+        *lambda_columns(vertices, converged),
     ]
     if component is not None:
         columns.append(TableColumn("component", pa.int64(), component, missing=-1))
     return columns
 
 
-def _interval(values: BucketResults | BucketVertices, converged: bool) -> list[TableColumn]:
+def lambda_columns(values: BucketResults | BucketVertices, converged: bool) -> list[TableColumn]:
+    """The column of λ, or those of both ends of its interval."""
     if converged:
         return [TableColumn("lambda", pa.int32(), values.low)]
     return [TableColumn("lambda_low", pa.int32(), values.low), TableColumn("lambda_high", pa.int32(), values.high)]

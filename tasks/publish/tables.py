@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import kernels
+from ...kernels.runtime.sizes import SizedArrays
 from ..ids import identity
 from ..ids.id_types import from_internal
 from ..ids.identity import Ids
 from ..ingest.numbering import BucketEdges
+from .encoded import EncodedColumns, encode_columns, write_joined
 from .writing import OutputFile, TableFormat, write_table
 
 TEXT_PER_GROUP = 2**26
@@ -35,6 +37,23 @@ class TableColumn:
     """The value that is written as null; None if no value is."""
 
 
+@dataclass(frozen=True)
+class EdgeEnds(SizedArrays):
+    """The ends of the edges of one bucket, in row order. `len()` counts edges."""
+
+    low: NDArray[np.int32]
+    """[edges] position of the smaller end in `ids`."""
+    high: NDArray[np.int32]
+    """[edges] position of the larger end in `high_names`."""
+    ids: Ids
+    """The ids of the bucket's vertices."""
+    high_names: Ids
+    """The distinct ids of larger ends."""
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
 def write_edges(
     how: TableFormat,
     edges: BucketEdges,
@@ -49,21 +68,71 @@ def write_edges(
     `ids` are the bucket's own, `high_names` those of `edges.highs`. The rows are those of `file` among the files of the
     bucket, which have equally many. They ascend by (source, target), over all files.
     """
-    source = how.source
-    fields = [(source.source_column, source.id_type), (source.target_column, source.id_type)]
-    schema = pa.schema([*fields, *_fields(columns)])
+    ends = EdgeEnds(edges.low, edges.high, ids, high_names)
+    batches = _edge_batches(how, ends, columns, file)
+    name = _edge_file(how, edges.bucket, file)
+    return write_table(how.folder, name, _edge_schema(how, columns), 2, batches, how.compression)
+
+
+def encode_edges(how: TableFormat, ends: EdgeEnds, columns: Sequence[TableColumn], file: int) -> EncodedColumns:
+    """The columns source, target, and the `columns` [edges] of a file that `finish_edges` writes.
+
+    The ids are in host memory. All that write the other arrays must have ended: they are copied while a GPU computes.
+    """
+    batches = _edge_batches(how, ends, columns, file, finished=True)
+    return encode_columns(_edge_schema(how, columns), 2, batches, how.compression)
+
+
+def finish_edges(
+    how: TableFormat, bucket: int, edges: int, encoded: EncodedColumns, columns: Sequence[TableColumn], file: int
+) -> OutputFile:
+    """Write the file that `write_edges` writes, of whose columns some are `encoded`, and `columns` [edges] follow.
+
+    `edges` are those of the bucket.
+    """
+    schema = pa.schema(_fields(columns))
 
     def batches() -> Iterator[list[pa.Array]]:
-        for run in slices(how, len(edges), file):
-            for rows in slices_by_text(run, (ids, edges.low), (high_names, edges.high)):
-                yield [
-                    _names(ids, edges.low[rows], source.id_type),
-                    _names(high_names, edges.high[rows], source.id_type),
-                    *(_array(column, rows) for column in columns),
-                ]
+        stop, _ = _rows_of(how, edges, file)
+        for count in encoded.row_groups:
+            start, stop = stop, stop + count
+            yield [_array(column, slice(start, stop)) for column in columns]
 
-    name = f"edges/part-{edges.bucket * how.files + file:05d}.parquet"
-    return write_table(how.folder, name, schema, 2, batches(), how.compression)
+    parts = [encoded, encode_columns(schema, 0, batches(), how.compression)]
+    whole = pa.schema([*encoded.schema, *schema])
+    return write_joined(how.folder, _edge_file(how, bucket, file), whole, 2, parts, how.compression)
+
+
+def _edge_file(how: TableFormat, bucket: int, file: int) -> str:
+    return f"edges/part-{bucket * how.files + file:05d}.parquet"
+
+
+def _edge_schema(how: TableFormat, columns: Sequence[TableColumn]) -> pa.Schema:
+    source = how.source
+    ends = [(source.source_column, source.id_type), (source.target_column, source.id_type)]
+    return pa.schema([*ends, *_fields(columns)])
+
+
+def _edge_batches(
+    how: TableFormat,
+    ends: EdgeEnds,
+    columns: Sequence[TableColumn],
+    file: int,
+    finished: bool = False,
+) -> Iterator[list[pa.Array]]:
+    """The columns of the row groups of a file. If all that write the arrays have `finished`, ids are in host memory."""
+    id_type = how.source.id_type
+    to_host = kernels.finished_to_host if finished else kernels.to_host
+    for run in slices(how, len(ends), file):
+        for rows in slices_by_text(run, (ends.ids, ends.low), (ends.high_names, ends.high)):
+            positions = [ends.low[rows], ends.high[rows]]
+            if finished:
+                positions = [to_host(own) for own in positions]
+            names = zip((ends.ids, ends.high_names), positions, strict=True)
+            yield [
+                *(_names(ids, own, id_type) for ids, own in names),
+                *(_array(column, rows, to_host) for column in columns),
+            ]
 
 
 def write_vertices(
@@ -87,9 +156,14 @@ def write_vertices(
 
 def slices(how: TableFormat, rows: int, file: int = 0, files: int | None = None) -> Iterator[slice]:
     """The row groups of `file` out of `files`, `how.files` unless given, which share `rows` rows evenly."""
-    files = how.files if files is None else files
-    start, stop = rows * file // files, rows * (file + 1) // files
+    start, stop = _rows_of(how, rows, file, files)
     return (slice(at, min(at + how.row_group_rows, stop)) for at in range(start, stop, how.row_group_rows))
+
+
+def _rows_of(how: TableFormat, rows: int, file: int, files: int | None = None) -> tuple[int, int]:
+    """The first row of a file, and the end of its rows; arguments as for `slices`."""
+    files = how.files if files is None else files
+    return rows * file // files, rows * (file + 1) // files
 
 
 def slices_by_text(rows: slice, *columns: tuple[Ids, NDArray[Any]]) -> Iterator[slice]:
@@ -118,8 +192,8 @@ def _names(ids: Ids, positions: NDArray[Any], id_type: pa.DataType) -> pa.Array:
     return from_internal(identity.take(ids, positions), id_type)
 
 
-def _array(column: TableColumn, rows: slice) -> pa.Array:
-    values = kernels.to_host(column.values[rows])
+def _array(column: TableColumn, rows: slice, to_host: Callable[[Any], NDArray[Any]] = kernels.to_host) -> pa.Array:
+    values = to_host(column.values[rows])
     missing = None if column.missing is None else values == column.missing
     if column.ids is None:
         return pa.array(values, column.type, mask=missing)

@@ -68,30 +68,40 @@ def write_table(
 ) -> OutputFile:
     """Write the file `name` below `folder`. Each batch of columns is one row group.
 
-    All rows ascend by the first `keys` columns. Raises UsageError if the file cannot be written, OutOfRoom if the disk
-    is full.
+    All rows ascend by the first `keys` columns. Raises what `new_table` raises.
+    """
+    rows = 0
+    with (
+        new_table(folder, name) as file,
+        checksummed_writer(file, schema, **layout(schema, keys, compression)) as writer,
+    ):
+        for columns in batches:
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
+            rows += len(columns[0])
+    return OutputFile(name, rows, file.bytes, file.sha256)
+
+
+@contextmanager
+def new_table(folder: Folder | Path, name: str) -> Iterator[HashedFile]:
+    """The new file `name` below `folder`. It is synced to the disk, or complete in the store, when the block ends.
+
+    Raises UsageError if the file cannot be written, OutOfRoom if the disk is full.
     """
     place = folder_at(folder)
-    rows = 0
     try:
         with _create(place, name) as file:
-            hashed = HashedFile(file)
-            with checksummed_writer(hashed, schema, **layout(schema, keys, compression)) as writer:
-                for columns in batches:
-                    writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
-                    rows += len(columns[0])
+            yield HashedFile(file)
     except OSError as error:
         if error.errno in NO_SPACE:
             raise OutOfRoom(
                 f"no room left on the disk of {place}/{name}; free some, or choose another output folder"
             ) from error
         raise UsageError(f"cannot write {place}/{name}: {error.strerror or error}") from error
-    return OutputFile(name, rows, hashed.bytes, hashed.sha256)
 
 
 @contextmanager
 def _create(place: Folder, name: str) -> Iterator[BinaryIO]:
-    """A new file. It is synced to the disk, or complete in the store, when the block ends."""
+    """See `new_table`."""
     if not place.is_local:
         with place.store_errors("write", name), place.files.open(place.path(name), "wb") as file:
             yield file

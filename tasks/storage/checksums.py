@@ -21,8 +21,8 @@ class HashedFile:
         self._hash = sha256()
         self.bytes = 0
 
-    def write(self, content: bytes) -> int:
-        """Write all of `content`, of bytes or a buffer, and return its size in bytes."""
+    def write(self, content: bytes | memoryview) -> int:
+        """Write all of `content` and return its size in bytes."""
         self._hash.update(content)
         size = memoryview(content).nbytes
         self.bytes += size

@@ -27,8 +27,10 @@ _BUFFER_BYTES = 4 * 1024 * 1024
 """Bytes per write: each Python call takes the interpreter lock, for which other writing threads wait."""
 _TAIL_BYTES = 64 * 1024
 """Bytes of the first read at a file's end: most footers are smaller."""
-_END_BYTES = 8
-"""Bytes of the footer's length and the magic word PAR1."""
+MAGIC = b"PAR1"
+"""The word at both ends of a Parquet file."""
+_END_BYTES = 4 + len(MAGIC)
+"""Bytes of the footer's length and the magic word."""
 _CHANGED = "its footer is not what edgemill wrote"
 
 
@@ -63,6 +65,13 @@ def checksummed_writer(file: Writable, schema: pa.Schema, **options: Any) -> Ite
     footer = sink.kept
     if len(footer) != int.from_bytes(footer[-_END_BYTES:-4], "little") + _END_BYTES:
         raise InternalError("Arrow wrote more than the footer at the end of a Parquet file")
+    file.write(_seal(footer))
+    file.write(footer)
+
+
+def write_footer(file: Writable, content: bytes) -> None:
+    """End a file with a footer and its checksum. `content` is the footer without length and magic word."""
+    footer = content + len(content).to_bytes(4, "little") + MAGIC
     file.write(_seal(footer))
     file.write(footer)
 

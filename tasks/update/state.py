@@ -135,7 +135,7 @@ def _write(place: Folder, name: str, array: NDArray[Any]) -> dict[str, Any]:
         with open(handle, "wb") as file:
             hashed = HashedFile(file)
             for start in range(0, len(content), _STEP):
-                hashed.write(content[start : start + _STEP])  # type: ignore[arg-type]  # a buffer
+                hashed.write(content[start : start + _STEP])
             file.flush()
             os.fsync(file.fileno())
         digest = hashed.sha256

@@ -65,9 +65,31 @@ def to_host(array: Any) -> Any:
     if array.nbytes < MIN_BYTES or array.ndim != 1:
         return array.get()
     lane, source = _lane.ready(), cupy.ascontiguousarray(array)
-    found = np.empty(array.shape, array.dtype)
-    target = found.view(np.uint8)
     lane.stream.wait_event(cupy.cuda.get_current_stream().record())
+    return _copied(lane, source)
+
+
+def wait_for(array: Any) -> Any:
+    """A small array in host memory, once the kernels of the current stream have ended.
+
+    If a copy waited for a long kernel, as in `array.get()`, the CUDA driver would hold up the copies of other threads.
+    """
+    synchronize()
+    return array.get()
+
+
+def finished_to_host(array: Any) -> Any:
+    """The array in host memory, without waiting for kernels that run: all that write to it must have ended.
+
+    The array has one dimension, and its values lie one after the other.
+    """
+    return _copied(_lane.ready(), array)
+
+
+def _copied(lane: _Lane, source: Any) -> Any:
+    """A copy of a contiguous array in host memory, made by the stream of the lane."""
+    found = np.empty(source.shape, source.dtype)
+    target = found.view(np.uint8)
     pending: tuple[int, int, int] | None = None
     for turn, at in enumerate(range(0, target.nbytes, BUFFER_BYTES)):
         size, slot = min(BUFFER_BYTES, target.nbytes - at), turn % 2

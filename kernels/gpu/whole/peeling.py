@@ -16,6 +16,7 @@ import numpy as np
 
 from ...graph import GONE, MAX_LOCAL_EDGES, Topology
 from ..arrays.total import total
+from ..arrays.transfer import wait_for
 from ..peel import Peeling
 from ..runtime import source
 from . import compact_rows
@@ -232,7 +233,7 @@ class _CompactPhase:
             *(np.uint64(stop_at), np.uint32(MOST_ROUNDS)),
         )
         kernel((blocks,), (block,), arguments, shared_mem=_SHARED)
-        state = self._state.get()
+        state = wait_for(self._state)
         self.left = int(state.view(np.uint64)[_LEFT])
         self.level, self.levels = int(state[_LEVEL]), int(state[_LEVELS])
 

@@ -24,6 +24,7 @@ from ...settings.models import ClusterSettings
 from ..batching import ShortIntervals
 from ..execution import GPU
 from ..workers import ignore_ctrl_c as leave_ctrl_c
+from ..workers.freed_memory import KEPT_BYTES, keep_freed_memory
 from ..workers.ignore_ctrl_c import runner_without_ctrl_c
 from .connect import running
 from .guard import guarded_start
@@ -35,8 +36,6 @@ TARGET = 0.6
 LEAST_TARGET = 0.1
 _SCRATCH = "dask-scratch-space"
 """Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
-_KEPT_BYTES = 2**28
-"""Largest arrays in host memory, and most freed memory, that the C library of a process with a GPU keeps for reuse."""
 UCXX_ENVIRONMENT = {"UCXPY_PROGRESS_MODE": "thread", "UCXPY_ENABLE_PYTHON_FUTURE": "1"}
 """Messages arrive in a thread that does not need Python. By default Python's event loop asks for them all the time, and
 threads that compute wait for it.
@@ -67,6 +66,8 @@ def connect(settings: ClusterSettings) -> Iterator[Client]:
     if has_gpu_workers(settings):
         options["resources"] = {GPU: 1}
         options |= _spilling(settings)
+        if settings.workers is None:
+            keep_freed_memory()
     with (
         dask.config.set(_patience(settings) | _preload(settings) | _gpu_workers(settings)),
         _started(
@@ -165,8 +166,8 @@ def _gpu_workers(settings: ClusterSettings) -> dict[str, Any]:
         # another copies them, in more time than the task takes.
         "distributed.scheduler.work-stealing": False,
         # Dask has the C library return freed memory at once. Threads that write tables would wait for new pages.
-        f"{environment}.MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
-        f"{environment}.MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
+        f"{environment}.MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
+        f"{environment}.MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
 from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing, triangulating
+from edgemill.pipeline.stages.early_edges import collect_supports, encode_early
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks import ingest as steps
@@ -118,17 +120,34 @@ Answers = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 def publish_results(
-    folder: Path, source: Source, ingested: Ingested, answers: Sequence[Answers], converged: bool = True, files: int = 1
+    folder: Path,
+    source: Source,
+    ingested: Ingested,
+    answers: Sequence[Answers],
+    converged: bool = True,
+    files: int = 1,
+    early: bool = False,
+    row_group_rows: int = 1_000_000,
 ) -> Published:
-    """From each partition's answers about its owned edges to files below `folder`, `files` of each bucket."""
+    """From each partition's answers about its owned edges to files below `folder`, `files` of each bucket.
+
+    With `early`, all columns of edges but those of λ are encoded first, as in runs on GPUs.
+    """
     engine = SequentialEngine()
     sent = [(steps.rows_to_publish(own), *answer) for own, answer in zip(ingested.owned, answers, strict=True)]
     bundles = exchanges.send(engine, "send-results", "results", publish.send_results, sent)
     results = exchanges.exchange(
         engine, "results", bundles, publish.collect_results, [(own,) for own in ingested.edges]
     )
-    found = publishing.Findings(ingested.buckets, ingested.degrees, results)
-    how = TableFormat(folder, source, converged, files=files)
+    how = TableFormat(folder, source, converged, row_group_rows=row_group_rows, files=files)
+    encoded = None
+    if early:
+        partitions = publishing.Partitions([own for own, *_ in sent], ingested.degrees)
+        supports = collect_supports(
+            engine, ingested.buckets, partitions, [SimpleNamespace(support=answer[0]) for answer in answers]
+        )
+        encoded = encode_early(engine, ingested.buckets, ingested.degrees, supports, how)
+    found = publishing.Findings(ingested.buckets, ingested.degrees, results, encoded=encoded)
     written = publishing.publish_results(engine, None, found, how)
     edge_files, vertex_files = (
         [file for file in written.files if file.name.startswith(table)] for table in ("edges/", "vertices/")

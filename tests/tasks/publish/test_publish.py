@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,58 @@ def test_every_row_comes_back(
     assert vertices["triangles"].to_pylist() == [sum(own) for own in incident]
     assert vertices["lambda_low"].to_pylist() == [max(own, default=0) for own in incident]
     assert vertices["lambda_high"].to_pylist() == [max(own) + 3 if own else 0 for own in incident]
+
+
+@given(
+    rows=strategies.edge_lists(12),
+    naming=strategies.namings(12),
+    partitions=st.sampled_from([1, 2, 7]),
+    buckets=st.sampled_from([None, 1, 3]),
+    files=st.sampled_from([1, 3]),
+    row_group_rows=st.sampled_from([1, 3, 1000]),
+    converged=st.booleans(),
+)
+def test_columns_encoded_early_make_the_same_files(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int]],
+    naming: strategies.Naming,
+    partitions: int,
+    buckets: int | None,
+    files: int,
+    row_group_rows: int,
+    converged: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("published")
+    source = edge_source(folder / "in", rows, naming)
+    ingested = drive.ingest(source, partitions, buckets=buckets)
+    late, early = (
+        drive.publish_results(
+            folder / name,
+            source,
+            ingested,
+            row_numbers(ingested),
+            converged,
+            files,
+            early=name == "early",
+            row_group_rows=row_group_rows,
+        )
+        for name in made(folder, "late", "early")
+    )
+    assert early.edge_files == late.edge_files
+    assert early.vertex_files == late.vertex_files
+    for file in early.edge_files:
+        content = (folder / "early" / file.name).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256)
+        assert (
+            pq.ParquetFile(folder / "early" / file.name, page_checksum_verification=True).read().num_rows == file.rows
+        )
+
+
+def made(folder: Path, *names: str) -> Iterator[str]:
+    """Each of these names, once a folder of this name lies in `folder`."""
+    for name in names:
+        (folder / name).mkdir()
+        yield name
 
 
 def test_what_lies_on_the_disk(tmp_path: Path) -> None:

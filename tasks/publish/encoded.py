@@ -1,0 +1,121 @@
+"""Columns of a table that are encoded before the others are known, and files made of such columns.
+
+Parquet stores each column of a row group on its own, so columns that are encoded apart can be joined. Arrow writes all
+columns of a row group at once. A joined file has the bytes that Arrow would write for all columns together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...kernels.runtime.sizes import SizedArrays
+from ..errors import InternalError
+from ..storage.checksums import HashedFile
+from ..storage.folders import Folder
+from ..storage.parquet_checksum import MAGIC, checksummed_writer, read_footer_bytes, write_footer
+from .compact_protocol import Struct, read_struct, struct_bytes
+from .writing import OutputFile, layout, new_table
+
+# Fields of the structs of a footer: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+_FILE_ROWS, _ROW_GROUPS = 3, 4
+_COLUMNS, _BYTES, _START, _PACKED_BYTES = 1, 2, 5, 6
+_METADATA = 3
+_PACKED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE = 7, 9, 11
+_OTHER_PLACES = {10, 14}
+"""Fields of a column with the places of what is not written here: pages of an index, and filters."""
+
+
+@dataclass(frozen=True)
+class EncodedColumns(SizedArrays):
+    """Columns of a table as a Parquet file of their own, in memory. `len()` counts rows."""
+
+    content: NDArray[np.uint8]
+    """The bytes of the file."""
+    schema: pa.Schema
+    row_groups: tuple[int, ...]
+    """Rows of each row group."""
+
+    def __len__(self) -> int:
+        return sum(self.row_groups)
+
+    @cached_property
+    def groups(self) -> list[Struct]:
+        """What the footer says of each row group."""
+        footer, _ = read_footer_bytes(pa.BufferReader(self.content))
+        groups: list[Struct] = read_struct(footer)[_ROW_GROUPS].value.values
+        return groups
+
+
+def encode_columns(schema: pa.Schema, keys: int, batches: Iterator[list[pa.Array]], compression: str) -> EncodedColumns:
+    """Encode columns of a table. Each batch is one row group. All rows ascend by the first `keys` columns."""
+    rows = []
+    file = pa.BufferOutputStream()
+    with pq.ParquetWriter(file, schema, write_page_checksum=True, **layout(schema, keys, compression)) as writer:
+        for columns in batches:
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=len(columns[0]))
+            rows.append(len(columns[0]))
+    return EncodedColumns(np.frombuffer(file.getvalue(), np.uint8), schema, tuple(rows))
+
+
+def write_joined(
+    folder: Folder | Path, name: str, schema: pa.Schema, keys: int, parts: Sequence[EncodedColumns], compression: str
+) -> OutputFile:
+    """Write the file `name` below `folder` with the columns of all `parts`, in the order of `schema`.
+
+    The first part has the `keys` columns by which rows ascend. Raises InternalError if the parts do not have the same
+    row groups, and what `new_table` raises.
+    """
+    first, *others = parts
+    if any(part.row_groups != first.row_groups for part in others):
+        raise InternalError(f"{name} is joined from columns with different row groups")
+    footer = _footer_of_no_rows(schema, keys, compression)
+    with new_table(folder, name) as file:
+        file.write(MAGIC)
+        groups = [_write_group(file, parts, own) for own in zip(*(part.groups for part in parts), strict=True)]
+        footer[_FILE_ROWS] = replace(footer[_FILE_ROWS], value=len(first))
+        footer[_ROW_GROUPS] = replace(footer[_ROW_GROUPS], value=replace(footer[_ROW_GROUPS].value, values=groups))
+        write_footer(file, struct_bytes(footer))
+    return OutputFile(name, len(first), file.bytes, file.sha256)
+
+
+def _footer_of_no_rows(schema: pa.Schema, keys: int, compression: str) -> Struct:
+    """The footer that Arrow writes for a table without rows."""
+    file = BytesIO()
+    with checksummed_writer(file, schema, **layout(schema, keys, compression)):
+        pass
+    return read_struct(read_footer_bytes(file)[0])
+
+
+def _write_group(file: HashedFile, parts: Sequence[EncodedColumns], groups: Sequence[Struct]) -> Struct:
+    """Write one row group, of which each of `parts` has some columns. Gives what the footer says of it."""
+    start, columns = file.bytes, []
+    for part, group in zip(parts, groups, strict=True):
+        columns += [_write_column(file, part.content, column) for column in group[_COLUMNS].value.values]
+    joined = dict(groups[0])
+    joined[_COLUMNS] = replace(joined[_COLUMNS], value=replace(joined[_COLUMNS].value, values=columns))
+    joined[_START] = replace(joined[_START], value=start)
+    for total in (_BYTES, _PACKED_BYTES):
+        joined[total] = replace(joined[total], value=sum(group[total].value for group in groups))
+    return joined
+
+
+def _write_column(file: HashedFile, content: NDArray[np.uint8], column: Struct) -> Struct:
+    """Copy one column of a row group. Gives what the footer says of it at its new place."""
+    about: Struct = column[_METADATA].value
+    if _OTHER_PLACES & about.keys():
+        raise InternalError("Arrow wrote more than pages for a column of a table")
+    places = {field: about[field].value for field in (_DICTIONARY_PAGE, _DATA_PAGE) if field in about}
+    start = min(places.values())
+    moved = file.bytes - start
+    file.write(content[start : start + about[_PACKED_SIZE].value].data)
+    there = {field: replace(about[field], value=place + moved) for field, place in places.items()}
+    return column | {_METADATA: replace(column[_METADATA], value=about | there)}

@@ -1,0 +1,83 @@
+"""Columns of a table that are encoded apart make the file that Arrow writes for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from edgemill.tasks.errors import InternalError
+from edgemill.tasks.publish.encoded import EncodedColumns, encode_columns, write_joined
+from edgemill.tasks.publish.writing import write_table
+from edgemill.tasks.storage.parquet_checksum import read_footer
+
+ROWS = 5_000
+COMPRESSIONS = ["zstd", "snappy", "none"]
+
+
+def table(id_type: pa.DataType) -> pa.Table:
+    drawn = np.random.default_rng(7)
+    low, high = np.sort(drawn.integers(0, 900, ROWS)), drawn.integers(0, 10**6, ROWS)
+    return pa.table(
+        {
+            "src": pa.array(low).cast(id_type),
+            "dst": pa.array(high).cast(id_type),
+            "support": pa.array(drawn.integers(0, 50, ROWS), pa.int32()),
+            "lambda": pa.array(drawn.integers(0, 40, ROWS), pa.int32(), mask=drawn.random(ROWS) < 0.2),
+            "score": pa.array(drawn.random(ROWS)),
+        }
+    )
+
+
+def batches(part: pa.Table, rows: int) -> Iterator[list[pa.Array]]:
+    for start in range(0, part.num_rows, rows):
+        yield [column.combine_chunks() for column in part.slice(start, rows).columns]
+
+
+def encoded(part: pa.Table, rows: int, keys: int = 0, compression: str = "zstd") -> EncodedColumns:
+    return encode_columns(part.schema, keys, batches(part, rows), compression)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("id_type", [pa.int64(), pa.uint32(), pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("cuts", [(3,), (2, 3, 4), ()], ids=str)
+@pytest.mark.parametrize("rows", [ROWS, 1_999])
+def test_a_joined_file(
+    tmp_path: Path, rows: int, cuts: tuple[int, ...], id_type: pa.DataType, compression: str
+) -> None:
+    whole = table(id_type)
+    expected = write_table(tmp_path, "t/a.parquet", whole.schema, 2, batches(whole, rows), compression)
+    ends = [0, *cuts, whole.num_columns]
+    parts = [
+        encoded(whole.select(range(start, stop)), rows, 0 if start else 2, compression)
+        for start, stop in pairwise(ends)
+    ]
+    found = write_joined(tmp_path, "t/b.parquet", whole.schema, 2, parts, compression)
+
+    joined = tmp_path / "t/b.parquet"
+    assert joined.read_bytes() == (tmp_path / "t/a.parquet").read_bytes()
+    assert (found.rows, found.bytes, found.sha256) == (expected.rows, expected.bytes, expected.sha256)
+    assert pq.ParquetFile(joined, page_checksum_verification=True).read().equals(whole)
+    with joined.open("rb") as file:
+        assert read_footer(file).num_rows == ROWS
+
+
+def test_a_joined_file_without_rows(tmp_path: Path) -> None:
+    whole = table(pa.int64()).slice(0, 0)
+    write_table(tmp_path, "t/a.parquet", whole.schema, 2, iter([]), "zstd")
+    parts = [encoded(whole.select([0, 1]), ROWS, 2), encoded(whole.select([2, 3, 4]), ROWS)]
+    assert write_joined(tmp_path, "t/b.parquet", whole.schema, 2, parts, "zstd").rows == 0
+    assert (tmp_path / "t/b.parquet").read_bytes() == (tmp_path / "t/a.parquet").read_bytes()
+
+
+def test_parts_with_other_row_groups_are_refused(tmp_path: Path) -> None:
+    whole = table(pa.int64())
+    parts = [encoded(whole.select([0, 1]), 1_000, 2), encoded(whole.select([2, 3, 4]), 999)]
+    with pytest.raises(InternalError, match="different row groups"):
+        write_joined(tmp_path, "t/a.parquet", whole.schema, 2, parts, "zstd")
+    assert not (tmp_path / "t").exists()
