@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from ...tasks.publish.writing import TableFormat
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..bounding.recorded_order import order_of_rows, records_order
 from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
 from ..bounding.streaming_estimates import estimate_edges
 from ..checkpoint.checkpoint import Graph
+from ..stages.early_edges import collect_supports, encode_early
 from ..stages.publishing import collect_results
 from ..stages.sharding import collect_intervals
 from ..stages.task_engine import Future
@@ -30,12 +32,15 @@ class Known:
     """[buckets] lists of TableColumn with estimates of λ; None without any"""
     order: Future | None
     """Order of the peeling, in the rows of the result; None if it was not recorded"""
+    encoded: list[Future] | None
+    """[buckets × files] EncodedColumns of the table of edges; None if no column is encoded yet"""
 
 
 def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> Known:
     """Bound the edges of the graph, starting from the last checkpoint of `progress`, and send λ to the buckets."""
     engine, settings, estimates = run.engine, run.settings.bounding, None
     with run.events.stage("bound", 0):
+        encoded = _encode_early(run, graph)
         holding = engine.for_partitions()
         records = run.settings.nightly.may_start_from_earlier and records_order(engine, run.plan)
         context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
@@ -51,4 +56,23 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
             estimates, record = estimate_edges(engine, subgraph, *own)
             bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
         order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
-    return Known(bounded, unsettled, results, estimates, order)
+    return Known(bounded, unsettled, results, estimates, order, encoded)
+
+
+def table_format(run: RunContext, converged: bool = True) -> TableFormat:
+    """How the run writes its tables; `converged`: whether each λ is known."""
+    output, tables = run.settings.output, run.call.staging.tables
+    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
+
+
+def _encode_early(run: RunContext, graph: Graph) -> list[Future] | None:
+    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute."""
+    engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
+    if not engine.capacity.device_bytes or engine.capacity.threads < 2:
+        return None
+    engine = engine.for_tasks(len(buckets.edges))
+    if graph.supports:
+        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
+    else:
+        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
+    return encode_early(engine, buckets, partitions.degrees, supports, table_format(run))

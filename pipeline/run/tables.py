@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import add, attrgetter
+from operator import add
 from typing import TYPE_CHECKING
 
-from ...tasks.publish.writing import TableFormat
 from ..bounding.bounding_checkpoint import BoundingCheckpoint
 from ..checkpoint.checkpoint import Graph
 from ..cluster.engine import Engine, Future
 from ..nightly.lineage import Lineage
 from ..nightly.track_assignment import Buckets, TrackedGroups, assign_tracks
 from ..output.manifest import Manifest
-from ..stages.early_edges import collect_supports, encode_early
 from ..stages.extracting import Groups, KnownLambda, extract
-from ..stages.publishing import Findings, Published, publish_results, publish_vertices, tables_to_write
-from .bounding import bound_graph
+from ..stages.publishing import (
+    EdgeFindings,
+    Findings,
+    Published,
+    publish_results,
+    publish_vertices,
+    start_edges,
+    tables_to_write,
+)
+from .bounding import bound_graph, table_format
 from .context import RunContext
 from .result_manifest import Outcome, manifest_of
 
@@ -49,7 +55,6 @@ def make_tables(
     """
     events, source, buckets = run.events, run.source, graph.buckets
     engine = run.engine.for_tasks(len(buckets.edges))
-    encoded = _encode_early(run, engine, graph)
     known = bound_graph(run, graph, progress) if run.plan.finds_lambda else None
     degrees = graph.partitions.degrees
     ran, supports = None, None if known is None else known.results
@@ -60,13 +65,23 @@ def make_tables(
     if known is None:
         assert ran is not None  # the settings name a program
         return Made(_publish_programs(run, engine, graph, ran))
+    files, converged = run.plan.files, known.bounded.converged
+    how = table_format(run, converged)
+    added = _of_edges(engine, known.estimates, None if ran is None else ran.of_edges)
+    edge_files: list[Future] = []
+
+    def write_edges() -> None:
+        found = EdgeFindings(buckets, degrees, known.results, added, known.encoded)
+        edge_files.extend(start_edges(engine, found, how))
+
     groups = tracked = None
-    if known.bounded.converged:
+    if converged:
         graph_of_lambda = KnownLambda(buckets.edges, degrees, known.results, buckets.starts)
-        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space)
-    files = run.plan.files
+        groups = extract(engine, events, graph_of_lambda, run.plan.partitions, run.space, write_edges)
     with events.stage("publish", tables_to_write(len(buckets.edges), files, groups is not None)) as stage:
-        if groups is not None:
+        if groups is None:
+            write_edges()
+        else:
             tracked = _follow(run, engine, graph, groups, lineage())
         published = publish_results(
             engine,
@@ -78,10 +93,9 @@ def make_tables(
                 groups,
                 tracked.tracks if tracked else [],
                 None if ran is None else ran.columns,
-                _of_edges(engine, known.estimates, None if ran is None else ran.of_edges),
-                encoded,
             ),
-            _format(run, files, groups is not None),
+            edge_files,
+            how,
         )
         published = _with_pairs(run, engine, graph, ran, published, files)
     outcome = Outcome(
@@ -100,23 +114,9 @@ def _publish_programs(run: RunContext, engine: Engine, graph: Graph, ran: Progra
     """Write the table of vertices of a run without λ."""
     buckets, degrees, files = graph.buckets, graph.partitions.degrees, run.plan.files
     with run.events.stage("publish", files * len(buckets.edges)) as stage:
-        published = publish_vertices(engine, stage, buckets, degrees, ran.columns, _format(run, files))
+        published = publish_vertices(engine, stage, buckets, degrees, ran.columns, table_format(run))
         published = _with_pairs(run, engine, graph, ran, published, files)
     return manifest_of(run, graph, Outcome(None, 0, published, None, None, ran.records))
-
-
-def _encode_early(run: RunContext, engine: Engine, graph: Graph) -> list[Future] | None:
-    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute."""
-    capacity = engine.capacity
-    if not run.plan.finds_lambda or not capacity.device_bytes or capacity.threads < 2:
-        return None
-    buckets, partitions = graph.buckets, graph.partitions
-    if graph.supports:
-        supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
-    else:
-        supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
-    how = _format(run, run.plan.files)
-    return encode_early(engine, buckets, partitions.degrees, supports, how)
 
 
 def _of_edges(engine: Engine, estimates: list[Future] | None, columns: list[Future] | None) -> list[Future] | None:
@@ -134,15 +134,8 @@ def _with_pairs(
         return published
     from ..programs.of_pairs import publish_pairs
 
-    written = publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, _format(run, files))
+    written = publish_pairs(engine, graph.buckets, run.source.kind, ran.pairs, table_format(run))
     return replace(published, files=[*published.files, *written])
-
-
-def _format(run: RunContext, files: int, converged: bool = True) -> TableFormat:
-    """How the run writes its tables; `converged`: whether each λ is known."""
-    output = run.settings.output
-    tables = run.call.staging.tables
-    return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, files)
 
 
 def _follow(run: RunContext, engine: Engine, graph: Graph, groups: Groups, lineage: Lineage) -> TrackedGroups:

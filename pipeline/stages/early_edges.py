@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from ... import kernels
 from ...tasks.graph.subgraph import Subgraph
@@ -16,10 +15,7 @@ from ...tasks.publish.writing import TableFormat
 from .exchange import exchange, send
 from .ingesting import Buckets
 from .publishing import Partitions, find_names
-from .task_engine import Future, TaskEngine
-
-_Part: TypeAlias = tuple[int, int]
-"""A bucket, and a file of it."""
+from .task_engine import Future, TaskEngine, start_behind
 
 
 def collect_supports(
@@ -41,8 +37,8 @@ def encode_early(
 ) -> list[Future]:
     """Start to encode the edge files of all buckets, except for λ. Returns [buckets × files] EncodedColumns.
 
-    `degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. Each worker keeps a thread for the tasks
-    of the stages. What needs a kernel is done when this returns.
+    `degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. What needs a kernel is done when this
+    returns.
     """
     count = len(buckets.edges)
     at = engine.bucket_workers(count)
@@ -53,32 +49,8 @@ def encode_early(
     del names
     engine.wait(known)
     parts = [(b, file) for b in range(count) for file in range(how.files)]
-    encoded: dict[tuple[int, int], Future] = {}
-    behind = engine.in_background()
-    for wave in _waves(parts, at, max(1, engine.capacity.threads - 1)):
-        tasks = [(how, file, known[b], before and encoded[before]) for (b, file), before in wave]
-        places = None if at is None else [at[b] for (b, _), _ in wave]
-        futures = behind.map("encode-edges", encode_known, tasks, places)
-        encoded.update(zip((part for part, _ in wave), futures, strict=True))
-    return [encoded[part] for part in parts]
-
-
-def _waves(parts: Sequence[_Part], at: Sequence[int] | None, lanes: int) -> list[list[tuple[_Part, _Part | None]]]:
-    """The parts in an order in which each worker encodes `lanes` of them at once: waves of parts, each with the part
-    that must have been encoded before it, or None. `at` [buckets] are the workers.
-    """
-    of_worker: dict[int, list[_Part]] = {}
-    for part in parts:
-        of_worker.setdefault(0 if at is None else at[part[0]], []).append(part)
-    longest = max(map(len, of_worker.values()), default=0)
-    return [
-        [
-            (own[i], own[i - lanes] if i >= lanes else None)
-            for own in of_worker.values()
-            for i in range(first, min(first + lanes, len(own)))
-        ]
-        for first in range(0, longest, lanes)
-    ]
+    tasks = [(how, file, known[b]) for b, file in parts]
+    return start_behind(engine, "encode-edges", encode_known, tasks, None if at is None else [at[b] for b, _ in parts])
 
 
 def _send_supports(owned: OwnedRows, subgraph: Subgraph) -> Bundle[EdgeValues]:

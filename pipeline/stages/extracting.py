@@ -12,7 +12,7 @@ remove edges one by one. They would have to visit all triangles again, with the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -69,14 +69,22 @@ class KnownLambda:
     """[buckets + 1] first dense number of each bucket"""
 
 
-def extract(engine: TaskEngine, events: Events, graph: KnownLambda, partitions: int, space: MemorySpace) -> Groups:
+def extract(
+    engine: TaskEngine,
+    events: Events,
+    graph: KnownLambda,
+    partitions: int,
+    space: MemorySpace,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Groups:
     """Find the dense groups of a graph that was cut into `partitions` partitions.
 
-    `space` is the memory that holds the buckets' arrays.
+    `space` is the memory that holds the buckets' arrays. `meanwhile` starts tasks in the background.
     """
     edges, starts = graph.edges, graph.starts
     engine = engine.for_tasks(len(edges)).for_partitions()
     with events.stage("extract", 2 * len(edges)) as stage:
+        meanwhile()
         highest = max(engine.peek(graph.results, _highest), default=0)
         tasks = list(zip(edges, graph.degrees, graph.results, strict=True))
         trees = engine.map("grow-tree", dense.grow_tree, tasks)

@@ -31,7 +31,7 @@ from ..monitor.events import Stage
 from .exchange import exchange, send
 from .extracting import Groups
 from .ingesting import Buckets
-from .task_engine import Future, TaskEngine
+from .task_engine import Future, TaskEngine, start_behind
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,21 @@ class Findings:
     """[buckets] int64, the tracks of the bucket's DN-graphs; needed with `groups`"""
     columns: Sequence[Future] | None = None
     """[buckets] lists of TableColumn, which are added to the table of vertices"""
-    of_edges: Sequence[Future] | None = None
-    """[buckets] lists of TableColumn, which are added to the table of edges"""
+
+
+@dataclass(frozen=True)
+class EdgeFindings:
+    """What the table of edges has, in buckets."""
+
+    buckets: Buckets
+    degrees: Sequence[Future]
+    """[buckets] BucketDegrees"""
+    results: Sequence[Future]
+    """[buckets] BucketResults"""
+    columns: Sequence[Future] | None = None
+    """[buckets] lists of TableColumn, which are added to the table"""
     encoded: Sequence[Future] | None = None
-    """[buckets × files] EncodedColumns of the table of edges; None if all of its columns are still to be encoded"""
+    """[buckets × files] EncodedColumns of the table; None if all of its columns are still to be encoded"""
 
 
 @dataclass(frozen=True)
@@ -119,25 +130,40 @@ def find_names(engine: TaskEngine, buckets: Buckets, degrees: Sequence[Future], 
     return exchange(engine, "names", answers, join_names, own, engine.bucket_workers(len(own)))
 
 
-def publish_results(engine: TaskEngine, stage: Stage | None, found: Findings, how: TableFormat) -> Published:
-    """Write all tables. `stage` counts the `tables_to_write` tasks as they finish."""
+def start_edges(engine: TaskEngine, found: EdgeFindings, how: TableFormat) -> list[Future]:
+    """Start to write the table of edges, in the background. Returns [buckets × files] OutputFile."""
+    edges, ids, results = found.buckets.edges, found.buckets.ids, found.results
+    added = [()] * len(edges) if found.columns is None else list(found.columns)
+    parts, at = _files(engine, len(edges), how)
+    if found.encoded is not None:
+        encoded = zip(parts, found.encoded, strict=True)
+        tasks = [(how, b, file, own, results[b], added[b]) for (b, file), own in encoded]
+        return start_behind(engine, "write-edges", _finish_edges, tasks, at)
+    names = find_names(engine, found.buckets, found.degrees, how.source.kind)
+    rows = [(how, file, edges[b], ids[b], names[b], results[b], added[b]) for b, file in parts]
+    return start_behind(engine, "write-edges", _write_edges, rows, at)
+
+
+def _files(engine: TaskEngine, buckets: int, how: TableFormat) -> tuple[list[tuple[int, int]], list[int] | None]:
+    """The bucket and the number in it of each file of a table, and its worker; None if the scheduler chooses."""
+    parts = [(b, file) for b in range(buckets) for file in range(how.files)]
+    workers = engine.bucket_workers(buckets)
+    return parts, None if workers is None else [workers[b] for b, _ in parts]
+
+
+def publish_results(
+    engine: TaskEngine, stage: Stage | None, found: Findings, edge_files: Sequence[Future], how: TableFormat
+) -> Published:
+    """Write all tables. `stage` counts the `tables_to_write` tasks as they finish.
+
+    `edge_files` [buckets × files] are those of `start_edges`.
+    """
     edges, ids, results, groups = found.buckets.edges, found.buckets.ids, found.results, found.groups
     vertices = sum_by_vertex(engine, found)
-    parts = [(b, file) for b in range(len(edges)) for file in range(how.files)]
-    workers = engine.bucket_workers(len(edges))
-    at = None if workers is None else [workers[b] for b, _ in parts]
+    parts, at = _files(engine, len(edges), how)
     members = groups.found if groups else [None] * len(edges)
-    added, of_edges = (
-        [()] * len(edges) if columns is None else list(columns) for columns in (found.columns, found.of_edges)
-    )
-    if found.encoded is not None:
-        encoded = dict(zip(parts, found.encoded, strict=True))
-        tasks = [(how, b, file, encoded[b, file], results[b], of_edges[b]) for b, file in parts]
-        written = engine.map("write-edges", _finish_edges, tasks, at)
-    else:
-        names = find_names(engine, found.buckets, found.degrees, how.source.kind)
-        rows = [(how, file, edges[b], ids[b], names[b], results[b], of_edges[b]) for b, file in parts]
-        written = engine.map("write-edges", _write_edges, rows, at)
+    added = [()] * len(edges) if found.columns is None else list(found.columns)
+    written = list(edge_files)
     written += engine.map(
         "write-vertices",
         _write_vertices,

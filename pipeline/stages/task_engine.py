@@ -1,4 +1,4 @@
-"""The interface of an engine that runs the tasks of a stage."""
+"""The interface of an engine that runs the tasks of a stage, and tasks beside those of the stages."""
 
 from __future__ import annotations
 
@@ -67,3 +67,38 @@ class TaskEngine(Protocol):
 
     def for_partitions(self) -> Self:
         """The engine for tasks that hold partitions on the device that computes."""
+
+
+def start_behind(
+    engine: TaskEngine,
+    name: str,
+    function: Callable[..., Any],
+    arguments: Sequence[Sequence[Any]],
+    at: Sequence[int] | None = None,
+) -> list[Future]:
+    """Start background tasks as `engine.map` does, of which each worker runs one fewer at once than it has threads.
+
+    The tasks may not start kernels on a GPU. Each follows another one on its worker: a limit that leaves waiting tasks
+    on threads, or a resource of Dask that the workers of a user do not have, would not do.
+    """
+    engine, capacity = engine.in_background(), engine.capacity
+    lanes = max(1, capacity.threads - 1) * (1 if at is not None else capacity.workers)
+    of_worker: dict[int, list[int]] = {}
+    for task in range(len(arguments)):
+        of_worker.setdefault(0 if at is None else at[task], []).append(task)
+    started: dict[int, Future] = {}
+    for first in range(0, max(map(len, of_worker.values()), default=0), lanes):
+        wave = {
+            task: None if first == 0 else started[own[i - lanes]]
+            for own in of_worker.values()
+            for i, task in enumerate(own[first : first + lanes], first)
+        }
+        calls = [(before, function, *arguments[task]) for task, before in wave.items()]
+        workers = None if at is None else [at[task] for task in wave]
+        started |= zip(wave, engine.map(name, _follow, calls, workers), strict=True)
+    return [started[task] for task in range(len(arguments))]
+
+
+def _follow(before: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Task: `function(*arguments)`, once the task with the result `before` has ended."""
+    return function(*arguments)

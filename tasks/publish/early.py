@@ -37,6 +37,6 @@ def known_edges(edges: BucketEdges, ids: BucketIds, names: Ids, support: NDArray
     return KnownEdges(ends, support)
 
 
-def encode_known(how: TableFormat, file: int, known: KnownEdges, before: EncodedColumns | None) -> EncodedColumns:
-    """The columns that are known of one of the bucket's files. `before` must have been encoded before this starts."""
+def encode_known(how: TableFormat, file: int, known: KnownEdges) -> EncodedColumns:
+    """The columns that are known of one of the bucket's files."""
     return encode_edges(how, known.ends, [support_column(known.support)], file)

@@ -147,8 +147,10 @@ def publish_results(
             engine, ingested.buckets, partitions, [SimpleNamespace(support=answer[0]) for answer in answers]
         )
         encoded = encode_early(engine, ingested.buckets, ingested.degrees, supports, how)
-    found = publishing.Findings(ingested.buckets, ingested.degrees, results, encoded=encoded)
-    written = publishing.publish_results(engine, None, found, how)
+    of_edges = publishing.EdgeFindings(ingested.buckets, ingested.degrees, results, encoded=encoded)
+    edge_files = publishing.start_edges(engine, of_edges, how)
+    found = publishing.Findings(ingested.buckets, ingested.degrees, results)
+    written = publishing.publish_results(engine, None, found, edge_files, how)
     edge_files, vertex_files = (
         [file for file in written.files if file.name.startswith(table)] for table in ("edges/", "vertices/")
     )
