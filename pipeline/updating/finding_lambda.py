@@ -64,6 +64,7 @@ def find_lambda(
                 made = update_order(
                     *(change.before, start.order, change.removed, change.added, decision.most_work),
                     most_listed=max(MOST_LISTED * change.before.edges, LEAST_ROOM),
+                    peels_rest=True,
                 )
         except OverBudget as over:
             spent, most = over.triangles, decision.most_work
@@ -73,6 +74,8 @@ def find_lambda(
             why += f": its budget was {most:,}" if over.has_room else ", as its lists would take too much memory"
             decision = Decision("whole", why, expected=decision.expected)
         else:
+            if made.peeled_from is not None:
+                events.emit("rest_peeled", level=made.peeled_from, edges=made.peeled, of=made.edges.edges)
             known = made.origin >= 0
             support = made.support_change.copy()
             support[known] += before[made.origin[known]]

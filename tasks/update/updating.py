@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ... import kernels
 from ...kernels.cpu.update import (
+    Replayed,
     Union,
     descend,
     leave_out,
@@ -20,6 +21,7 @@ from ...kernels.cpu.update import (
 from ...kernels.graph import Adjacency, LongArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from .order import Order
+from .rest import peel_rest, work_of_rest
 
 MOST = 2**62
 """Work without a budget."""
@@ -75,6 +77,11 @@ class Updated(SizedArrays):
     work: int
     """The same, and each triangle that the replay looked at REPLAYED times."""
 
+    peeled_from: int | None
+    """The level from which on the edges that were left were peeled anew; None if they were not."""
+    peeled: int
+    """Number of these edges."""
+
 
 def update_order(
     edges: Topology,
@@ -84,13 +91,16 @@ def update_order(
     most_work: int | None = None,
     in_one_thread: bool = True,
     most_listed: int | None = None,
+    peels_rest: bool = False,
 ) -> Updated:
     """Remove the edges whose `removed` [edges] is true, and add others.
 
     `edges` and `added` are simple edges, low < high, sorted by (low, high); vertices are int32 numbers in any numbering
     that both share. No added edge may be among `edges`, even if it is removed. The number of vertices of `added` may be
     larger. Without `in_one_thread` all threads do small steps, too: the outcome is the same. Raises OverBudget if the
-    work would be more than `most_work`, or insertions need lists of more than `most_listed` entries of 12 bytes.
+    work would be more than `most_work`, or insertions need lists of more than `most_listed` entries of 12 bytes. With
+    `peels_rest`, insertions that are followed to some level then end by a peeling of all edges that are left. So they
+    do where edges that begin to stand at one level are more work than that.
     """
     most = MOST if most_work is None else most_work
     ends = level_ends(order.lam, order.time)
@@ -99,27 +109,27 @@ def update_order(
         ends = level_ends(order.lam, order.time)
     union = merge(edges, (order.lam, order.time, order.count, order.remainder), removed, added)
     rows = kernels.adjacency(union.edges)
-    looked, replayed = 0, 0
+    looked, replayed = 0, Replayed(0)
     if len(union.removed):
         looked = _remove(union, rows, ends, most, in_one_thread)
     if added.edges:
         listed = MOST if most_listed is None else most_listed
-        replayed = _replayed(union, rows, ends, looked, most, listed, in_one_thread)
+        at = work_of_rest(order) // REPLAYED if peels_rest else np.zeros(0, np.int64)
+        replayed = replay(union, rows, ends, (most - looked) // REPLAYED, listed, at, in_one_thread)
+    level, peeled = replayed.stopped_at, 0
+    if level is not None:
+        if not peels_rest or level < 0:
+            raise _over_budget(looked, replayed)
+        peeled = peel_rest(union, level)
     after, values, origin, changed, change = leave_out(union, order.lam)
-    return Updated(after, Order(*values), origin, changed, change, looked + replayed, looked + REPLAYED * replayed)
+    triangles, work = looked + replayed.triangles, looked + REPLAYED * replayed.triangles
+    return Updated(after, Order(*values), origin, changed, change, triangles, work, level, peeled)
 
 
-def _replayed(
-    union: Union, rows: Adjacency, ends: LongArray, looked: int, most: int, most_listed: int, in_one_thread: bool
-) -> int:
-    """Bring the order to the edges with the added ones. Returns the triangles looked at. Raises OverBudget."""
-    found = replay(union, rows, ends, (most - looked) // REPLAYED, most_listed, in_one_thread)
-    if not found.has_room:
-        raise OverBudget(looked + found.triangles, looked + REPLAYED * found.triangles, has_room=False)
-    if found.expected:
-        raise OverBudget(looked + found.triangles, looked + REPLAYED * found.expected, True)
-    _within(most, looked, found.triangles)
-    return found.triangles
+def _over_budget(looked: int, replayed: Replayed) -> OverBudget:
+    """The error for a replay that stopped after deletions that `looked` at so many triangles."""
+    work = looked + REPLAYED * (replayed.expected or replayed.triangles)
+    return OverBudget(looked + replayed.triangles, work, replayed.expected > 0, replayed.has_room)
 
 
 def _remove(union: Union, rows: Adjacency, ends: LongArray, most: int, in_one_thread: bool) -> int:
@@ -166,9 +176,7 @@ def _steps(
     return [(removed[step_of == step], triples[destroyed == step]) for step in range(len(strides))]
 
 
-def _within(most: int, looked: int, replayed: int = 0) -> int:
-    """The triangles looked at before the replay, if the work is at most `most`. Raises OverBudget."""
-    work = looked + REPLAYED * replayed
-    if work > most:
-        raise OverBudget(looked + replayed, work)
-    return looked
+def _within(most: int, looked: int) -> None:
+    """Raises OverBudget if more than `most` triangles were looked at."""
+    if looked > most:
+        raise OverBudget(looked, looked)

@@ -11,9 +11,10 @@ from .descent import descend
 from .merging import Union, leave_out, level_ends, merge
 from .order_counts import order_counts
 from .removed_triangles import removed_triangles
-from .replay import replay
+from .replay import Replayed, replay
 
 __all__ = [
+    "Replayed",
     "Union",
     "among",
     "descend",

@@ -468,7 +468,7 @@ def test_a_folder_of_states_holds_those_of_two_nights(base: Result, tmp_path: Pa
 
 
 def test_an_update_whose_lists_take_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """λ is found from nothing, though updates are asked for whatever they cost."""
+    """Though updates are asked for whatever they cost, the edges that are left are peeled, here all of them."""
     monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
     monkeypatch.setattr(finding_lambda, "LEAST_ROOM", 50)
     monkeypatch.setattr(finding_lambda, "MOST_LISTED", 1)
@@ -479,5 +479,10 @@ def test_an_update_whose_lists_take_too_much_memory(tmp_path: Path, monkeypatch:
     assert_equal(result, clique)
     made = result.manifest.update
     assert made is not None
-    assert made.way == "whole"
-    assert made.reason.endswith("triangles, as its lists would take too much memory")
+    assert made.way == "changes"
+    assert rest_peeled(result) == [(9, len(clique), len(clique))]
+
+
+def rest_peeled(result: Result) -> list[tuple[int, int, int]]:
+    lines = [json.loads(line) for line in (result.path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [(line["level"], line["edges"], line["of"]) for line in lines if line["event"] == "rest_peeled"]

@@ -46,12 +46,20 @@ def arrays(found: Updated) -> list[NDArray[Any]]:
     return [*vars(found.edges).values(), *vars(found.order).values(), found.changed, found.support_change]
 
 
-def night(edges: Topology, order: Order, off: set[Edge], on: set[Edge], most: int | None = None) -> Updated:
+def night(
+    edges: Topology,
+    order: Order,
+    off: set[Edge],
+    on: set[Edge],
+    most: int | None = None,
+    peels_rest: bool = False,
+) -> Updated:
     """Update and check all answers against those by definition."""
     before = set(zip(edges.low.tolist(), edges.high.tolist(), strict=True))
     removed = np.array([edge in off for edge in sorted(before)], np.bool_)
-    found = update_order(edges, order, removed, topology(on), most)
-    by_all_threads = update_order(edges, order, removed, topology(on), most, in_one_thread=False)
+    arguments = edges, order, removed, topology(on), most
+    found = update_order(*arguments, peels_rest=peels_rest)
+    by_all_threads = update_order(*arguments, in_one_thread=False, peels_rest=peels_rest)
     assert all(np.array_equal(*pair) for pair in zip(arrays(found), arrays(by_all_threads), strict=True))
     after = (before - off) | on
     known = by_edge(found.edges, found.order.lam)
@@ -199,6 +207,64 @@ def test_lists_that_take_too_much_memory_end_the_update(monkeypatch: pytest.Monk
         update_order(*completed_clique(), most_listed=1000)
     assert not stopped.value.has_room and 0 < stopped.value.triangles <= 1000
     assert update_order(*completed_clique(), most_listed=10**6).triangles > 1000
+
+
+def test_the_rest_is_peeled_where_following_it_is_more_work() -> None:
+    """All edges of a clique stand at once. Those of triangles apart have a lower level, and keep their places."""
+    triangles = {pair for v in range(30, 42, 3) for pair in combinations(range(v, v + 3), 2)}
+    clique = set(combinations(range(30), 2))
+    edges = topology(clique - {(0, 1)} | triangles, 42)
+    order = order_of(edges, np.where(edges.high < 30, 27, 1).astype(np.int32))
+    removed, added = np.zeros(edges.edges, np.bool_), topology({(0, 1)}, 42)
+    found = update_order(edges, order, removed, added, peels_rest=True)
+    assert (found.peeled_from, found.peeled) == (27, len(clique))
+    whole = update_order(edges, order, removed, added)
+    assert whole.peeled_from is None and whole.work > found.work
+    assert find_violation(found.edges, found.order) is None
+    assert np.array_equal(found.order.lam, whole.order.lam)
+    assert np.array_equal(found.support_change, whole.support_change)
+    assert np.array_equal(found.changed, whole.changed)
+    low = found.edges.high >= 30
+    assert np.array_equal(found.order.time[low], whole.order.time[low])
+
+
+@pytest.mark.parametrize("limit", ["budget", "memory"])
+def test_the_rest_is_peeled_beyond_a_limit(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(sys.modules[replay.__module__], "ENTRIES", 1)
+    most, listed = (updating.REPLAYED * 200, None) if limit == "budget" else (None, 200)
+    with pytest.raises(OverBudget):
+        update_order(*completed_clique(), most, most_listed=listed)
+    found = update_order(*completed_clique(), most, most_listed=listed, peels_rest=True)
+    assert set(found.order.lam.tolist()) == {28} and find_violation(found.edges, found.order) is None
+    assert (found.peeled_from, found.peeled) == (27, found.edges.edges)
+
+
+def test_a_budget_that_the_added_edges_exceed_leaves_no_rest() -> None:
+    with pytest.raises(OverBudget):
+        update_order(*completed_clique(), 5, peels_rest=True)
+
+
+@pytest.mark.usefixtures("steps")
+@given(
+    start=strategies.simple_graphs(VERTICES),
+    nights=st.lists(batches(), min_size=1, max_size=12),
+    budgets=st.lists(st.sampled_from([0, 4, 20, 80, 200, None]), min_size=12, max_size=12),
+)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nights_within_budgets(
+    start: strategies.EdgeList, nights: list[tuple[str, list[Edge]]], budgets: list[int | None]
+) -> None:
+    """A night of which the rest is peeled is as exact, and the next one goes on from it."""
+    edges, order = full(set(start))
+    present = set(start)
+    for (kind, pairs), most in zip(nights, budgets, strict=False):
+        off = {pair for pair in pairs if pair in present and kind != "on"}
+        on = {pair for pair in pairs if pair not in present and kind != "off"}
+        try:
+            found = night(edges, order, off, on, most, peels_rest=True)
+        except OverBudget:
+            continue
+        edges, order, present = found.edges, found.order, (present - off) | on
 
 
 def test_nothing_changes_nothing() -> None:
