@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from dask.utils import key_split
-from distributed import Client, Lock, as_completed
+from distributed import Client, Lock, as_completed, fire_and_forget
 
 from ...tasks.errors import ClusterLost, StateLost
 from .execution import GPU as GPU
@@ -119,7 +119,7 @@ class Engine:
     def in_background(self) -> Self:
         """The engine for tasks that a worker starts when it has nothing else to start, with one thread for kernels.
 
-        They may not start kernels on a GPU, where they would wait for those of the stages.
+        If they start kernels on a GPU, these wait for those of the stages.
         """
         return replace(self, _background=True, _kernel_threads=1)
 
@@ -182,6 +182,15 @@ class Engine:
     def on_every_worker(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """See `Session.on_every_worker`."""
         return self.session.on_every_worker(self.execution, function, *arguments)
+
+    def leave_to_workers(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
+        """Start a task `function(*arguments)` in the background on every worker, for what it does there.
+
+        Nothing waits for it, and nothing tells if it fails.
+        """
+        addresses = [[address] for address in self.session.workers]
+        calls = [arguments for _ in addresses]
+        fire_and_forget(self.in_background()._start(name, function, calls, addresses, only=True))
 
     # Waiting for tasks
 

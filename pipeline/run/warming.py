@@ -16,7 +16,8 @@ from .context import RunContext
 def warm_workers(run: RunContext) -> None:
     """Make every worker compile the kernels of the run, or load them from its cache.
 
-    A worker whose GPU kernels were all compiled before loads only those that its threads would load at the same time.
+    A worker whose GPU kernels were all compiled before loads those first that its threads would load at the same time.
+    It loads those for λ in the background.
     """
     engine, plan = run.engine, run.plan
     with run.events.stage("compile", 0):
@@ -44,6 +45,8 @@ def _warm_gpus(engine: Engine, plan: Plan) -> list[WarmUp]:
     if all(engine.on_every_worker(_is_prepared, what)):
         if plan.ingest_on_device:
             engine.on_every_worker(load_packing, MemorySpace.DEVICE)
+        if plan.is_whole and engine.capacity.threads > 1:  # while rows are read
+            engine.leave_to_workers("load", _run_clique, plan.method, plan.partitions, True, plan.compact_rows)
         return []
     reports: list[WarmUp] = []
     if plan.finds_lambda:

@@ -78,8 +78,8 @@ def start_behind(
 ) -> list[Future]:
     """Start background tasks as `engine.map` does, of which each worker runs one fewer at once than it has threads.
 
-    The tasks may not start kernels on a GPU. Each follows another one on its worker: a limit that leaves waiting tasks
-    on threads, or a resource of Dask that the workers of a user do not have, would not do.
+    Each follows another one on its worker. A semaphore would let waiting tasks keep threads, and a resource of Dask
+    would have to be declared by the workers of every user.
     """
     engine, capacity = engine.in_background(), engine.capacity
     lanes = max(1, capacity.threads - 1) * (1 if at is not None else capacity.workers)
