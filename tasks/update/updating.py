@@ -21,7 +21,7 @@ from ...kernels.cpu.update import (
 from ...kernels.graph import Adjacency, LongArray, Topology
 from ...kernels.runtime.sizes import SizedArrays
 from .order import Order
-from .rest import peel_rest, work_of_rest
+from .whole import peel_rest, work_of_rest
 
 MOST = 2**62
 """Work without a budget."""
