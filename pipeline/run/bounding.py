@@ -66,9 +66,11 @@ def table_format(run: RunContext, converged: bool = True) -> TableFormat:
 
 
 def _encode_early(run: RunContext, graph: Graph) -> list[Future] | None:
-    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute."""
+    """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and in
+    compact rows, which need the memory that the supports would take in the buckets.
+    """
     engine, buckets, partitions = run.engine, graph.buckets, graph.partitions
-    if not engine.capacity.device_bytes or engine.capacity.threads < 2:
+    if not engine.capacity.device_bytes or engine.capacity.threads < 2 or run.plan.compact_rows:
         return None
     engine = engine.for_tasks(len(buckets.edges))
     if graph.supports:
