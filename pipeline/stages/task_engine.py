@@ -76,12 +76,15 @@ def start_behind(
     arguments: Sequence[Sequence[Any]],
     at: Sequence[int] | None = None,
 ) -> list[Future]:
-    """Start background tasks as `engine.map` does, of which each worker runs one fewer at once than it has threads.
+    """Start background tasks as `engine.map` does.
 
-    Each follows another one on its worker. A semaphore would let waiting tasks keep threads, and a resource of Dask
-    would have to be declared by the workers of every user.
+    On GPUs tasks of the stages start many short kernels in turn. So a worker keeps a thread for them: each background
+    task follows another one. A semaphore would let waiting tasks keep threads, and a resource of Dask would have to be
+    declared by the workers of every user.
     """
     engine, capacity = engine.in_background(), engine.capacity
+    if not capacity.device_bytes:
+        return engine.map(name, function, arguments, at)
     lanes = max(1, capacity.threads - 1) * (1 if at is not None else capacity.workers)
     of_worker: dict[int, list[int]] = {}
     for task in range(len(arguments)):
