@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import known_graphs
 from edgemill.kernels.graph import Topology
 from edgemill.tasks.bound.in_memory import find_lambda, find_triangles
+from edgemill.tasks.update import updating
 from edgemill.tasks.update.order import Order, find_violation, order_of
 from edgemill.tasks.update.updating import Updated, update_order
 from known_graphs import FACEBOOK
@@ -53,11 +54,12 @@ def drawn(rng: np.random.Generator, edges: Topology, kind: str, share: float) ->
     return star[edges.low] | star[edges.high]
 
 
-def nights(edges: Topology, batches: list[tuple[Mask, Mask]]) -> None:
+def nights(edges: Topology, batches: list[tuple[Mask, Mask]], peels_rest: bool = False) -> list[Updated]:
     """Make each batch (come, go) of all edges take effect, and check λ, supports and the order after each.
 
     An edge that is there does not come, and one that is not does not go.
     """
+    made = []
     here = ~batches[0][0]
     present = part_of(edges, here)
     support, lam = supports_and_lambda(present)
@@ -65,7 +67,8 @@ def nights(edges: Topology, batches: list[tuple[Mask, Mask]]) -> None:
     assert find_violation(present, order) is None
     for come, go in batches:
         come, go = come & ~here, go & here
-        found: Updated = update_order(present, order, go[here], part_of(edges, come))
+        found = update_order(present, order, go[here], part_of(edges, come), peels_rest=peels_rest)
+        made.append(found)
         here = (here | come) & ~go
         present, order = part_of(edges, here), found.order
         assert np.array_equal(found.edges.low, present.low) and np.array_equal(found.edges.high, present.high)
@@ -76,12 +79,37 @@ def nights(edges: Topology, batches: list[tuple[Mask, Mask]]) -> None:
         assert np.array_equal(kept + found.support_change, new_support)
         assert find_violation(present, order) is None
         support = new_support
+    return made
 
 
 @pytest.mark.parametrize("kind", ["stars", pytest.param("random", marks=pytest.mark.slow)])
 def test_facebook(kind: str) -> None:
     edges, rng = read("facebook"), np.random.default_rng(5)
     nights(edges, [(drawn(rng, edges, kind, share), drawn(rng, edges, kind, share)) for share in (0.001, 0.01)])
+
+
+def test_facebook_with_the_rest_peeled(rest_first: None) -> None:
+    edges, rng = read("facebook"), np.random.default_rng(5)
+    batches = [(drawn(rng, edges, kind, 0.02), drawn(rng, edges, kind, 0.02)) for kind in ("stars", "random")]
+    assert all(night.peeled for night in nights(edges, batches, peels_rest=True))
+
+
+@pytest.fixture
+def rest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The edges that are left are peeled at the first level at which an old edge stands."""
+    monkeypatch.setattr(updating, "REST", 2**40)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("rest", [updating.REST, 2**40], ids=["where it pays", "first"])
+@pytest.mark.parametrize("kind", ["stars", "random"])
+@pytest.mark.parametrize("name", SMALL)
+def test_the_rest_of_a_known_graph(name: str, kind: str, rest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updating, "REST", rest)
+    edges, rng = read(name), np.random.default_rng(13)
+    shares = 0.002, 0.02
+    nights(edges, [(drawn(rng, edges, kind, share), drawn(rng, edges, kind, share)) for share in shares], True)
 
 
 @pytest.mark.slow
