@@ -134,8 +134,8 @@ def _assigned(
     )
     own = list(zip(buckets.groups, taken, strict=True))
     sent = send(engine, "send-shapes", "shapes", _send_shapes, own)
-    numbers = exchange(engine, "shapes", sent, tracks.number_shapes, [(lineage.first,)], forward="numbers")
-    given = exchange(engine, "numbers", numbers, _collect_tracks, own)
+    numbers = exchange(engine, "shapes", sent, tracks.number_shapes, [(lineage.first,)], forward="track-numbers")
+    given = exchange(engine, "track-numbers", numbers, _collect_tracks, own)
     fates = None
     if before is not None and lineage.before is not None:
         fates = _fates(engine, buckets, before, lineage.before)

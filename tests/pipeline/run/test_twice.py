@@ -113,6 +113,7 @@ TASKS = {
     "summarise",
     "sums",
     "take-over",
+    "track-numbers",
     "triangles",
     "without-ids",
     "write-edges",
