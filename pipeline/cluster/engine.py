@@ -43,7 +43,7 @@ class Engine:
     _partitions: bool = False
     """Whether its tasks hold partitions."""
     _background: bool = False
-    """Whether its tasks start after all others, and leave the GPU alone."""
+    """Whether its tasks start after all others, and do not wait for the GPU at their end."""
 
     @classmethod
     def set_up(cls, session: Session, execution: Execution) -> Self:
