@@ -249,8 +249,8 @@ def _advance(
 ):
     """Go on in one thread, until no edge stands, or a step is large: it returns this step, which is still to be done.
 
-    Stops also when more than `most` triangles were looked at, or will be, or more than `most_at` its level of edges
-    that began to stand at the level; `others_looked` are those of other threads.
+    Stops also when more than `most` triangles were looked at, or will be, or when the edges that began to stand at a
+    level have more than its entry of `most_at`; `others_looked` are those of other threads.
     """
     while True:
         step = size[STEP]
