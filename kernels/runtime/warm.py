@@ -24,9 +24,6 @@ from ..cpu.whole_triangles import count_whole
 from ..graph import IntArray, LongArray, Topology
 from . import cache
 
-_OPERATIONS = "operations"
-"""What CuPy compiles for a run; see `kernels.gpu.preparing`."""
-
 
 @dataclass(frozen=True)
 class WarmUp:
@@ -56,7 +53,7 @@ def warm(
         wanted = {"many": many, "text": text, "shards": partitions > 1}
         parts = [method, "nest", "rows", *(part for part, is_wanted in wanted.items() if is_wanted)]
     elsewhere = 0
-    with _compiling_for_gpu(processes) if on_gpu else nullcontext():
+    with _compiling_for_gpu(processes, partitions > 1) if on_gpu else nullcontext():
         if processes > 1 and cache.is_empty():
             elsewhere = _compile_side_by_side(parts, processes)
         for part in parts:  # also those that others have compiled: now they are loaded
@@ -69,19 +66,20 @@ def warm(
 
 
 @contextmanager
-def _compiling_for_gpu(processes: int) -> Iterator[None]:
+def _compiling_for_gpu(processes: int, shards: bool) -> Iterator[None]:
     """Other processes compile the operations of CuPy meanwhile, if none has done so before on this machine."""
     from ..gpu.preparing import processes as others
 
-    wanted = processes > 1 and not others.is_prepared(_OPERATIONS)
-    started = others.start(processes) if wanted else []
+    what = f"operations{' of shards' * shards}"
+    wanted = processes > 1 and not others.is_prepared(what)
+    started = others.start(processes, shards) if wanted else []
     try:
         yield
     finally:
         for process in started:
             process.wait()
     if wanted:
-        others.mark_prepared(_OPERATIONS)
+        others.mark_prepared(what)
 
 
 def _compile_side_by_side(parts: Sequence[str], processes: int) -> int:

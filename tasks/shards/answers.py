@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import kernels
 from ..device import place_like
 from ..errors import InternalError
 from ..ids import order
@@ -74,7 +75,7 @@ def collect_intervals(supports: BucketSupports, parts: Mapping[int, EdgeInterval
         if high is not low:
             high[part.row] = part.high
     came = sum(map(len, parts.values()))
-    if came != int(np.count_nonzero(arrived)) or not np.array_equal(arrived, supports.support > 0):
+    if came != kernels.total(arrived) or kernels.total(arrived != (supports.support > 0)):
         raise InternalError(
             f"bucket {supports.bucket} has {supports.closed} edges with triangles, but {came} λ arrived, "
             "not one for each"

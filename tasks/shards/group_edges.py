@@ -120,7 +120,7 @@ def build_group_edges(
     if on_gpu:
         check_supports(support)
     owned = assignment.group_of(high) == group
-    entries = int(np.count_nonzero(owned)) + int(np.count_nonzero(assignment.group_of(low) == group))
+    entries = kernels.total(owned) + kernels.total(assignment.group_of(low) == group)
     merged = kernels.merge_rows(low, high, runs, assignment.cut.vertices)
     low, support, bucket, row = kernels.to_merged_order(
         merged.origin, owned, low, support, row, runs, np.array(senders or [0], np.int16)

@@ -88,12 +88,12 @@ class BucketSupports(SizedArrays):
     @property
     def closed(self) -> int:
         """Number of edges with triangles."""
-        return int(np.count_nonzero(self.support))
+        return kernels.total(self.support > 0)
 
     @property
     def total(self) -> int:
         """Sum of the supports."""
-        return int(self.support.sum(dtype=np.int64))
+        return kernels.total(self.support)
 
 
 def check_limits(group: int, assignment: ShardAssignment, edges: int, on_gpu: bool) -> None:

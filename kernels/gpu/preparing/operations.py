@@ -1,4 +1,4 @@
-"""The CuPy operations of a run on one GPU, and our own kernels, each as a function that makes CuPy compile it.
+"""The CuPy operations of a run on GPUs, and our own kernels, each as a function that makes CuPy compile it.
 
 CuPy generates and compiles a kernel for each operation and types of operands: about a hundred for a run. `processes`
 compiles them side by side. An operation that is missing here is compiled when a run needs it; a test names those.
@@ -6,7 +6,7 @@ compiles them side by side. An operation that is missing here is compiled when a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import tables
 from ..runtime import source
+from ..runtime.constants import SHARD_WARPS, SHARD_WARPS_ALONE
 
 LENGTH = 2**22
 """Elements of operands. CuPy scans short arrays with other kernels than long ones."""
@@ -45,21 +46,59 @@ _UFUNCS = {
     "subtract": "int64,int64 int64,int int32,int32 int32,int int,int32",
     "where": "bool,int64,int bool,int32,int bool,int16,int16",
 }
-"""Operands of each function: array types, or a Python int (of an unsigned array: uint)."""
+"""Operands of each function: array types, or a Python int (of an unsigned array: uint, of 32 bits: word)."""
+_UFUNCS_ON_WORDS = {
+    "add": "uint32,word",
+    "bitwise_and": "uint32,word",
+    "bitwise_or": "uint64,uint32 bool,bool",
+    "equal": "bool,bool",
+    "floor_divide": "uint32,word",
+    "greater": "uint32,int",
+    "left_shift": "uint64,uint",
+    "multiply": "uint32,word",
+    "not_equal": "bool,bool",
+    "subtract": "word,uint32 uint32,uint32",
+    "where": "bool,uint32,word bool,word,uint32 bool,uint32,uint32",
+}
+_SCALARS = {"int": 1, "uint": np.uint64(1), "word": np.uint32(1)}
 _CONVERSIONS = "int32,int64 int64,int32 int64,uint64 int64,int16 int32,uint64 uint64,int16 bool,int32 int16,int64"
+_CONVERTED_WORDS = """
+    int64,uint32 int32,uint32 uint32,int64 uint32,uint32 uint32,uint64 uint64,uint64 uint32,bool uint32,int16 bool,bool
+"""
 _TAKEN = "int64,int64 int64,int32 int64,int16 int32,int64 int32,int32 int32,int16 int32,bool"
+_TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32"
 _STORED = "int64,int32 int64,bool int32,int64 int32,int32 int32,int16 int32,bool"
+_STORED_WORDS = "uint32,int32"
 """Types of an index and of the array that it is for."""
 _SEARCHED = "int64,int64 int32,int64 int64,int32"
 """Types of the array that is searched and of the values."""
 
 
-def operations() -> list[Callable[[], object]]:
-    """Functions that compile all kernels, those that take longest first."""
-    return [*_own_kernels(), *_scans(), *_on_indices(), *_ufuncs(), *_others()]
+Operation = Callable[[], object]
+"""Makes CuPy compile or load kernels."""
 
 
-def _own_kernels() -> Iterator[Callable[[], object]]:
+def operations(shards: bool) -> list[Operation]:
+    """Functions that compile the kernels of a run on one GPU, those that take longest first; then those of `shards`."""
+    alone = [*_own_kernels(), *_scans(), *_on_indices(_TAKEN, _STORED), *_ufuncs(_UFUNCS), *_others()]
+    if not shards:
+        return alone
+    on_words = [*_on_indices(_TAKEN_WORDS, _STORED_WORDS), *_ufuncs(_UFUNCS_ON_WORDS), *_converted(_CONVERTED_WORDS)]
+    return [*alone, *_of_shards(), *on_words]
+
+
+def _of_shards() -> Iterator[Operation]:
+    for cooperative, system in product((True, False), (0, 1)):
+        yield partial(_compile, "shards/peel:shards", cooperative=cooperative, SYSTEM=system, WARPS=SHARD_WARPS)
+    yield partial(_compile, "shards/peel:shards", SYSTEM=1, WARPS=SHARD_WARPS_ALONE)
+    for side, (_, slots, warps, one_warp) in product((0, 1), tables.SIZES):
+        yield partial(_compile, "shards/third_vertex", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
+    for name in ("third_vertex:choose", "rows:measure_parts"):
+        yield partial(_compile, f"shards/{name}")
+    yield _sum_at
+
+
+def _own_kernels() -> Iterator[Operation]:
     yield partial(_compile, "peel", cooperative=True)
     for side, (_, slots, warps, one_warp) in product((0, 1), tables.SIZES):
         yield partial(_compile, "intersect", SIDE=side, SLOTS=slots, WARPS=warps, ONE_WARP=one_warp)
@@ -79,7 +118,7 @@ def _forms(text: str) -> list[list[str]]:
     return [form.split(",") for form in text.split()]
 
 
-def _scans() -> Iterator[Callable[[], object]]:
+def _scans() -> Iterator[Operation]:
     for length in (_FEW, _SHORT, LENGTH):
         yield partial(_find, length)
         for kind in ("int32", "int64"):
@@ -111,14 +150,11 @@ def _sort() -> None:
     cupy.argsort(_ones("int64"))
 
 
-def _on_indices() -> Iterator[Callable[[], object]]:
-    for index, kind in _forms(_TAKEN):
+def _on_indices(taken: str, stored: str) -> Iterator[Operation]:
+    for index, kind in _forms(taken):
         yield partial(_take, index, kind)
-    for index, kind in _forms(_STORED):
+    for index, kind in _forms(stored):
         yield partial(_store, index, kind)
-    for keys, values in _forms(_SEARCHED):
-        yield partial(_search, keys, values)
-    yield _combine
 
 
 def _take(index: str, kind: str) -> None:
@@ -139,8 +175,12 @@ def _combine() -> None:
     cupy.maximum.at(_ones("int32"), _ones("int32"), _ones("int32"))
 
 
-def _ufuncs() -> Iterator[Callable[[], object]]:
-    for name, forms in _UFUNCS.items():
+def _sum_at() -> None:
+    cupy.add.at(_ones("int32"), _ones("int32"), 1)
+
+
+def _ufuncs(functions: Mapping[str, str]) -> Iterator[Operation]:
+    for name, forms in functions.items():
         for kinds in _forms(forms):
             yield partial(_call, name, kinds)
 
@@ -150,14 +190,19 @@ def _call(name: str, kinds: list[str]) -> None:
 
 
 def _operand(kind: str) -> Any:
-    if kind in ("int", "uint"):
-        return 1 if kind == "int" else np.uint64(1)
-    return _ones(kind)
+    return _SCALARS[kind] if kind in _SCALARS else _ones(kind)
 
 
-def _others() -> Iterator[Callable[[], object]]:
-    for before, after in _forms(_CONVERSIONS):
+def _converted(conversions: str) -> Iterator[Operation]:
+    for before, after in _forms(conversions):
         yield partial(_convert, before, after)
+
+
+def _others() -> Iterator[Operation]:
+    yield from _converted(_CONVERSIONS)
+    for keys, values in _forms(_SEARCHED):
+        yield partial(_search, keys, values)
+    yield _combine
     for kind in ("int64", "int32", "uint32", "int16", "bool"):
         yield partial(_assign, kind)
         yield partial(cupy.full, 5, 1, kind)

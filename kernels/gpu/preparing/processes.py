@@ -9,11 +9,13 @@ threads would not help.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -23,20 +25,25 @@ from ...runtime import cache
 from .operations import operations
 
 _MOST = 12
-"""Most processes. Each takes about two seconds to start, and all operations together take about twenty to compile."""
+"""Most processes. Each takes about two seconds to start. All operations together take about twenty to compile, those of
+shards as many.
+"""
+_LOCK = "gpu.lock"
+"""File in the cache folder that the process has locked which compiles."""
 _NUMBER = 2
 """Bytes of the number of an operation in the pipe. The system never gives one of them to two processes."""
 
 
-def start(processes: int) -> list[subprocess.Popen[bytes]]:
-    """Start up to `processes` processes that compile the operations of a run. The caller waits for them.
+def start(processes: int, shards: bool) -> list[subprocess.Popen[bytes]]:
+    """Start up to `processes` processes that compile the operations of a run, by `shards` or whole. The caller waits
+    for them.
 
     What a process fails to compile is compiled when it is needed.
     """
     started = []
     reader, writer = os.pipe()
     try:
-        os.write(writer, b"".join(number.to_bytes(_NUMBER, "little") for number in range(len(operations()))))
+        os.write(writer, b"".join(number.to_bytes(_NUMBER, "little") for number in range(len(operations(shards)))))
         os.close(writer)
         with suppress(OSError):  # no further process may be allowed
             for _ in range(min(processes, _MOST)):
@@ -45,6 +52,26 @@ def start(processes: int) -> list[subprocess.Popen[bytes]]:
     finally:
         os.close(reader)
     return started
+
+
+@contextmanager
+def preparing(what: str) -> Iterator[None]:
+    """Within the context the caller compiles all kernels for `what`, or loads them from CuPy's cache.
+
+    At the first run on a machine one process compiles, and the others wait for it. If it ends before all is compiled,
+    the next one goes on.
+    """
+    with ExitStack() as lock:
+        if not is_prepared(what):
+            with suppress(OSError, RuntimeError):  # without a folder for the cache each process compiles
+                cache.folder().mkdir(parents=True, exist_ok=True)
+                file = lock.enter_context(Path(cache.folder(), _LOCK).open("w"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if is_prepared(what):
+                lock.close()
+        yield
+        if not is_prepared(what):
+            mark_prepared(what)
 
 
 def is_prepared(what: str) -> bool:
@@ -90,7 +117,7 @@ def _cached() -> int:
 
 
 def _main() -> None:
-    all_of_them = operations()
+    all_of_them = operations(shards=True)
     while number := os.read(sys.stdin.fileno(), _NUMBER):
         with suppress(Exception):  # the run that needs it will tell
             all_of_them[int.from_bytes(number, "little")]()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...runtime.peers import MAX_PEERS
 from ...shard_sums import ShardSums
+from ..arrays.total import total
 from ..runtime import source
 from ..runtime.constants import (
     HALF_REMAINS,
@@ -182,7 +183,7 @@ class ShardPeeling:
             high[remain if self._origin is None else self._origin[remain]] = whole
             left = known[mine] >= HALF_REMAINS
             high = high[mine]
-            self.remaining_edges, self.remaining_triangles = int(left.sum()), int(high[left].sum(dtype=np.int64))
+            self.remaining_edges, self.remaining_triangles = total(left), total(high[left])
         return low, high
 
     def wait(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...runtime.sizes import SizedArrays
 from .. import tables
+from ..arrays.total import total
 from ..rows import row_numbers, starts_of
 from ..runtime import source
 
@@ -90,7 +91,7 @@ def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: A
     length = cupy.diff(rows.offsets)
     tables.launch("shards/third_vertex", 0, cupy.where(table, length[low], 0), cupy.diff(starts), arguments)
     tables.launch("shards/third_vertex", 1, cupy.where(grouped > 0, length, 0), grouped, arguments)
-    return found, int(found.sum(dtype=np.int64))
+    return found, total(found)
 
 
 def to_merged_order(

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from .... import kernels
 from ...device import MemorySpace, move_arrays
 from ...ingest.degrees import OrientedEdges
 from ...messages import collect
@@ -42,7 +43,7 @@ def warm_shards_on_gpu() -> int:
                 answers.send_intervals(one.rows, state.low, state.high) for one, state in zip(own, states, strict=True)
             ]
             for b, found in enumerate(by_bucket):
-                total += int(answers.collect_intervals(found, collect(b, sent)).low.sum())
+                total += kernels.total(answers.collect_intervals(found, collect(b, sent)).low)
     return total
 
 

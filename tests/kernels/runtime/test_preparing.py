@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ from edgemill.kernels.gpu.preparing.operations import operations
 from edgemill.kernels.runtime import cache
 
 
-def test_each_operation_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shards", [False, True])
+def test_each_operation_is_taken_once(monkeypatch: pytest.MonkeyPatch, shards: bool) -> None:
     taken: list[int] = []
 
     class Process:
@@ -30,9 +34,9 @@ def test_each_operation_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     started_with: list[list[str]] = []
     monkeypatch.setattr(subprocess, "Popen", Process)
-    assert len(processes.start(5)) == 5
+    assert len(processes.start(5, shards)) == 5
     assert started_with == [["-m", "edgemill.kernels.gpu.preparing.processes"]] * 5
-    assert sorted(taken) == list(range(len(operations())))
+    assert sorted(taken) == list(range(len(operations(shards))))
 
 
 def test_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,10 +61,57 @@ def test_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not processes.is_prepared("peel")
 
 
+def test_operations_of_shards_follow_those_of_one_gpu() -> None:
+    """A process takes the number of an operation from either list."""
+
+    def names(shards: bool) -> list[str]:
+        return list(map(repr, operations(shards)))
+
+    def without_address(name: str) -> str:
+        return re.sub(" at 0x[0-9a-f]+", "", name)
+
+    one, both = ([without_address(name) for name in names(shards)] for shards in (False, True))
+    assert both[: len(one)] == one and len(both) > len(one)
+
+
+def test_one_process_of_a_machine_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait until it has ended, and compile what it has not."""
+    kept = tmp_path / "cupy"
+    kept.mkdir()
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(kept))
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "own")
+    monkeypatch.setattr(processes, "_device", lambda: "90")
+    events: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with processes.preparing("peel"):
+            events.append("second")
+
+    with pytest.raises(OSError, match="no compiler"), processes.preparing("peel"):
+        raise OSError("no compiler")
+    assert not processes.is_prepared("peel")
+    with processes.preparing("peel"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.wait(30)
+        with (tmp_path / "own" / "gpu.lock").open("w") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert not events
+        (kept / "a.cubin").touch()
+        events.append("first")
+    thread.join(30)
+    assert events == ["first", "second"]
+    with processes.preparing("peel"), processes.preparing("peel"):  # nothing is locked once all is compiled
+        assert processes.is_prepared("peel")
+
+
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "none"))
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file" / "own")
     monkeypatch.setattr(processes, "_device", lambda: "90")
     (tmp_path / "file").touch()
-    processes.mark_prepared("peel")
+    with processes.preparing("peel"):
+        processes.mark_prepared("peel")
     assert not processes.is_prepared("peel")

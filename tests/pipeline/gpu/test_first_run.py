@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 PREPARE = """
 from edgemill.kernels.gpu.preparing.processes import start
-assert all(process.wait() == 0 for process in start(8))
+assert all(process.wait() == 0 for process in start(8, {shards}))
 """
 
 
@@ -30,7 +30,8 @@ def kernels(cache: Path) -> set[str]:
     return found
 
 
-def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path, partitions: int) -> None:
     generate("rmat", str(tmp_path / "rows"), files=4, seed=1, scale=19)
     cache = tmp_path / "cupy"
     environment = {
@@ -43,10 +44,10 @@ def test_nothing_is_compiled_that_was_not_prepared(tmp_path: Path) -> None:
     def run(*arguments: str) -> None:
         subprocess.run([sys.executable, *arguments], env=environment, check=True, timeout=300)
 
-    run("-c", PREPARE)
+    run("-c", PREPARE.format(shards=partitions > 1))
     prepared = kernels(cache)
     for out in ("first", "second"):
-        command = ["-m", "edgemill.pipeline", "run", "--device", "gpu", "--partitions", "1"]
+        command = ["-m", "edgemill.pipeline", "run", "--device", "gpu", "--partitions", str(partitions)]
         run(*command, "--input", str(tmp_path / "rows"), "--output", str(tmp_path / out))
         if out == "first":
             assert sorted(kernels(cache) - prepared) == []
