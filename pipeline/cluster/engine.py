@@ -219,6 +219,14 @@ class Engine:
         name = key_split(futures[0].key) if futures else "peek"
         return self.gather(self.map(name, part, [(future,) for future in futures], at, soon=True))
 
+    def holders(self, futures: Sequence[Future]) -> list[int]:
+        """Index of a worker that has each result, which must be in memory; 0 if none has it any more."""
+        if self.shares_memory and len(self.session.workers) == 1:
+            return [0] * len(futures)
+        index = {address: i for i, address in enumerate(self.session.workers)}
+        found = self.session.client.who_has(futures)
+        return [next((index[own] for own in found.get(future.key, ()) if own in index), 0) for future in futures]
+
     def _wait_for(self, work: Callable[[], Awaitable[T]], only: Sequence[str] = ()) -> T:
         return self.session.wait_for(work, self.execution, self._resources or (), only)
 

@@ -71,7 +71,7 @@ def _build_graph(run: RunContext, checkpoint: Checkpoint) -> Graph:
 
 def _read_and_number(run: RunContext, checkpoint: Checkpoint) -> _Numbered:
     engine, events, plan, source = run.engine, run.events, run.plan, run.source
-    packed = ingesting.packs_rows(source, plan.buckets, run.space)
+    packed = ingesting.packs_rows(source, run.space)
     blocks, rows = ingesting.read(engine, events, source, plan.blocks, run.settings.input.nulls, run.space, packed)
     if run.settings.input.isolated and run.vertices is not None:
         blocks += read_isolated(engine, source, run.vertices, run.settings, len(blocks), run.space)

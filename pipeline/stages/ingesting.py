@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -31,6 +32,10 @@ NUMBERING_FACTOR = 3
 """Memory for numbering a bucket, in bytes for each byte of the ids that blocks send to it."""
 MERGING_BYTES = 60
 """Memory for merging a bucket, in bytes for each edge that blocks send to it."""
+MERGED_SHARE = 1 / 8
+"""Share of a GPU's memory in which packed blocks are merged. The other blocks of the GPU stay in the rest."""
+PACKED_ROW_BYTES = 100
+"""Memory for merging packed blocks, in bytes a row."""
 MIN_NUMBERING_BYTES = 32 * 2**20
 """Memory that a bucket may use while it is numbered, even on a smaller worker."""
 
@@ -61,10 +66,10 @@ class Buckets:
     """Repeated edges from different blocks."""
 
 
-def packs_rows(source: Source, buckets: int, space: MemorySpace) -> bool:
-    """Whether blocks are read as packed rows: one bucket on a GPU, which sorts all rows faster than block by block."""
+def packs_rows(source: Source, space: MemorySpace) -> bool:
+    """Whether blocks are read as packed rows: on GPUs, which sort many rows at once faster than block by block."""
     plain = source.kind == "integer" and not source.directed and source.weights is None and source.bipartite != "refuse"
-    return space is MemorySpace.DEVICE and buckets == 1 and plain
+    return space is MemorySpace.DEVICE and plain
 
 
 def read(
@@ -123,14 +128,14 @@ def number(
     sizes = engine.peek(blocks, ingest.packed_size)
     if buckets == 1 and _is_dense(sizes):
         return _number_packed(engine, events, blocks)
-    if any(size is not None for size in sizes):
-        blocks[:] = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks])
-    if space is MemorySpace.HOST:
+    packed = any(size is not None for size in sizes)
+    if space is MemorySpace.HOST and not packed:
         buckets = max(buckets, _buckets_for(engine.peek(blocks, _numbering_bytes), engine.capacity))
     numbers = range(buckets)
     rule = None if source.weights is None else source.weights.repeats
     engine = engine.for_tasks(buckets)
     with events.stage("number", 2 * buckets) as stage:
+        blocks[:], repeated = _unpacked(engine, blocks, sizes, space) if packed else (blocks, 0)
         every = ingest.sample_interval(source.rows, buckets)
         samples = engine.gather(engine.map("sample", ingest.sample_ids, [(block, every) for block in blocks]))
         splitters = ingest.choose_splitters(samples, buckets)
@@ -154,7 +159,43 @@ def number(
         duplicates = engine.peek(edges, attrgetter("duplicates"))
         if source.weights is not None:
             _refuse_repeats(engine, source, source.weights, ids, starts, engine.peek(edges, attrgetter("refused")))
-    return Buckets(ids, edges, starts, sum(duplicates))
+    return Buckets(ids, edges, starts, repeated + sum(duplicates))
+
+
+def _unpacked(
+    engine: TaskEngine, blocks: Sequence[Future], sizes: Sequence[tuple[int, int] | None], space: MemorySpace
+) -> tuple[list[Future], int]:
+    """Cleaned blocks of the rows of `blocks`, and the repeated rows in those that were packed. `sizes` [blocks].
+
+    If all are packed and their ids dense, these are few large blocks, each of those on one worker: every block
+    exchanges data with every bucket, and sends each of its ids.
+    """
+    by_worker: dict[int, list[int]] = {}
+    for block, worker in enumerate(engine.holders(blocks)):
+        by_worker.setdefault(worker, []).append(block)
+    rows = [0 if size is None else size[0] for size in sizes]
+    groups = [(at, own) for at, all_own in by_worker.items() for own in _cut(all_own, rows, engine.capacity)]
+    if not all(_is_dense([sizes[block] for block in own]) for _, own in groups):
+        cleaned = engine.map("unpack", ingest.unpack, [(block, space) for block in blocks])
+        found = engine.peek(cleaned, attrgetter("duplicates"))
+        return cleaned, sum(count for count, size in zip(found, sizes, strict=True) if size is not None)
+    tasks = [(number, [blocks[block] for block in own]) for number, (_, own) in enumerate(groups)]
+    merged = engine.for_partitions().map("merge-blocks", ingest.merge_packed, tasks, [at for at, _ in groups])
+    return merged, sum(engine.peek(merged, attrgetter("duplicates")))
+
+
+def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iterator[list[int]]:
+    """Groups of blocks, each of which a GPU merges in a part of its memory. `rows` are those of every block."""
+    most = MERGED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else math.inf
+    own: list[int] = []
+    taken = 0
+    for block in blocks:
+        if own and taken + rows[block] > most:
+            yield own
+            own, taken = [], 0
+        own.append(block)
+        taken += rows[block]
+    yield own
 
 
 def _is_dense(sizes: Sequence[tuple[int, int] | None]) -> bool:

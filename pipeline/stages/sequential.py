@@ -51,6 +51,10 @@ class SequentialEngine:
         """`part(result)` for each result."""
         return [part(result) for result in futures]
 
+    def holders(self, futures: Sequence[Any]) -> list[int]:
+        """0 for each: all results are in this process."""
+        return [0] * len(futures)
+
     def for_tasks(self, tasks: int) -> Self:
         """The same engine: one task runs at a time."""
         return self

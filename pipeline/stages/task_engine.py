@@ -53,6 +53,9 @@ class TaskEngine(Protocol):
     def peek(self, futures: Sequence[Future], part: Callable[[Any], T], at: Sequence[int] | None = None) -> list[T]:
         """`part(result)` for each result, in order. The results are not moved."""
 
+    def holders(self, futures: Sequence[Future]) -> list[int]:
+        """Index of a worker that has each result."""
+
     def for_tasks(self, tasks: int) -> Self:
         """The engine with each worker's threads shared among `tasks` tasks in all."""
 

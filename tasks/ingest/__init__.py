@@ -24,7 +24,8 @@ edges. Partitions own edges. No task holds all edges, and the driver holds count
     exchange 7    send_owned      buckets → partitions: collect_owned
 
 In one bucket, integer ids below 2^31 whose range is at most a few times the number of rows need neither samples nor
-exchanges 1 to 3: every block `read_packed`, then one task `number_packed`, which sorts the rows of all blocks.
+exchanges 1 to 3: every block `read_packed`, then one task `number_packed`, which sorts the rows of all blocks. On
+several GPUs such ids are packed as well. `merge_packed` then makes one block of the rows on each GPU.
 
 Each `send_…` and `answer_…` returns one Bundle. Each receiver takes a mapping from sender to payload. Kept for
 publishing: the BucketIds, BucketEdges and BucketDegrees of each bucket, and the OwnedRows of each partition.
@@ -36,6 +37,7 @@ from .blocks import (
     PackedRows,
     choose_splitters,
     clean,
+    merge_packed,
     pack,
     packed_size,
     read_block,
@@ -103,6 +105,7 @@ __all__ = [
     "collect_degrees",
     "collect_owned",
     "degree_histogram",
+    "merge_packed",
     "merge_pairs",
     "number_ids",
     "number_packed",

@@ -22,7 +22,7 @@ from ..ids.identity import Ids
 from ..ids.order import Ints
 from ..inputs.formats.form import Repeats
 from ..messages import Bundle, Payload, bundle
-from .blocks import PACKED_BITS, BlockEdges, LocalEdges, PackedRows
+from .blocks import BlockEdges, LocalEdges, PackedRows, distinct_packed
 from .directions import distinct_edges
 from .repeats import Combined, combine_rows
 
@@ -236,26 +236,11 @@ def merge_pairs(
 def number_packed(blocks: Sequence[PackedRows]) -> tuple[BucketIds, BucketEdges]:
     """The only bucket of a graph, from the packed rows of all its blocks. Takes a table over the range of ids.
 
-    Reads and writes about 100 bytes a row, half of them to sort. Raises OutOfRoom for more than 2^31 - 2 edges.
+    Raises OutOfRoom for more than 2^31 - 2 edges.
     """
-    keys = np.concatenate([block.keys for block in blocks])
-    keys.sort()
-    proper = order.heads(keys)
-    low = (keys >> PACKED_BITS).astype(np.int32)
-    keys &= (1 << PACKED_BITS) - 1
-    high = keys.astype(np.int32)
-    del keys
-    present = np.zeros(max(block.largest for block in blocks) + 1, np.bool_, like=low)
-    present[low] = True
-    present[high] = True
-    ids = np.flatnonzero(present)
-    proper &= low != high
-    rows, self_loops = len(low), sum(block.self_loops for block in blocks)
-    low, high = low[proper], high[proper]
+    ids, low, high = distinct_packed(blocks)
+    rows, self_loops = sum(map(len, blocks)), sum(block.self_loops for block in blocks)
     _check_edges(0, len(low))
-    if len(ids) < len(present):
-        code = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        low, high = code[low], code[high]
     highs, (high,) = order.encode(high)
     starts = bucket_starts([len(ids)])
     return BucketIds(0, ids, {}), BucketEdges(0, starts, low, high, highs, rows - self_loops - len(low))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,31 +39,77 @@ def id_rows(rows: Rows, space: MemorySpace) -> IdRows:
     return IdRows(*(space.place(np.ascontiguousarray(column)) for column in columns(rows)))
 
 
-def number(blocks: Sequence[PackedRows | BlockEdges], space: MemorySpace) -> tuple[Buckets, SequentialEngine]:
+def packed_blocks(drawn: list[Rows], space: MemorySpace) -> list[PackedRows]:
+    found = []
+    for number, rows in enumerate(drawn):
+        block = ingest.pack(number, id_rows(rows, space))
+        assert block is not None
+        found.append(block)
+    return found
+
+
+def number(
+    blocks: Sequence[PackedRows | BlockEdges], space: MemorySpace, buckets: int = 1, device_bytes: int = 0
+) -> tuple[Buckets, SequentialEngine]:
     engine = SequentialEngine()
-    return ingesting.number(engine, Events(), SOURCE, list(blocks), 1, space), engine
+    engine.capacity = replace(engine.capacity, device_bytes=device_bytes)
+    return ingesting.number(engine, Events(), SOURCE, list(blocks), buckets, space), engine
 
 
-def arrays(buckets: Buckets) -> dict[str, Any]:
-    (found,), (edges,) = buckets.ids, buckets.edges
+def arrays(buckets: Buckets) -> list[dict[str, Any]]:
     place = MemorySpace.HOST.place
-    columns = {"ids": found.ids, "low": edges.low, "high": edges.high, "highs": edges.highs, "starts": buckets.starts}
-    return {name: (place(values).dtype, place(values).tolist()) for name, values in columns.items()}
+    found = []
+    for own, edges in zip(buckets.ids, buckets.edges, strict=True):
+        columns = {"ids": own.ids, "low": edges.low, "high": edges.high, "highs": edges.highs, "starts": buckets.starts}
+        found.append({name: (place(values).dtype, place(values).tolist()) for name, values in columns.items()})
+    return found
 
 
 @pytest.mark.parametrize("space", SPACES)
 @given(drawn=blocks_of_rows)
 def test_equal_to_cleaned_blocks(space: MemorySpace, drawn: list[Rows]) -> None:
-    packed = [ingest.pack(block, id_rows(rows, space)) for block, rows in enumerate(drawn)]
-    assert None not in packed
+    packed = packed_blocks(drawn, space)
     cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
-    found, engine = number([block for block in packed if block is not None], space)
+    found, engine = number(packed, space)
     expected, _ = number(cleaned, space)
     assert engine.started["number-packed"] == 3 and not engine.started["send-ids"]
     assert arrays(found) == arrays(expected)
     for block, other in zip(packed, cleaned, strict=True):
-        assert block is not None and (block.rows, block.self_loops) == (other.rows, other.self_loops)
+        assert (block.rows, block.self_loops) == (other.rows, other.self_loops)
     assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("merged_rows", [1, 20, 1000])
+@given(drawn=blocks_of_rows)
+def test_merged_blocks_of_several_buckets(space: MemorySpace, merged_rows: int, drawn: list[Rows]) -> None:
+    """Blocks are merged as far as their rows fit; the buckets are those of blocks that are cleaned one by one."""
+    packed = packed_blocks(drawn, space)
+    cleaned = [ingest.clean(block, id_rows(rows, space), space) for block, rows in enumerate(drawn)]
+    device_bytes = int(merged_rows * ingesting.PACKED_ROW_BYTES / ingesting.MERGED_SHARE)
+    found, engine = number(packed, space, 3, device_bytes)
+    expected, _ = number(cleaned, space, 3)
+    groups = engine.started["merge-blocks"]
+    assert bool(groups) != bool(engine.started["unpack"])
+    if merged_rows == 1000 and groups:
+        assert groups == 1
+    if merged_rows == 1 and groups:
+        assert groups >= sum(len(rows) > 0 for rows in drawn)
+    vertices = np.unique(np.concatenate([columns(rows).ravel() for rows in drawn]))
+    together = [number for own in arrays(found) for number in own["ids"][1]]
+    assert together == vertices.tolist()
+    assert all_edges(found) == all_edges(expected)
+    assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
+def all_edges(buckets: Buckets) -> list[tuple[int, int]]:
+    """All edges as dense numbers, in the order of the buckets. Where a bucket ends depends on the blocks."""
+    found: list[tuple[int, int]] = []
+    for bucket, own in enumerate(arrays(buckets)):
+        first = int(buckets.starts[bucket])
+        high = [own["highs"][1][at] for at in own["high"][1]]
+        found += zip([first + low for low in own["low"][1]], high, strict=True)
+    return found
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -91,12 +138,11 @@ def test_ids_far_apart_are_unpacked(space: MemorySpace) -> None:
 
 
 def test_only_plain_rows_on_a_gpu_are_packed() -> None:
-    assert ingesting.packs_rows(SOURCE, 1, MemorySpace.DEVICE)
-    assert not ingesting.packs_rows(SOURCE, 2, MemorySpace.DEVICE)
-    assert not ingesting.packs_rows(SOURCE, 1, MemorySpace.HOST)
+    assert ingesting.packs_rows(SOURCE, MemorySpace.DEVICE)
+    assert not ingesting.packs_rows(SOURCE, MemorySpace.HOST)
     for other in (
         Source("rows", (), "src", "dst", pa.string()),
         Source("rows", (), "src", "dst", pa.int64(), directed=True),
         Source("rows", (), "src", "dst", pa.int64(), bipartite="refuse"),
     ):
-        assert not ingesting.packs_rows(other, 1, MemorySpace.DEVICE)
+        assert not ingesting.packs_rows(other, MemorySpace.DEVICE)
