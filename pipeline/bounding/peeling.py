@@ -129,7 +129,9 @@ class PeelAlone(Peeling):
     def _peel(self, before: Sequence[Future] | None, seconds: float | None) -> list[Future]:
         context = self.context
         how = None if before is None else before[0], seconds, self._topic, context.record_order
-        return [context.engine.submit("peel", _peel_alone, context.subgraphs[0], *how)]
+        states = [context.engine.submit("peel", _peel_alone, context.subgraphs[0], *how)]
+        context.beside()
+        return states
 
     def end(self) -> BoundingResult:
         found = super().end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,6 +41,10 @@ class BoundingContext:
     settings: BoundingSettings
     record_order: bool = False
     """Whether a peeling of the only partition records its order."""
+    beside: Callable[[], None] = lambda: None
+    """Starts tasks in the background; called each time that the tasks of an exchange have started. They come first: a
+    busy worker takes long to start a task.
+    """
 
     def highest(self) -> int:
         """An upper limit of λ, from the supports of all partitions."""

@@ -10,7 +10,7 @@ from ..settings.models import BoundingSettings
 from .banding import Banding
 from .bounding_checkpoint import BoundingCheckpoint
 from .fixpoint import Fixpoint
-from .peeling import PeelAlone
+from .peeling import PeelAlone, Peeling
 from .schedule import BoundingContext, BoundingResult, Schedule
 from .shard_peeling import PeelShards
 
@@ -45,6 +45,8 @@ def bound(context: BoundingContext, plan: Plan, checkpoint: BoundingCheckpoint) 
     else:
         schedule.resume(*found)
     context.events.reached = schedule.reached
+    if not isinstance(schedule, Peeling):
+        context.beside()
     while not schedule.done and not limits.reached(schedule.exchanges):
         schedule.exchange(_shorter(limits.seconds_left, checkpoint.seconds_left))
         if schedule.round is not None and not schedule.done and checkpoint.due(schedule.exchanges):

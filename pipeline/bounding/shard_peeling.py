@@ -59,7 +59,7 @@ class PeelShards(Peeling):
                 )
                 for worker in range(communicator.workers)
             ]
-            tasks = engine.run_gang("peel", peel_groups_of_worker, arguments)
+            tasks = engine.run_gang("peel", peel_groups_of_worker, arguments, self.context.beside)
         self._carrier = communicator.choice.kind
         workers = communicator.workers
         places = [(tasks[g % workers], g // workers) for g in range(len(edges))]

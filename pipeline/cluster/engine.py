@@ -253,14 +253,21 @@ class Engine:
         with Lock(f"edgemill-{purpose}", client.scheduler, client.loop):
             yield
 
-    def run_gang(self, name: str, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Future]:
+    def run_gang(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+        beside: Callable[[], None] = lambda: None,
+    ) -> list[Future]:
         """Run `function(*arguments[i])` on the i-th worker and on no other, all at once, so that the tasks may wait
-        for each other; gives the futures when all have ended.
+        for each other; gives the futures when all have ended. Calls `beside` once they are started.
 
         Raises what a task raises, StateLost if a worker is lost or a task reports that it lost another.
         """
         addresses = list(self.session.workers)[: len(arguments)]
         tasks = self._start(name, function, arguments, [[address] for address in addresses], only=True)
+        beside()
         try:
             self._wait_until_ended(tasks, addresses)
         except ClusterLost as error:

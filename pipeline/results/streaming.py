@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +22,21 @@ _STORES = "py::fsspec"
 
 def batches(table: ds.Dataset, columns: Sequence[str], only: Any = None) -> Iterator[pa.RecordBatch]:
     """Batches as `stream` gives them. Raises InputError for a damaged file."""
-    try:
+    with _damage():
         yield from stream(table, columns, only)
+
+
+def batches_of(fragment: ds.Fragment, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Batches of one fragment of a table, as `stream` gives them. Raises InputError for a damaged file."""
+    with _damage():
+        yield from stream_fragment(fragment, columns)
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Raises InputError for errors of reading."""
+    try:
+        yield
     except READ_ERRORS as error:
         raise InputError(f"the result is damaged: {error_reason(error)}") from error
 

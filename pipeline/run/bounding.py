@@ -12,7 +12,7 @@ from ..bounding.schedule import BoundingContext, BoundingResult
 from ..bounding.schedules import bound
 from ..bounding.streaming_estimates import estimate_edges
 from ..checkpoint.checkpoint import Graph
-from ..stages.early_edges import collect_supports, encode_early
+from ..stages.early_edges import EarlyEdges, collect_supports
 from ..stages.publishing import collect_results
 from ..stages.sharding import collect_intervals
 from ..stages.task_engine import Future
@@ -40,10 +40,12 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
     """Bound the edges of the graph, starting from the last checkpoint of `progress`, and send λ to the buckets."""
     engine, settings, estimates = run.engine, run.settings.bounding, None
     with run.events.stage("bound", 0):
-        encoded = _encode_early(run, graph)
+        early = _early_edges(run, graph)
         holding = engine.for_partitions()
         records = run.settings.nightly.may_start_from_earlier and records_order(engine, run.plan)
         context = BoundingContext(holding, run.events, graph.subgraphs, graph.counts, settings, records)
+        if early is not None:
+            context = replace(context, beside=early.start)
         bounded = bound(context, run.plan, progress)
         unsettled = sum(holding.peek(bounded.intervals, attrgetter("unsettled")))
         if graph.supports:
@@ -56,7 +58,7 @@ def bound_graph(run: RunContext, graph: Graph, progress: BoundingCheckpoint) -> 
             estimates, record = estimate_edges(engine, subgraph, *own)
             bounded = replace(bounded, record=bounded.record.model_copy(update={"estimates": record}))
         order = order_of_rows(engine, bounded, graph.partitions.rows, graph.subgraphs, graph.buckets.edges)
-    return Known(bounded, unsettled, results, estimates, order, encoded)
+    return Known(bounded, unsettled, results, estimates, order, None if early is None else early.encoded)
 
 
 def table_format(run: RunContext, converged: bool = True) -> TableFormat:
@@ -65,7 +67,7 @@ def table_format(run: RunContext, converged: bool = True) -> TableFormat:
     return TableFormat(tables, run.source, converged, output.compression, output.row_group_rows, run.plan.files)
 
 
-def _encode_early(run: RunContext, graph: Graph) -> list[Future] | None:
+def _early_edges(run: RunContext, graph: Graph) -> EarlyEdges | None:
     """The edge files without λ, which the processors encode while GPUs bound the graph. None where CPUs compute, and in
     compact rows, which need the memory that the supports would take in the buckets.
     """
@@ -77,4 +79,4 @@ def _encode_early(run: RunContext, graph: Graph) -> list[Future] | None:
         supports = engine.map("supports", attrgetter("support"), [(own,) for own in graph.supports], soon=True)
     else:
         supports = collect_supports(engine, buckets, partitions, graph.subgraphs)
-    return encode_early(engine, buckets, partitions.degrees, supports, table_format(run))
+    return EarlyEdges(engine, buckets, partitions.degrees, supports, table_format(run))

@@ -28,29 +28,44 @@ def collect_supports(
     return exchange(engine, "supports", sent, publish.collect_supports, own, engine.bucket_workers(len(own)))
 
 
-def encode_early(
-    engine: TaskEngine,
-    buckets: Buckets,
-    degrees: Sequence[Future],
-    supports: Sequence[Future],
-    how: TableFormat,
-) -> list[Future]:
-    """Start to encode the edge files of all buckets, except for λ. Returns [buckets × files] EncodedColumns.
+class EarlyEdges:
+    """The edge files of all buckets, encoded except for λ once `start` is called."""
 
-    `degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. What needs a kernel is done when this
-    returns.
-    """
-    count = len(buckets.edges)
-    at = engine.bucket_workers(count)
-    names = find_names(engine, buckets, degrees, how.source.kind)
-    known = engine.map(
-        "known-edges", known_edges, list(zip(buckets.edges, buckets.ids, names, supports, strict=True)), at
-    )
-    del names
-    engine.wait(known)
-    parts = [(b, file) for b in range(count) for file in range(how.files)]
-    tasks = [(how, file, known[b]) for b, file in parts]
-    return start_behind(engine, "encode-edges", encode_known, tasks, None if at is None else [at[b] for b, _ in parts])
+    def __init__(
+        self,
+        engine: TaskEngine,
+        buckets: Buckets,
+        degrees: Sequence[Future],
+        supports: Sequence[Future],
+        how: TableFormat,
+    ) -> None:
+        """`degrees` [buckets] are BucketDegrees, `supports` [buckets] arrays [edges]. What needs a kernel is done when
+        this returns.
+        """
+        self._engine, self._how = engine, how
+        self._at = engine.bucket_workers(len(buckets.edges))
+        names = find_names(engine, buckets, degrees, how.source.kind)
+        own = list(zip(buckets.edges, buckets.ids, names, supports, strict=True))
+        self._known: list[Future] = engine.map("known-edges", known_edges, own, self._at)
+        del names, own
+        engine.wait(self._known)
+        self._encoded: list[Future] | None = None
+
+    def start(self) -> None:
+        """Start the tasks, unless they were started before."""
+        if self._encoded is not None:
+            return
+        parts = [(b, file) for b in range(len(self._known)) for file in range(self._how.files)]
+        tasks = [(self._how, file, self._known[b]) for b, file in parts]
+        at = None if self._at is None else [self._at[b] for b, _ in parts]
+        self._encoded = start_behind(self._engine, "encode-edges", encode_known, tasks, at)
+        self._known = []
+
+    @property
+    def encoded(self) -> list[Future]:
+        """[buckets × files] EncodedColumns. Starts the tasks if nothing else has."""
+        self.start()
+        return self._encoded or []
 
 
 def _send_supports(owned: OwnedRows, subgraph: Subgraph) -> Bundle[EdgeValues]:

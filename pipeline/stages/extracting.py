@@ -80,11 +80,11 @@ def extract(
     """Find the dense groups of a graph that was cut into `partitions` partitions.
 
     `space` is the memory that holds the buckets' arrays. `meanwhile` starts tasks in the background.
+    It is called once λ is in all buckets and the first tasks are started: a busy worker takes long to start a task.
     """
     edges, starts = graph.edges, graph.starts
     engine = engine.for_tasks(len(edges)).for_partitions()
     with events.stage("extract", 2 * len(edges)) as stage:
-        meanwhile()
         highest = max(engine.peek(graph.results, _highest), default=0)
         tasks = list(zip(edges, graph.degrees, graph.results, strict=True))
         trees = engine.map("grow-tree", dense.grow_tree, tasks)
@@ -95,6 +95,7 @@ def extract(
             dense.send_outline,
             [(tree, b // FAN_IN) for b, tree in enumerate(trees)],
         )
+        meanwhile()
         engine.wait(trees, stage)
         while (count := -(-len(sent) // FAN_IN)) > 1:
             joins = [(t, t // FAN_IN) for t in range(count)]

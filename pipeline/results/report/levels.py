@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
+from ....kernels.runtime.threads import cores
 from ..result import Result
-from ..streaming import batches
+from ..streaming import batches_of
 
 MOST_RANGES = 40
+MOST_THREADS = 8
+"""Files of the table of vertices that are read at once."""
 EVEN_BELOW = 1000
 """If the highest λ is below this, all ranges have one width; otherwise their width grows with λ."""
 
@@ -47,7 +53,7 @@ def range_starts(top: int) -> NDArray[np.int64]:
 
 
 def levels(result: Result) -> Levels:
-    """Count edges by the manifest's histogram and vertices by their table, read in batches.
+    """Count edges by the manifest's histogram and vertices by their table, files side by side.
 
     Raises InputError for damage.
     """
@@ -57,10 +63,9 @@ def levels(result: Result) -> Levels:
     starts = range_starts(top)
     edges = _counted(starts, manifest.lam.histogram)
     column = "lambda" if manifest.exact else "lambda_low"
-    vertices = np.zeros_like(starts)
-    for batch in batches(result.vertices, [column, "degree"]):
-        lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]
-        vertices += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
+    with ThreadPoolExecutor(min(cores(), MOST_THREADS)) as pool:
+        found = pool.map(partial(_vertices, starts, column), result.vertices.get_fragments())
+        vertices = sum(found, np.zeros_like(starts))
     return Levels(
         first=starts.tolist(),
         last=[*(starts[1:] - 1).tolist(), top],
@@ -69,6 +74,15 @@ def levels(result: Result) -> Levels:
         vertices_above=_from_above(vertices),
         high_above=_from_above(_counted(starts, high.histogram)) if high else None,
     )
+
+
+def _vertices(starts: NDArray[np.int64], column: str, file: ds.Fragment) -> NDArray[np.int64]:
+    """Vertices of a file with edges, by range of λ."""
+    counts = np.zeros_like(starts)
+    for batch in batches_of(file, [column, "degree"]):
+        lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]
+        counts += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
+    return counts
 
 
 def _counted(starts: NDArray[np.int64], histogram: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgemill.pipeline.monitor.events import Events
 from edgemill.pipeline.stages import exchange as exchanges
 from edgemill.pipeline.stages import extracting, ingesting, partitioning, publishing, triangulating
-from edgemill.pipeline.stages.early_edges import collect_supports, encode_early
+from edgemill.pipeline.stages.early_edges import EarlyEdges, collect_supports
 from edgemill.pipeline.stages.partitioning import OrderedGraph
 from edgemill.pipeline.stages.sequential import SequentialEngine
 from edgemill.tasks import ingest as steps
@@ -146,7 +146,7 @@ def publish_results(
         supports = collect_supports(
             engine, ingested.buckets, partitions, [SimpleNamespace(support=answer[0]) for answer in answers]
         )
-        encoded = encode_early(engine, ingested.buckets, ingested.degrees, supports, how)
+        encoded = EarlyEdges(engine, ingested.buckets, ingested.degrees, supports, how).encoded
     of_edges = publishing.EdgeFindings(ingested.buckets, ingested.degrees, results, encoded=encoded)
     edge_files = publishing.start_edges(engine, of_edges, how)
     found = publishing.Findings(ingested.buckets, ingested.degrees, results)
