@@ -21,12 +21,14 @@ BUCKET_BYTES = 13
 """Additional bytes of an edge in its bucket. One partition takes 117 bytes an edge in a run, and 104 in peeling alone
 (docs/performance.md).
 """
-SORTING_BYTES = 48
-"""Bytes of an edge while it is sorted, besides the input and the output (kernels/gpu/shards/third_vertex.py)."""
-HALVES_BYTES = SORTING_BYTES + 3 * ARRIVED_BYTES
-"""Bytes of a half while the halves of all buckets are sorted: received, joined, and sorted."""
-CLOSING_BYTES = SORTING_BYTES + 28
-"""Bytes of an owned edge while the owned edges of all buckets are sorted: 8 received, 8 joined, and 12 sorted."""
+SORTING_BYTES, SORTED_AT_ONCE = 60, 2**28
+"""Bytes of an edge while it is sorted, besides the input and the output, and the edges that are sorted at once
+(kernels/gpu/shards/third_vertex.py).
+"""
+HALVES_BYTES = 3 * ARRIVED_BYTES
+"""Bytes of a half while the halves of all buckets are merged: received, joined, and sorted."""
+CLOSING_BYTES = 28
+"""Bytes of an owned edge while the owned edges of all buckets are merged: 8 received, 8 joined, and 12 sorted."""
 OWNED_BYTES = 16
 """Bytes of an owned edge while triangles are found: its entry, its position, and its sum twice."""
 PASSING_BYTES = 29
@@ -88,12 +90,18 @@ def shards_bytes(edges: int, with_triangles: int, vertices: int, shards: int, he
     halves = halves_of_a_shard(with_triangles, shards)
     finding = here * owned * OWNED_BYTES + vertices * PASSED_VERTEX_BYTES
     finding += min(edges, max(BATCH_EDGES, owned / 2)) * PASSING_BYTES
-    arriving = (here - 1) * halves * ARRIVED_BYTES + halves * HALVES_BYTES
+    arriving = (here - 1) * halves * ARRIVED_BYTES + halves * HALVES_BYTES + _sorting_bytes(halves)
     peeling = here * (
         halves * (HALF_BYTES + ARRIVED_BYTES)
         + LARGEST * 2 * with_triangles / shards * ENTRY_BYTES
         + vertices * VERTEX_BYTES
         + mailbox_bytes(with_triangles, shards)
     )
-    most = max(here * owned * OWNED_BYTES + owned * CLOSING_BYTES, finding, arriving, peeling)
+    closing = here * owned * OWNED_BYTES + owned * CLOSING_BYTES + _sorting_bytes(owned)
+    most = max(closing, finding, arriving, peeling)
     return round(most + here * edges / shards * BUCKET_BYTES)
+
+
+def _sorting_bytes(edges: float) -> float:
+    """Bytes that a merge of the sorted runs of so many edges takes besides its input and its output."""
+    return SORTING_BYTES * min(edges, SORTED_AT_ONCE)

@@ -149,15 +149,18 @@ def test_tables_of_all_sizes() -> None:
     assert plain(there[4]) == plain(expected)
 
 
-def test_runs_are_merged() -> None:
-    """Ranks of all bits that a GPU tells apart, in runs of which some are empty."""
+@pytest.mark.parametrize("at_once", [3, 700, 5000, 2**28])
+def test_runs_are_merged(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks of all bits that a GPU tells apart, in runs of which some are empty, by ranges of any size."""
+    monkeypatch.setattr("edgemill.kernels.gpu.shards.third_vertex.MERGED_AT_ONCE", at_once)
     rng = np.random.default_rng(7)
     key = np.unique(rng.integers(0, 2**62, 5000)).astype(np.uint64)
     low, high = (key >> np.uint64(31)).astype(np.uint32), (key & np.uint64(2**31 - 1)).astype(np.uint32)
     run = rng.integers(0, 3, len(key))
     order = np.argsort(run, kind="stable")
     runs = np.array([0, 0, *np.cumsum(np.bincount(run, minlength=3)).tolist()])
-    merged = kernels.merge_rows(kernels.to_device(low[order]), kernels.to_device(high[order]), runs, 2**31 - 1)
+    merged: Any = kernels.merge_rows(kernels.to_device(low[order]), kernels.to_device(high[order]), runs, 2**31 - 1)
+    assert plain(merged.low) == plain(low)
     assert plain(merged.high) == plain(high)
     assert kernels.to_host(merged.origin).tolist() == np.argsort(order).tolist()
 
