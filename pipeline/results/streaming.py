@@ -26,10 +26,10 @@ def batches(table: ds.Dataset, columns: Sequence[str], only: Any = None) -> Iter
         yield from stream(table, columns, only)
 
 
-def batches_of(fragment: ds.Fragment, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def batches_of(fragment: ds.Fragment, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Batches of one fragment of a table, as `stream` gives them. Raises InputError for a damaged file."""
     with _damage():
-        yield from stream_fragment(fragment, columns)
+        yield from stream_fragment(fragment, columns, batch_rows=batch_rows)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ..streaming import batches_of
 MOST_RANGES = 40
 MOST_THREADS = 8
 """Files of the table of vertices that are read at once."""
+_BATCH_ROWS = 2**16
 EVEN_BELOW = 1000
 """If the highest λ is below this, all ranges have one width; otherwise their width grows with λ."""
 
@@ -79,7 +80,7 @@ def levels(result: Result) -> Levels:
 def _vertices(starts: NDArray[np.int64], column: str, file: ds.Fragment) -> NDArray[np.int64]:
     """Vertices of a file with edges, by range of λ."""
     counts = np.zeros_like(starts)
-    for batch in batches_of(file, [column, "degree"]):
+    for batch in batches_of(file, [column, "degree"], _BATCH_ROWS):
         lam = batch[column].to_numpy()[batch["degree"].to_numpy() > 0]
         counts += np.bincount(np.searchsorted(starts, lam, "right") - 1, minlength=starts.size)
     return counts
