@@ -29,6 +29,9 @@ MAX_CODES = 2**31 - 1
 MANY = 2**18
 """Columns of this length are indexed by kernels, which are loaded for it."""
 
+FEW_GROUPS = 32
+"""Up to this many groups, a GPU looks through all elements for each one: a sort takes 30 bytes an element meanwhile."""
+
 TABLE_SLACK = 4
 """Tables over a range of values are used if the range is at most this many times the number of values."""
 
@@ -249,6 +252,8 @@ def positions_by_group(code: NDArray[np.int16], groups: int) -> list[NDArray[Any
     """[groups] the positions of each group's elements in `code`, ascending, for 0 ≤ code < groups."""
     if kernels.on_host(code) and len(code) >= MANY:
         return kernels.positions_by_group(code, groups)
+    if not kernels.on_host(code) and groups <= FEW_GROUPS:
+        return [np.flatnonzero(code == group) for group in range(groups)]
     by_group, cuts = group(code, groups)
     return [by_group[start:stop] for start, stop in pairwise(cuts.tolist())]
 
