@@ -54,7 +54,6 @@ __all__ = [
     "third_vertex_rows",
     "to_device",
     "to_host",
-    "to_merged_order",
     "total",
     "trim",
 ]
@@ -145,27 +144,6 @@ def count_by_third_vertex(
     """
     found: tuple[IntArray, int] = _backend(sums).count_by_third_vertex(rows, starts, low, high, sums)
     return found
-
-
-def to_merged_order(
-    origin: NDArray[np.uint32],
-    owned: NDArray[np.bool_],
-    low: NDArray[np.uint32],
-    support: IntArray,
-    row: IntArray,
-    runs: LongArray,
-    senders: NDArray[np.int16],
-) -> tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray]:
-    """Put edges into merged order: low ends and supports of all edges, senders and rows of the owned ones.
-
-    `origin` [edges] is the index of each edge in order of arrival, as `merge_rows` returns it. `low`, `support` and
-    `owned` [edges] and `row` [owned edges] are in order of arrival. `runs` [senders + 1] is where the edges of each
-    sender start, and `senders` are their numbers; both are in host memory.
-    """
-    arranged: tuple[NDArray[np.uint32], IntArray, NDArray[np.int16], IntArray] = _backend(origin).to_merged_order(
-        origin, owned, low, support, row, runs, senders
-    )
-    return arranged
 
 
 def adjacency(topology: Topology) -> Adjacency:

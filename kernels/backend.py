@@ -86,17 +86,6 @@ class Backend(Protocol):
         self, rows: Any, starts: Words, low: Words, high: Words, sums: IntArray
     ) -> tuple[IntArray, int]: ...
 
-    def to_merged_order(
-        self,
-        origin: Words,
-        owned: Mask,
-        low: Words,
-        support: IntArray,
-        row: IntArray,
-        runs: LongArray,
-        senders: NDArray[np.int16],
-    ) -> tuple[Words, IntArray, NDArray[np.int16], IntArray]: ...
-
     def adjacency(self, topology: Topology) -> Any: ...
 
     def compact(self, rows: Any, live: Mask) -> Any: ...

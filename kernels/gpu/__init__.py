@@ -25,7 +25,7 @@ from .nest import nest
 from .peel import Peeling
 from .reband import reband
 from .rows import adjacency, compact, row_numbers
-from .shards.third_vertex import count_by_third_vertex, merge_rows, third_vertex_rows, to_merged_order
+from .shards.third_vertex import count_by_third_vertex, merge_rows, third_vertex_rows
 
 __all__ = [
     "Cascade",
@@ -50,5 +50,4 @@ __all__ = [
     "store",
     "take",
     "third_vertex_rows",
-    "to_merged_order",
 ]

@@ -33,7 +33,7 @@ def refuse_if_too_large(plan: Plan) -> None:
             f"the largest of {plan.partitions} {parts} would hold about {plan.largest_edges:,} edges{ghosts}, over "
             f"the {MAX_LOCAL_EDGES:,} allowed: {more}"
         )
-    if not plan.fits_device():
+    if not plan.may_fit_device():
         what = f"the largest of {plan.partitions} partitions"
         if plan.in_shards:
             what = f"{plan.shards_on_a_gpu} of {plan.shards} shards"

@@ -26,7 +26,11 @@ SORTING_BYTES, SORTED_AT_ONCE = 60, 2**28
 (kernels/gpu/shards/third_vertex.py).
 """
 HALVES_BYTES = 3 * ARRIVED_BYTES
-"""Bytes of a half while the halves of all buckets are merged: received, joined, and sorted."""
+"""Bytes of a half while the halves of all buckets are merged: sent, received, and merged."""
+MERGING_BYTES, MERGED_AT_ONCE = 100, 2**26
+"""Bytes of a half while it is merged, besides these, and the halves that are merged at once
+(tasks/shards/gpu/merged_edges.py).
+"""
 CLOSING_BYTES = 28
 """Bytes of an owned edge while the owned edges of all buckets are merged: 8 received, 8 joined, and 12 sorted."""
 OWNED_BYTES = 16
@@ -68,11 +72,11 @@ def compact_bytes(edges: int, with_triangles: int, vertices: int) -> int:
     return max(edges * COMPACT_FINDING_BYTES, peeling) + vertices * COMPACT_VERTEX_BYTES
 
 
-def halves_of_a_shard(edges: int, shards: int) -> int:
+def halves_of_a_shard(edges: int, shards: int, largest: float = LARGEST) -> int:
     """Halves of the largest of `shards` shards of a graph with `edges` edges that have triangles."""
     if shards == 1:
         return edges
-    return round(min(1.0, LARGEST * (2 / shards - 1 / shards**2)) * edges)
+    return round(min(1.0, largest * (2 / shards - 1 / shards**2)) * edges)
 
 
 def mailbox_bytes(edges: int, shards: int) -> int:
@@ -80,28 +84,26 @@ def mailbox_bytes(edges: int, shards: int) -> int:
     return 2 * shards * (min(edges, MOST_LEAVING) * LEAVING_BYTES + 2 * min(edges, MOST_TELLING) * MESSAGE_BYTES)
 
 
-def shards_bytes(edges: int, with_triangles: int, vertices: int, shards: int, here: int = 1) -> int:
+def shards_bytes(
+    edges: int, with_triangles: int, vertices: int, shards: int, here: int = 1, largest: float = LARGEST
+) -> int:
     """Bytes that `here` of `shards` shards take on one GPU, from ingest to result.
 
-    Edges without triangles are not peeled. A GPU runs one task at a time, except peeling, which runs for all its shards
-    together.
+    `largest` is the size of the largest shard over the mean. Edges without triangles are not peeled. A GPU runs one task
+    at a time, except peeling, which runs for all its shards together.
     """
-    owned = LARGEST * edges / shards
-    halves = halves_of_a_shard(with_triangles, shards)
+    owned = largest * edges / shards
+    halves = halves_of_a_shard(with_triangles, shards, largest)
     finding = here * owned * OWNED_BYTES + vertices * PASSED_VERTEX_BYTES
     finding += min(edges, max(BATCH_EDGES, owned / 2)) * PASSING_BYTES
-    arriving = (here - 1) * halves * ARRIVED_BYTES + halves * HALVES_BYTES + _sorting_bytes(halves)
+    arriving = (here - 1) * halves * ARRIVED_BYTES + halves * HALVES_BYTES
+    arriving += MERGING_BYTES * min(halves, MERGED_AT_ONCE)
     peeling = here * (
         halves * (HALF_BYTES + ARRIVED_BYTES)
-        + LARGEST * 2 * with_triangles / shards * ENTRY_BYTES
+        + largest * 2 * with_triangles / shards * ENTRY_BYTES
         + vertices * VERTEX_BYTES
         + mailbox_bytes(with_triangles, shards)
     )
-    closing = here * owned * OWNED_BYTES + owned * CLOSING_BYTES + _sorting_bytes(owned)
+    closing = here * owned * OWNED_BYTES + owned * CLOSING_BYTES + SORTING_BYTES * min(owned, SORTED_AT_ONCE)
     most = max(closing, finding, arriving, peeling)
     return round(most + here * edges / shards * BUCKET_BYTES)
-
-
-def _sorting_bytes(edges: float) -> float:
-    """Bytes that a merge of the sorted runs of so many edges takes besides its input and its output."""
-    return SORTING_BYTES * min(edges, SORTED_AT_ONCE)

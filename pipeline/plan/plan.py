@@ -196,6 +196,16 @@ class Plan(PlanFacts):
             and (not limit or self.worker_bytes <= FILL * limit)
         )
 
+    def may_fit_device(self) -> bool:
+        """Whether a GPU has enough memory if shards are equally large and nothing is kept in reserve.
+
+        The share of the edges that have triangles is an upper estimate for a graph of which a small part was sampled.
+        """
+        if not (self.in_shards and self.on_device):
+            return self.fits_device()
+        own = self.edges, self._closed_edges, self.graph.vertices.likely, self.shards, self.shards_on_a_gpu
+        return shards_bytes(*own, largest=1.0) <= self.capacity.device_bytes
+
     def fits_device(self) -> bool:
         """Whether the projected memory on a GPU is within its limit."""
         return self.device_bytes <= GPU_FILL * self.capacity.device_bytes

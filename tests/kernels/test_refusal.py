@@ -19,7 +19,6 @@ OF_NO_ARRAYS = {"device", "finished_to_host", "on_host", "to_device", "to_host",
 
 CALLS: dict[str, Callable[[], object]] = {
     "adjacency": lambda: kernels.adjacency(TOPOLOGY),
-    "to_merged_order": lambda: kernels.to_merged_order(FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN, FOREIGN),
     "cascade": lambda: kernels.cascade(TOPOLOGY, ROWS),
     "third_vertex_rows": lambda: kernels.third_vertex_rows(MERGED, FOREIGN, 0, 1),
     "compact": lambda: kernels.compact(ROWS, FOREIGN),

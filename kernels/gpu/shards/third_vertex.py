@@ -14,14 +14,13 @@ from .. import tables
 from ..arrays.total import total
 from ..rows import row_numbers, starts_of
 from ..runtime import source
+from .ranges import low_ranges, order_of
 
 _BLOCK = 256
 
 
 MERGED_AT_ONCE = 2**28
 """Edges that one sort merges, or somewhat more."""
-SAMPLES = 2**12
-"""Low ends sampled for each range of a merge."""
 
 
 @dataclass(frozen=True)
@@ -60,34 +59,17 @@ def merge_rows(low: Any, high: Any, runs: Any, vertices: int) -> MergedEdges:
         return MergedEdges(low, high, cupy.arange(len(high), dtype=np.uint32), vertices)
     ends = [cupy.empty(len(high), np.uint32) for _ in range(2)]
     merged = MergedEdges(ends[0], ends[1], cupy.empty(len(high), np.uint32), vertices)
-    stop = 0
-    for parts in _ranges(low, runs):
-        start, stop = stop, stop + sum(own.stop - own.start for own in parts)
-        own_low, own_high = (cupy.concatenate([end[own] for own in parts]) for end in (low, high))
-        key = own_low.astype(np.uint64)
-        key <<= np.uint64(32)
-        key |= own_high
-        by = cupy.argsort(key)
-        del key
+    bounds, stop = np.asarray(runs).tolist(), 0
+    for cuts in low_ranges([low[first:last] for first, last in pairwise(bounds)], MERGED_AT_ONCE):
+        own = [slice(first + cut.start, first + cut.stop) for first, cut in zip(bounds, cuts, strict=False)]
+        own_low, own_high = (cupy.concatenate([end[part] for part in own]) for end in (low, high))
+        by = order_of(own_low, own_high)
+        start, stop = stop, stop + len(by)
         merged.low[start:stop], merged.high[start:stop] = own_low[by], own_high[by]
         del own_low, own_high
-        index = cupy.concatenate([cupy.arange(own.start, own.stop, dtype=np.uint32) for own in parts])
+        index = cupy.concatenate([cupy.arange(part.start, part.stop, dtype=np.uint32) for part in own])
         merged.origin[start:stop] = index[by]
     return merged
-
-
-def _ranges(low: Any, runs: Any) -> list[list[slice]]:
-    """The edges of each run whose low ends are in one range, for each of the ranges, which have about MERGED_AT_ONCE
-    edges. `low` ascends within each of the `runs`.
-    """
-    count = -(-len(low) // MERGED_AT_ONCE)
-    whole = [slice(start, stop) for start, stop in pairwise(np.asarray(runs).tolist())]
-    if count <= 1:
-        return [whole] if len(low) else []
-    sample = cupy.sort(low[:: max(1, len(low) // (count * SAMPLES))])
-    first = sample[np.arange(1, count) * len(sample) // count]
-    cuts = [[own.start, *(own.start + cupy.searchsorted(low[own], first)).tolist(), own.stop] for own in whole]
-    return [[slice(cut[i], cut[i + 1]) for cut in cuts] for i in range(count)]
 
 
 def third_vertex_rows(rows: MergedEdges, cut: Any, first: int, shards: int) -> ThirdVertexLists:
@@ -123,18 +105,3 @@ def count_by_third_vertex(rows: ThirdVertexLists, starts: Any, low: Any, high: A
     tables.launch("shards/third_vertex", 0, cupy.where(table, length[low], 0), cupy.diff(starts), arguments)
     tables.launch("shards/third_vertex", 1, cupy.where(grouped > 0, length, 0), grouped, arguments)
     return found, total(found)
-
-
-def to_merged_order(
-    origin: Any, owned: Any, low: Any, support: Any, row: Any, runs: Any, senders: Any
-) -> tuple[Any, Any, Any, Any]:
-    """Low ends and supports in the order of `origin`, and sender and row of the owned edges; see
-    `kernels.to_merged_order`.
-    """
-    if not len(origin):
-        return low, support, cupy.zeros(0, np.int16), row
-    row_at = cupy.empty(len(origin), np.int32)
-    row_at[cupy.flatnonzero(owned)] = row
-    mine = origin[cupy.flatnonzero(owned[origin])]
-    run = cupy.searchsorted(cupy.asarray(runs[1:]), mine.astype(np.int64), side="right")
-    return low[origin], support[origin], cupy.asarray(senders)[run], row_at[mine]

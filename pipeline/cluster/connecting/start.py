@@ -36,16 +36,13 @@ TARGET = 0.6
 LEAST_TARGET = 0.1
 _SCRATCH = "dask-scratch-space"
 """Folder that Dask makes for its workers. If it belongs to another user, Dask appends the user's id."""
-UCXX_ENVIRONMENT = {
-    "UCXPY_PROGRESS_MODE": "thread",
-    "UCXPY_ENABLE_PYTHON_FUTURE": "1",
-    "UCX_CUDA_IPC_CACHE_MAX_SIZE": "8G",
-}
+UCXX_ENVIRONMENT = {"UCXPY_PROGRESS_MODE": "thread", "UCXPY_ENABLE_PYTHON_FUTURE": "1"}
 """Messages arrive in a thread that does not need Python. By default Python's event loop asks for them all the time, and
 threads that compute wait for it.
-
-UCX keeps memory of another worker open that it has read from. The driver does not take it back meanwhile, even if
-that worker frees it. By default there is no limit: with each run of R-MAT 26 four workers had 5 to 18 GB less.
+"""
+_OPEN_FILL = 1 / 32
+"""Share of a GPU's memory that each other worker keeps open after it has read it. The driver does not take such memory
+back when its owner frees it. By default UCX has no limit: with each run of R-MAT 26 four workers had 5 to 18 GB less.
 """
 _DEVICE_FILL = 0.8
 """Share of a GPU's memory for results. Tasks need the rest."""
@@ -242,7 +239,8 @@ def _cluster_type(settings: ClusterSettings) -> Callable[..., LocalCluster]:
     if settings.protocol == "ucxx":
         if find_spec("distributed_ucxx") is None:
             raise UsageError("cluster.protocol=ucxx needs distributed-ucxx: install edgemill[ucxx-cu13] or [ucxx-cu12]")
-        for name, value in UCXX_ENVIRONMENT.items():  # of this process, which has the scheduler, and of its workers
+        limit = {"UCX_CUDA_IPC_CACHE_MAX_SIZE": f"{int(_OPEN_FILL * gpu.memory_bytes)}"}
+        for name, value in (UCXX_ENVIRONMENT | limit).items():  # of this process, with the scheduler, and its workers
             os.environ.setdefault(name, value)
     try:
         from dask_cuda import LocalCUDACluster
