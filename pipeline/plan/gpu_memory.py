@@ -89,8 +89,8 @@ def shards_bytes(
 ) -> int:
     """Bytes that `here` of `shards` shards take on one GPU, from ingest to result.
 
-    `largest` is the size of the largest shard over the mean. Edges without triangles are not peeled. A GPU runs one task
-    at a time, except peeling, which runs for all its shards together.
+    `largest` is the size of the largest shard over the mean. Edges without triangles are not peeled. A GPU runs one
+    task at a time, except peeling, which runs for all its shards together.
     """
     owned = largest * edges / shards
     halves = halves_of_a_shard(with_triangles, shards, largest)

@@ -148,8 +148,8 @@ def number(
         if source.bipartite == "refuse":
             _refuse_ids_in_both_columns(source, sum(engine.peek(ids, attrgetter("in_both"))))
         starts = ingest.bucket_starts(engine.peek(ids, len))
-        answers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(own, starts) for own in ids])
-        ids = engine.map("ids-alone", ingest.without_requests, [(own,) for own in ids])
+        answers = send(engine, "answer-numbers", "numbers", ingest.answer_numbers, [(own, starts) for own in ids], at)
+        ids = engine.map("ids-alone", ingest.without_requests, [(own,) for own in ids], at)
         pairs = [(block, starts) for block in blocks]
         sent = exchange(engine, "numbers", answers, ingest.send_pairs, pairs, forward="pairs")
         del answers, pairs, blocks[:]
@@ -185,17 +185,23 @@ def _unpacked(
 
 
 def _cut(blocks: Sequence[int], rows: Sequence[int], capacity: Capacity) -> Iterator[list[int]]:
-    """Groups of blocks, each of which a GPU merges in a part of its memory. `rows` are those of every block."""
-    most = MERGED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else math.inf
+    """Groups of blocks of about equally many rows, each of which a GPU merges in a part of its memory.
+
+    `rows` are those of every block, also of others.
+    """
+    total = sum(rows[block] for block in blocks)
+    room = MERGED_SHARE * capacity.device_bytes / PACKED_ROW_BYTES if capacity.device_bytes else total
+    groups = max(1, math.ceil(total / max(room, 1)))
     own: list[int] = []
-    taken = 0
+    done = given = 0
     for block in blocks:
-        if own and taken + rows[block] > most:
-            yield own
-            own, taken = [], 0
         own.append(block)
-        taken += rows[block]
-    yield own
+        done += rows[block]
+        if done * groups >= (given + 1) * total and given + 1 < groups:
+            yield own
+            own, given = [], done * groups // max(total, 1)
+    if own:
+        yield own
 
 
 def _is_dense(sizes: Sequence[tuple[int, int] | None]) -> bool:

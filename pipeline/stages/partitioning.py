@@ -65,8 +65,9 @@ METHODS: Mapping[str, Callable[[OrderedGraph, int], Partitioner]] = {"range": by
 
 def _degrees(engine: TaskEngine, edges: Sequence[Future]) -> list[Future]:
     """[buckets] BucketDegrees, in an exchange among the buckets. `edges` [buckets] are BucketEdges."""
-    sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(own,) for own in edges])
-    return exchange(engine, "degrees", sent, ingest.collect_degrees, [(own,) for own in edges])
+    at = engine.bucket_workers(len(edges))
+    sent = send(engine, "send-degrees", "degrees", ingest.send_degrees, [(own,) for own in edges], at)
+    return exchange(engine, "degrees", sent, ingest.collect_degrees, [(own,) for own in edges], at)
 
 
 def count_degrees(engine: TaskEngine, events: Events, buckets: Buckets) -> list[Future]:
@@ -83,12 +84,13 @@ def order_by_degree(engine: TaskEngine, edges: Sequence[Future], vertices: int, 
 
     `edges` [buckets] are BucketEdges over `vertices` vertices. This takes two exchanges among the buckets.
     """
-    degrees = _degrees(engine, edges)
-    histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(own,) for own in degrees]))
+    degrees, at = _degrees(engine, edges), engine.bucket_workers(len(edges))
+    histograms = engine.gather(engine.map("degree-histogram", ingest.degree_histogram, [(own,) for own in degrees], at))
     starts = ingest.order_starts(histograms)
-    ranks = engine.map("rank", ingest.rank_vertices, [(own, starts[b], vertices) for b, own in enumerate(degrees)])
-    answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)))
-    oriented = exchange(engine, "ranks", answers, ingest.orient, list(zip(edges, ranks, strict=True)))
+    tasks = [(own, starts[b], vertices) for b, own in enumerate(degrees)]
+    ranks = engine.map("rank", ingest.rank_vertices, tasks, at)
+    answers = send(engine, "answer-ranks", "ranks", ingest.answer_ranks, list(zip(degrees, ranks, strict=True)), at)
+    oriented = exchange(engine, "ranks", answers, ingest.orient, list(zip(edges, ranks, strict=True)), at)
     return OrderedGraph(engine, list(edges), degrees, oriented, vertices, space)
 
 

@@ -78,8 +78,9 @@ def count_triangles(graph: OrderedGraph, assignment: ShardAssignment, stage: Sta
     """Count the triangles of each edge in the groups of `assignment`."""
     engine, groups = graph.engine, range(assignment.groups)
     at = _homes(engine, assignment)
-    found = engine.map("sort-edges", streams.sort_edges, [(own,) for own in graph.oriented])
-    sent = send(engine, "send-edges", "closing", streams.send_edges, [(own, assignment) for own in found])
+    bucket_at = engine.bucket_workers(len(graph.oriented))
+    found = engine.map("sort-edges", streams.sort_edges, [(own,) for own in graph.oriented], bucket_at)
+    sent = send(engine, "send-edges", "closing", streams.send_edges, [(own, assignment) for own in found], bucket_at)
     holding = engine.for_tasks(len(groups)).for_partitions()
     owners = [(g, assignment, _group_space(engine)) for g in groups]
     closing = exchange(holding, "closing", sent, supports.collect_owned_edges, owners, at)
@@ -93,9 +94,7 @@ def count_triangles(graph: OrderedGraph, assignment: ShardAssignment, stage: Sta
     arguments = [
         (found[b], assignment, totals[k], start) for b, (k, start) in enumerate(positions_in_batches(batches, sizes))
     ]
-    by_bucket = exchange(
-        engine, "closed", closed, supports.collect_supports, arguments, engine.bucket_workers(len(found))
-    )
+    by_bucket = exchange(engine, "closed", closed, supports.collect_supports, arguments, bucket_at)
     del closing, closed, totals, arguments
     engine.wait(by_bucket, stage)
     sums = engine.peek(by_bucket, _sums)
@@ -179,7 +178,8 @@ def send_to_groups(engine: TaskEngine, graph: CountedGraph, stage: Stage | None 
     assignment, engine = graph.assignment, engine.for_tasks(len(graph.sorted))
     at = _homes(engine, assignment)
     tasks = [(*own, assignment) for own in zip(graph.sorted, graph.supports, strict=True)]
-    sent = send(engine, "send-halves", "halves", group_edges.send_supported_edges, tasks)
+    bucket_at = engine.bucket_workers(len(tasks))
+    sent = send(engine, "send-halves", "halves", group_edges.send_supported_edges, tasks, bucket_at)
     holding = engine.for_tasks(assignment.groups).for_partitions()
     arguments = [(g, assignment, graph.edges, _group_space(engine), graph.space) for g in range(assignment.groups)]
     built = exchange(holding, "halves", sent, group_edges.build_group_edges, arguments, at)

@@ -57,16 +57,15 @@ def send_supported_edges(
     edges: SortedEdges, supports: BucketSupports, assignment: ShardAssignment
 ) -> Bundle[SupportedEdges]:
     """Bucket → groups: send each edge with triangles to the groups of its endpoints, once if both are in one group."""
-    support = supports.support[edges.row]
-    closed = np.flatnonzero(support)
-    low, high, support = edges.stream.lows()[closed], edges.stream.high[closed], support[closed]
-    row = edges.row[closed]
+    low, high, support = edges.stream.lows(), edges.stream.high, supports.support[edges.row]
     at_low, at_high = assignment.group_of(low), assignment.group_of(high)
+    for at in (at_low, at_high):
+        at[support == 0] = -1  # no group
     parts = {}
     for group in range(assignment.groups):
         own = at_high == group
         here = np.flatnonzero(own | (at_low == group))
-        parts[group] = SupportedEdges(low[here], high[here], support[here], row[own])
+        parts[group] = SupportedEdges(low[here], high[here], support[here], edges.row[own])
     return bundle(edges.stream.bucket, parts)
 
 
