@@ -66,7 +66,7 @@ _CONVERTED_WORDS = """
     int64,uint32 int32,uint32 uint32,int64 uint32,uint32 uint32,uint64 uint64,uint64 uint32,bool uint32,int16 bool,bool
 """
 _TAKEN = "int64,int64 int64,int32 int64,int16 int32,int64 int32,int32 int32,int16 int32,bool"
-_TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32"
+_TAKEN_WORDS = "int32,uint32 uint32,uint32 int64,uint32 uint32,bool uint32,int32 int64,bool"
 _STORED = "int64,int32 int64,bool int32,int64 int32,int32 int32,int16 int32,bool"
 _STORED_WORDS = "uint32,int32"
 """Types of an index and of the array that it is for."""
@@ -96,6 +96,7 @@ def _of_shards() -> Iterator[Operation]:
     for name in ("third_vertex:choose", "rows:measure_parts"):
         yield partial(_compile, f"shards/{name}")
     yield _sum_at
+    yield partial(cupy.arange, 5, dtype="uint32")
 
 
 def _own_kernels() -> Iterator[Operation]:
