@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from distributed import Client, Lock
 
 from edgemill.pipeline import mine
 from edgemill.pipeline.cluster.engine import Engine
+from edgemill.pipeline.monitor.events import Events
+from edgemill.pipeline.stages.ingesting import number
+from edgemill.pipeline.stages.sequential import SequentialEngine
+from edgemill.tasks import ingest
+from edgemill.tasks.device import MemorySpace
 from edgemill.tasks.generate.generate import generate
+from edgemill.tasks.ingest import BucketEdges
+from edgemill.tasks.ingest.reading import IdRows
+from edgemill.tasks.inputs.sources import Source
 
 
 def test_a_task_runs_where_its_partition_is_kept(two_workers: Client) -> None:
@@ -36,6 +47,45 @@ def test_tasks_run_where_their_bucket_is_on_a_gpu(two_workers: Client) -> None:
     assert on_gpus.bucket_workers(3) == [0, 1, 0]
     here = replace(on_gpus, execution=replace(engine.execution, capacity=replace(capacity, in_process=True)))
     assert here.bucket_workers(3) is None
+
+
+def test_the_workers_that_hold_results(two_workers: Client) -> None:
+    engine = Engine.connect(two_workers, "holders")
+    at = [1, 0, 0, 1]
+    futures = engine.map("held", len, [("a" * size,) for size in range(4)], at)
+    assert engine.gather(futures) == [0, 1, 2, 3]
+    assert engine.holders(futures) == at
+    assert engine.holders([]) == []
+
+
+def test_packed_rows_are_merged_where_they_are(two_workers: Client) -> None:
+    """As on GPUs: one block for each worker, with the edges of all blocks that were read."""
+    rng, source = np.random.default_rng(3), Source("rows", (), "src", "dst", pa.int64())
+    rows = [IdRows(*rng.integers(0, 300, (2, 500))) for _ in range(5)]
+    packed = [block for at, own in enumerate(rows) if (block := ingest.pack(at, own)) is not None]
+    engine = Engine.connect(two_workers, "merged")
+    started: list[str] = []
+
+    class Seen(Engine):
+        def map(self, name: str, *arguments: Any, **options: Any) -> Any:
+            started.extend([name] * len(arguments[1]))
+            return super().map(name, *arguments, **options)
+
+    seen = Seen(**{field.name: getattr(engine, field.name) for field in fields(engine)})
+    blocks = engine.map("rows", copy, [(block,) for block in packed], [0, 1, 1, 0, 1])
+    engine.wait(blocks)
+    found = number(seen, Events(), source, list(blocks), 2, MemorySpace.HOST)
+    assert started.count("merge-blocks") == started.count("sample") == 2
+    cleaned = [ingest.clean(at, own) for at, own in enumerate(rows)]
+    expected = number(SequentialEngine(), Events(), source, list(cleaned), 2, MemorySpace.HOST)
+    assert edges_of(engine.gather(found.edges)) == edges_of(expected.edges)
+    assert found.duplicates == expected.duplicates + sum(block.duplicates for block in cleaned)
+
+
+def edges_of(buckets: Sequence[BucketEdges]) -> list[tuple[int, int]]:
+    """All edges as dense numbers."""
+    ends = [(own.low + own.first, own.highs[own.high]) for own in buckets]
+    return [pair for low, high in ends for pair in zip(low.tolist(), high.tolist(), strict=True)]
 
 
 def test_a_run_whose_buckets_stay_on_their_workers(

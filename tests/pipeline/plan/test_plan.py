@@ -179,6 +179,21 @@ def test_shards_that_cannot_fit_are_refused(
         refuse_if_too_large(plan)
 
 
+def test_shards_on_gpus_that_may_fit_are_not_refused(rows: Path) -> None:
+    """The plan says that memory is tight. Refused is what does not fit if shards are equal and nothing is in reserve."""
+    settings = make_settings(str(rows), "out", partitions=2)
+    source = open_input(settings)
+    wide = plan_run(settings, source, Capacity(2, 2, 0, 2**40))
+    assert wide.in_shards and wide.fits_device() and wide.may_fit_device()
+    tight = replace(wide, capacity=replace(wide.capacity, device_bytes=wide.device_bytes))
+    assert not tight.fits_device()
+    assert "tight" in describe(tight)
+    refuse_if_too_large(tight)
+    over = replace(wide, capacity=replace(wide.capacity, device_bytes=wide.device_bytes // 2))
+    with pytest.raises(OutOfRoom, match=r"1 of 2 shards would need about .* on a GPU of .*: start more workers"):
+        refuse_if_too_large(over)
+
+
 @pytest.mark.parametrize("method", ["auto", "range", "hash"])
 def test_auto_places_by_range(rows: Path, method: str) -> None:
     settings = make_settings(str(rows), "out", partitions=4, method="band", partitioning={"method": method})
