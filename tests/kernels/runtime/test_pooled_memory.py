@@ -88,6 +88,12 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "device", DeviceCall(True, ""))
 
 
+@pytest.fixture(autouse=True)
+def without_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks are called here outside of a worker, whose threads Arrow would get."""
+    monkeypatch.setattr("edgemill.pipeline.cluster.task_calls.use_arrow_threads", lambda: None)
+
+
 def call(function: Callable[[], Any]) -> Any:
     return TaskCall(installed_version(), function, kernel_threads=1)(())
 
